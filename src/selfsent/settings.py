@@ -1,0 +1,100 @@
+"""The settings every method shares: how long, how fast, in what batches. A method's own options live in its file."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from selfsent.errors import SettingsError
+
+Schedule = Literal["constant", "linear", "cosine"]
+Precision = Literal["auto", "bfloat16", "float32"]
+
+
+def setting(default: Any, description: str, **limits: Any) -> Any:
+    """A dataclass field with its help text and limits, from which the command line makes its flags.
+
+    Args:
+        default: the value when nothing is given.
+        description: one line for the help text.
+        **limits: `minimum` and `maximum` (inclusive), `above` (exclusive), or `choices`.
+    """
+    return field(default=default, metadata={"description": description, **limits})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run goes. Exactly one of `steps`, `epochs` and `budget` decides how long it takes.
+
+    Raises:
+        SettingsError: a value is out of range.
+    """
+
+    batch_size: int = setting(64, "sentences in a batch, over all processes", minimum=1)
+    learning_rate: float = setting(5e-5, "peak learning rate", above=0.0)
+    steps: int | None = setting(None, "optimiser steps", minimum=1)
+    epochs: float | None = setting(None, "passes over the corpus", above=0.0)
+    budget: float | None = setting(None, "training time in seconds; written as 90s, 5m or 1h on the command line", above=0.0)
+    schedule: Schedule = setting("linear", "learning rate after warm-up", choices=("constant", "linear", "cosine"))
+    warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
+    weight_decay: float = setting(0.0, "decoupled weight decay, not on biases and layer norms", minimum=0.0)
+    epsilon: float = setting(1e-8, "epsilon of AdamW", above=0.0)
+    clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
+    accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
+    max_length: int = setting(128, "tokens kept of a sentence, special tokens included", minimum=4)
+    precision: Precision = setting(
+        "auto", "auto: bfloat16 where the processor computes it fast", choices=("auto", "bfloat16", "float32")
+    )
+    seed: int = setting(0, "seed of everything random", minimum=0, maximum=2**31 - 1)
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+        given = [name for name in ("steps", "epochs", "budget") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise SettingsError(f"{given[0]} and {given[1]} both say how long to train: give one of them")
+        if self.accumulate > self.batch_size:
+            raise SettingsError(f"accumulate ({self.accumulate}) cannot exceed batch_size ({self.batch_size})")
+
+    def but(self, **changes: Any) -> Settings:
+        """A copy with some values changed; a new `steps`, `epochs` or `budget` replaces whichever was set."""
+        if any(changes.get(name) is not None for name in ("steps", "epochs", "budget")):
+            changes = {"steps": None, "epochs": None, "budget": None, **changes}
+        return dataclasses.replace(self, **changes)
+
+
+def check_limits(options: Any) -> None:
+    """Check every field of a settings dataclass against the limits in its metadata.
+
+    Raises:
+        SettingsError: naming the first field that is out of range.
+    """
+    for item in dataclasses.fields(options):
+        value, limits = getattr(options, item.name), item.metadata
+        if value is None or isinstance(value, bool):
+            continue
+        flag = "--" + item.name.replace("_", "-")
+        if "choices" in limits and value not in limits["choices"]:
+            raise SettingsError(f"{flag} is {value!r}; it must be one of {', '.join(limits['choices'])}")
+        if "minimum" in limits and not value >= limits["minimum"]:
+            raise SettingsError(f"{flag} is {value}; it must be at least {limits['minimum']}")
+        if "above" in limits and not value > limits["above"]:
+            raise SettingsError(f"{flag} is {value}; it must be above {limits['above']}")
+        if "maximum" in limits and not value <= limits["maximum"]:
+            raise SettingsError(f"{flag} is {value}; it must be at most {limits['maximum']}")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds in `90s`, `5m`, `1.5h`, `1h30m` or a plain number of seconds.
+
+    Raises:
+        SettingsError: the text is not a duration, or not a positive one.
+    """
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise SettingsError(f"{text!r} is not a duration: write 90s, 5m or 1h30m")
+    seconds = sum(float(number) * {"": 1, "s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)
+    if seconds <= 0:
+        raise SettingsError(f"a duration must be above zero, not {text!r}")
+    return seconds
