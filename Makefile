@@ -1,0 +1,53 @@
+# The first command is `make demo`, the second `make test`. `make` alone lists the others.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+DEMO_OUTPUT ?= runs/demo
+DEMO_OPTIONS ?= --method simcse --budget 3m
+
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint contract bench docs clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
+
+demo: $(VENV)/.installed ## train an encoder on the standard library's docstrings, and see whether it is better
+	$(BIN)/selfsent train python:stdlib --output $(DEMO_OUTPUT) --overwrite $(DEMO_OPTIONS)
+
+test: $(VENV)/.installed-test ## run the test suite
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture
+	$(BIN)/python -m pytest tests/contract -m ""
+
+bench: $(VENV)/.installed-test ## training speed beside sentence-transformers
+	$(BIN)/python benchmarks/train.py
+
+docs: $(VENV)/.installed-docs ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+clean: ## remove what the commands above made, except runs/
+	rm -rf $(VENV) build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+# One pip call with every pin: without them pip may choose a different, much larger build of torch.
+define install
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("selfsent needs Python 3.11 or newer: name one with PYTHON=python3.12, say")'
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.$(1)'
+	@touch $@
+endef
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(call install)
+
+$(VENV)/.installed-%: pyproject.toml constraints.txt
+	$(call install,[$*])
