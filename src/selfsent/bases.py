@@ -1,0 +1,62 @@
+"""A base encoder by name: `bundled`, a local directory, or an id on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+from selfsent.errors import BaseEncoderError
+
+BUNDLED = "bundled"
+_WANTED = ["*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def resolve(base: str | Path) -> Path:
+    """The local directory of a base encoder, fetched from the hub when it is an id that is not in the hub's cache yet.
+
+    Args:
+        base: `bundled` for the encoder that ships with selfsent, a directory in transformers or sentence-transformers layout,
+            or a hub id.
+
+    Raises:
+        BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be reached.
+    """
+    name = str(base)
+    if name == BUNDLED:
+        return Path(str(resources.files("selfsent"))) / "bundled"
+    directory = Path(name).expanduser()
+    if directory.is_dir():
+        return _checked(directory)
+    if directory.exists():
+        raise BaseEncoderError(f"{name} is a file; a base encoder is a directory, a hub id or 'bundled'")
+    if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
+        raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id or 'bundled'")
+    return _from_hub(name)
+
+
+def _checked(directory: Path) -> Path:
+    if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
+        raise BaseEncoderError(
+            f"{directory} holds no encoder: neither config.json (transformers) nor modules.json (sentence-transformers) is there"
+        )
+    return directory
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=_WANTED, local_files_only=True))
+    except Exception:  # not in the cache: whatever the reason, the hub is asked next
+        pass
+    try:
+        return Path(snapshot_download(name, allow_patterns=_WANTED, etag_timeout=5))
+    except Exception as error:  # the hub client raises its own and its HTTP library's errors, which change between versions
+        reason = str(error).strip().splitlines()
+        raise BaseEncoderError(
+            f"{name!r} is no local directory, is not in the hub's cache, and could not be fetched"
+            f" ({type(error).__name__}{': ' + reason[0][:120] if reason else ''}): check the name and the network,"
+            " copy the model here and give its directory, or use --base bundled"
+        ) from None

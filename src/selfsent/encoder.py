@@ -1,0 +1,202 @@
+"""The encoder that is trained: a SentenceTransformer run on packed batches, its language-model head kept beside it."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from selfsent import packing
+from selfsent.bases import resolve
+from selfsent.errors import BaseEncoderError
+from selfsent.heads.language_model import LanguageModelHead, load_head, new_head, save_head
+from selfsent.packing import Packed
+
+logger = logging.getLogger(__name__)
+
+Pooling = Literal["cls", "mean", "max", "lasttoken"]
+POOLINGS = ("cls", "mean", "max", "lasttoken")
+_DROPOUTS = (
+    "hidden_dropout_prob attention_probs_dropout_prob dropout attention_dropout embedding_dropout mlp_dropout"
+    " attn_pdrop resid_pdrop embd_pdrop hidden_dropout activation_dropout"
+).split()
+"""What the architectures call their dropout rates."""
+
+
+class Encoder(nn.Module):
+    """Sentences in, vectors out, on packed batches; what a run trains and saves.
+
+    Args:
+        sentence_transformer: the ordinary model: a transformer, a pooling, and whatever else it has behind that.
+        language_model_head: the head that predicts words from the transformer's states, when the base has one.
+    """
+
+    def __init__(self, sentence_transformer: Any, language_model_head: LanguageModelHead | None = None) -> None:
+        super().__init__()
+        self.sentence_transformer = sentence_transformer
+        self.language_model_head = language_model_head
+        # A pooler behind the first token belongs to next-sentence prediction: nothing here ever gives it a gradient.
+        pooler = getattr(self.transformer, "pooler", None)
+        if isinstance(pooler, nn.Module):
+            pooler.requires_grad_(False)
+        self.position_offset = _position_offset(self.transformer)
+        self.runs_packed = self._try_packed()
+
+    @property
+    def transformer(self) -> Any:
+        """The transformers model inside, without any head."""
+        return self.sentence_transformer[0].model
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of the transformer."""
+        return self.sentence_transformer.tokenizer
+
+    @property
+    def pooling(self) -> Pooling:
+        """How token states become one vector."""
+        return cast(Pooling, self.sentence_transformer[1].pooling_mode)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of a token state."""
+        return int(self.transformer.config.hidden_size)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def _try_packed(self) -> bool:
+        """Switch to packed attention if this architecture provably gives the same states with it as without."""
+        if not getattr(self.transformer, "is_backend_compatible", lambda: False)():
+            return False
+        packing.register()
+        low = max(self.tokenizer.all_special_ids, default=0) + 1
+        ids = (torch.arange(12) * 7 + low).numpy() % int(self.transformer.config.vocab_size)
+        probe = Packed(ids, torch.tensor([5, 3, 4]).numpy(), device=self.device)
+        before, training = self.transformer.config._attn_implementation, self.transformer.training
+        self.transformer.eval()
+        with torch.no_grad():
+            padded = self._states_padded(probe)
+            self.transformer.set_attn_implementation(packing.ATTENTION)
+            try:
+                fits = torch.allclose(self._states_packed(probe), padded, atol=1e-3, rtol=1e-3)
+            except (TypeError, ValueError, RuntimeError, IndexError):
+                fits = False
+        self.transformer.train(training)
+        if not fits:
+            self.transformer.set_attn_implementation(before)
+            logger.info("%s runs on padded batches", self.transformer.config.model_type)
+        return fits
+
+    def _states_packed(self, packed: Packed) -> Tensor:
+        positions = packed.positions + self.position_offset
+        output = self.transformer(input_ids=packed.ids[None], position_ids=positions[None], packed=packed)
+        return cast(Tensor, output.last_hidden_state[0])
+
+    def _states_padded(self, packed: Packed) -> Tensor:
+        """For architectures whose attention cannot be replaced: small padded blocks of similar length."""
+        parts = []
+        for group in packed.groups:
+            ids = packed.ids[group.start : group.start + group.tokens]
+            if group.pad is None or group.unpad is None or group.mask is None:
+                mask = torch.ones(group.sentences, group.length, dtype=torch.long, device=ids.device)
+            else:
+                mask = group.mask[:, 0, 0].long()
+                ids = ids[group.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
+            output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask)
+            states = output.last_hidden_state.flatten(0, 1)
+            parts.append(states if group.unpad is None else states[group.unpad])
+        return torch.cat(parts)
+
+    def states(self, packed: Packed) -> Tensor:
+        """Last-layer states of every token, (tokens, d), in packed order."""
+        return self._states_packed(packed) if self.runs_packed else self._states_padded(packed)
+
+    def pool(self, states: Tensor, packed: Packed) -> Tensor:
+        """From (tokens, d) states to (sentences, e) vectors: the pooling and whatever modules stand behind it."""
+        if self.pooling == "mean":
+            vectors = packed.mean(states)
+        elif self.pooling == "max":
+            vectors = packed.max(states)
+        else:
+            vectors = states[packed.first if self.pooling == "cls" else packed.last]
+        features = {"sentence_embedding": vectors}
+        for module in list(self.sentence_transformer)[2:]:
+            features = module(features)
+        return features["sentence_embedding"]
+
+    def forward(self, packed: Packed) -> Tensor:
+        """(sentences, e) vectors of a packed batch, in the order of its sentences."""
+        return self.pool(self.states(packed), packed)
+
+    def require_head(self, purpose: str) -> LanguageModelHead:
+        """The language-model head; made from nothing, with a warning, when the base came without one."""
+        if self.language_model_head is None:
+            logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
+            self.language_model_head = new_head(self.transformer).to(self.device)
+        return self.language_model_head
+
+    def save(self, directory: Path) -> None:
+        """Write an ordinary sentence-transformers directory, with the language-model head in a file of its own beside it."""
+        self.sentence_transformer.save(str(directory), create_model_card=False)
+        if self.language_model_head is not None:
+            save_head(self.language_model_head, directory, self.transformer)
+
+
+def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
+    """Assemble an encoder in float32 from a base: transformer, pooling, and the language-model head when it has one.
+
+    Args:
+        base: `bundled`, a directory or a hub id; see `selfsent.bases.resolve`.
+        pooling: how token states become a vector; by default what the base was saved with, else mean.
+        dropout: dropout rate everywhere in the transformer; by default what the base's configuration says.
+
+    Raises:
+        BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+    from transformers import AutoConfig
+    from transformers.utils import logging as transformers_logging
+
+    directory = resolve(base)
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    transformer_directory = directory if (directory / "config.json").is_file() else directory / "0_Transformer"
+    try:
+        config = AutoConfig.from_pretrained(transformer_directory)
+        rates = {name: dropout for name in _DROPOUTS if dropout is not None and hasattr(config, name)}
+        model = SentenceTransformer(
+            str(directory),
+            device="cpu",
+            local_files_only=True,
+            config_kwargs=rates,
+            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+        )
+        head = load_head(transformer_directory, model[0].model)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+    if len(model) < 2 or not isinstance(model[1], PoolingModule):
+        raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
+    if pooling is not None:
+        model[1] = PoolingModule(model[1].embedding_dimension, pooling)
+    if model[1].pooling_mode not in POOLINGS:
+        raise BaseEncoderError(
+            f"{base} pools by {model[1].pooling_mode}; selfsent trains {', '.join(POOLINGS)}: choose one with --pooling"
+        )
+    return Encoder(model, head)
+
+
+def _position_offset(transformer: nn.Module) -> int:
+    """RoBERTa and its kin count positions from the padding id plus one; everyone else from zero."""
+    for module in transformer.modules():
+        padding = getattr(module, "padding_idx", None)
+        if isinstance(padding, int) and isinstance(getattr(module, "position_embeddings", None), nn.Embedding):
+            return padding + 1
+    return 0

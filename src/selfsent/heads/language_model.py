@@ -1,0 +1,116 @@
+"""The language-model head of a base encoder, kept beside it: methods that predict words start from it."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any, cast
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from selfsent.errors import BaseEncoderError
+
+HEAD_FILE = "language_model_head.safetensors"
+"""Where the head lies in a saved model; sentence-transformers does not look there."""
+
+
+class LanguageModelHead(nn.Module):
+    """The part of a masked language model above its encoder: from token states to scores over the vocabulary.
+
+    `transform` is everything up to the vocabulary projection, whatever the architecture calls it: the language model itself, with
+    its encoder replaced by a stub that hands the given states on, and its projection by the identity.
+
+    Args:
+        language_model: a transformers model for masked language modelling.
+        transformer: the encoder below it, which takes the place of the model's own; weights that are tied stay tied.
+    """
+
+    def __init__(self, language_model: Any, transformer: nn.Module) -> None:
+        super().__init__()
+        prefix = str(language_model.base_model_prefix)
+        setattr(language_model, prefix, transformer)
+        language_model.tie_weights()
+        output: nn.Linear = language_model.get_output_embeddings()
+        name = next(name for name, module in language_model.named_modules() if module is output)
+        self.transform = _replaced(_replaced(language_model, prefix, _HandOn()), name, nn.Identity())
+        self.output = output
+
+    def forward(self, states: Tensor) -> Tensor:
+        """(tokens, d) states to the (tokens, e) inputs of the vocabulary projection `output`."""
+        return cast(Tensor, self.transform(inputs_embeds=states[None]).logits[0])
+
+    def own_tensors(self, transformer: nn.Module) -> dict[str, Tensor]:
+        """The tensors that are not also the transformer's, each once, by name."""
+        seen = {tensor.data_ptr() for tensor in transformer.state_dict().values()}
+        own = {}
+        for name, tensor in self.state_dict().items():
+            if tensor.data_ptr() not in seen:
+                seen.add(tensor.data_ptr())
+                own[name] = tensor.detach().contiguous()
+        return own
+
+
+class _HandOn(nn.Module):
+    """Stands in for an encoder: its output is its input."""
+
+    def forward(self, *_: Any, inputs_embeds: Tensor, **__: Any) -> Any:
+        from transformers.modeling_outputs import BaseModelOutput
+
+        return BaseModelOutput(last_hidden_state=inputs_embeds)
+
+
+def _replaced(module: nn.Module, path: str, new: nn.Module) -> nn.Module:
+    """A copy of `module` that shares every parameter with it and has another submodule at `path`."""
+    twin = copy.copy(module)
+    twin._modules = dict(module._modules)
+    name, _, rest = path.partition(".")
+    child = twin._modules[name]
+    twin._modules[name] = _replaced(child, rest, new) if rest and child is not None else new
+    return twin
+
+
+def new_head(transformer: Any) -> LanguageModelHead:
+    """A head with fresh weights for a transformer that came without one.
+
+    Raises:
+        BaseEncoderError: transformers has no masked language model of this architecture.
+    """
+    from transformers import AutoModelForMaskedLM
+
+    try:
+        language_model = AutoModelForMaskedLM.from_config(transformer.config)
+    except ValueError:
+        kind = transformer.config.model_type
+        raise BaseEncoderError(f"transformers has no masked language model for {kind!r}: choose another base or method") from None
+    return LanguageModelHead(language_model, transformer)
+
+
+def load_head(directory: Path, transformer: Any) -> LanguageModelHead | None:
+    """The language-model head in a directory: the one selfsent saved beside a model, or the one of a transformers checkpoint.
+
+    Args:
+        directory: where the transformer was loaded from.
+        transformer: the transformer, whose tied weights the head shares.
+
+    Raises:
+        BaseEncoderError: the head in the directory does not fit the transformer.
+    """
+    from transformers import AutoModelForMaskedLM
+
+    path = directory / HEAD_FILE
+    if path.is_file():
+        head, tensors = new_head(transformer), load_file(str(path))
+        if set(head.own_tensors(transformer)) != set(tensors):
+            raise BaseEncoderError(f"{path} does not fit the model beside it: delete it, or save the model again")
+        head.load_state_dict(tensors, strict=False)
+        return head
+    if not any("MaskedLM" in name or "PreTraining" in name for name in transformer.config.architectures or []):
+        return None
+    language_model = AutoModelForMaskedLM.from_pretrained(directory, dtype=transformer.dtype, use_safetensors=True)
+    return LanguageModelHead(language_model, transformer)
+
+
+def save_head(head: LanguageModelHead, directory: Path, transformer: nn.Module) -> None:
+    """Write the head beside a saved model."""
+    save_file(head.own_tensors(transformer), str(directory / HEAD_FILE), metadata={"format": "pt"})

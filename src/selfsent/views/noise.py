@@ -1,0 +1,152 @@
+"""Noise on token ids. Every kind is a pure function of (key, row): the same whatever the number of workers, ranks or restarts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from selfsent.errors import SettingsError
+from selfsent.packing import IGNORED
+from selfsent.views.tokens import Template, Tokens
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Noise(Protocol):
+    """Damages the sentences of a batch: deterministic in `key` (seed, epoch and view) and each sentence's row."""
+
+    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+        """The damaged batch; `tokens` stays as it is."""
+        ...
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64: scrambles uint64 values."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def make_key(*parts: int) -> int:
+    """One 64-bit key from seed, epoch, view number and the like."""
+    key = np.zeros(1, dtype=np.uint64)
+    for part in parts:
+        key = _mixed(key * _STEP + np.uint64(part % 2**64) + _STEP)
+    return int(key[0])
+
+
+def uniforms(key: int, rows: np.ndarray, places: np.ndarray, draw: int = 0) -> np.ndarray:
+    """Counter-based random numbers in [0, 1): one for each (row, place) pair, independent for each `draw`.
+
+    Args:
+        key: from `make_key`.
+        rows: (n,) corpus rows.
+        places: (n,) places of words or tokens in their sentence.
+        draw: number of the draw, when one place needs several.
+    """
+    seed = np.uint64(make_key(key, draw))
+    row = _mixed(seed + _STEP * (rows.astype(np.uint64) + np.uint64(1)))
+    bits = _mixed(row + _STEP * (places.astype(np.uint64) + np.uint64(1)))
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _checked_share(value: float, name: str) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise SettingsError(f"{name} is {value}; it must lie between 0 and 1")
+
+
+@dataclass(frozen=True)
+class DeleteWords:
+    """Each word is dropped with probability `ratio`, independently; one random word stays where all would go.
+
+    Wang, Reimers and Gurevych 2021, section 3: ratio 0.6.
+    """
+
+    ratio: float = 0.6
+
+    def __post_init__(self) -> None:
+        _checked_share(self.ratio, "the share of words to delete")
+
+    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+        """Delete words of every sentence."""
+        if self.ratio == 0 or len(tokens.ids) == 0:
+            return tokens
+        word, sentence, place = tokens.words()
+        chance = uniforms(key, tokens.rows[sentence], place)
+        keep = chance >= self.ratio
+        # The word with the largest number goes last as the ratio grows; it is every word's with equal probability.
+        begins = np.flatnonzero(np.diff(sentence, prepend=-1))
+        largest = np.maximum.reduceat(chance, begins)
+        keep |= chance == np.repeat(largest, np.diff(np.append(begins, len(sentence))))
+        return tokens.take(np.flatnonzero(keep[word]))
+
+
+@dataclass(frozen=True)
+class RepeatWords:
+    """A share of the words, drawn for each sentence from 0 to `ratio`, stands twice.
+
+    ESimCSE (Wu et al. 2021) repeats sub-words, up to 32 % of them; repeating whole words keeps the words whole.
+    """
+
+    ratio: float = 0.32
+
+    def __post_init__(self) -> None:
+        _checked_share(self.ratio, "the share of words to repeat")
+
+    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+        """Repeat words of every sentence."""
+        if self.ratio == 0 or len(tokens.ids) == 0:
+            return tokens
+        word, sentence, place = tokens.words()
+        share = self.ratio * uniforms(key, tokens.rows, np.zeros(len(tokens.rows), dtype=np.int64), draw=1)
+        twice = uniforms(key, tokens.rows[sentence], place) < share[sentence]
+        sizes = np.bincount(word, minlength=len(sentence))
+        starts = np.cumsum(sizes) - sizes
+        order = np.repeat(np.arange(len(sentence)), 1 + twice)
+        within = np.arange(int(sizes[order].sum())) - np.repeat(np.cumsum(sizes[order]) - sizes[order], sizes[order])
+        return tokens.take(np.repeat(starts[order], sizes[order]) + within)
+
+
+@dataclass(frozen=True)
+class MaskTokens:
+    """BERT's masking: `ratio` of the tokens become targets; 80 % of them [MASK], 10 % a random token, 10 % stay.
+
+    Devlin et al. 2019, section 3.1. A sentence of which nothing was drawn gives one random token.
+
+    Args:
+        ratio: share of the tokens (or of the words) that are to be predicted.
+        whole_words: draw words instead of tokens, all tokens of a word together.
+    """
+
+    ratio: float = 0.15
+    whole_words: bool = False
+
+    def __post_init__(self) -> None:
+        _checked_share(self.ratio, "the share of tokens to mask")
+
+    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+        """Mask tokens of every sentence, and set the targets."""
+        if template.mask is None:
+            raise SettingsError("this base's tokenizer has no mask token, which masking needs: choose another base or method")
+        if len(tokens.ids) == 0:
+            return tokens
+        within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
+        if self.whole_words:
+            unit, sentence, place = tokens.words()
+        else:
+            unit, sentence, place = np.arange(len(tokens.ids)), tokens.sentence, within
+        chance = uniforms(key, tokens.rows[sentence], place)
+        chosen = chance < self.ratio
+        begins = np.flatnonzero(np.diff(sentence, prepend=-1))
+        smallest = np.minimum.reduceat(chance, begins)
+        chosen |= chance == np.repeat(smallest, np.diff(np.append(begins, len(sentence))))
+        chosen = chosen[unit]
+        rows = tokens.rows[tokens.sentence]
+        kind = uniforms(key, rows, within, draw=1)
+        ordinary = np.flatnonzero(template.ordinary)
+        other = ordinary[(uniforms(key, rows, within, draw=2) * len(ordinary)).astype(np.int64)]
+        ids = np.where(chosen & (kind < 0.8), template.mask, np.where(chosen & (kind >= 0.9), other, tokens.ids))
+        targets = np.where(chosen, tokens.ids, IGNORED)
+        return Tokens(ids, tokens.lengths, tokens.word_starts, tokens.rows, targets)

@@ -1,0 +1,117 @@
+"""A batch of tokenised sentences on its way from the token table to the model: what noise works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from selfsent.packing import IGNORED, Packed
+
+if TYPE_CHECKING:
+    from selfsent.views.noise import Noise
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a batch of sentences, one sentence behind the other, without special tokens.
+
+    Args:
+        ids: (tokens,) token ids.
+        lengths: (sentences,) tokens of each sentence; zero is possible.
+        word_starts: (tokens,) whether a token begins a word.
+        rows: (sentences,) row of each sentence in the corpus: with seed and epoch, all that noise may depend on.
+        targets: (tokens,) what to predict at each position, `IGNORED` where nothing; or None.
+    """
+
+    ids: np.ndarray
+    lengths: np.ndarray
+    word_starts: np.ndarray
+    rows: np.ndarray
+    targets: np.ndarray | None = None
+
+    @property
+    def starts(self) -> np.ndarray:
+        """(sentences,) place of each sentence's first token."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    @property
+    def sentence(self) -> np.ndarray:
+        """(tokens,) number of the sentence each token belongs to."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    def words(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Words of the batch: (tokens,) running number of each token's word, (words,) sentence and (words,) place in it."""
+        begins = self.word_starts.copy()
+        begins[self.starts[self.lengths > 0]] = True
+        word = np.cumsum(begins) - 1
+        sentence = self.sentence[begins]
+        first = np.searchsorted(sentence, np.arange(len(self.lengths)))
+        return word, sentence, np.arange(len(sentence)) - first[sentence]
+
+    def take(self, index: np.ndarray) -> Tokens:
+        """The tokens at `index`, (chosen,) in rising order of sentence; a token may be taken more than once."""
+        return Tokens(
+            self.ids[index],
+            np.bincount(self.sentence[index], minlength=len(self.lengths)),
+            self.word_starts[index],
+            self.rows,
+            None if self.targets is None else self.targets[index],
+        )
+
+
+@dataclass(frozen=True)
+class Template:
+    """What a tokenizer puts around a sentence, and the special ids that noise needs.
+
+    Args:
+        prefix: ids in front of a sentence, such as [CLS].
+        suffix: ids behind it, such as [SEP].
+        mask: id of the mask token, or None.
+        ordinary: (vocabulary,) whether an id is an ordinary token: noise draws random words from these.
+    """
+
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    mask: int | None
+    ordinary: np.ndarray
+
+    @classmethod
+    def of(cls, tokenizer: Any, vocabulary: int) -> Template:
+        """The template of a transformers tokenizer."""
+        encoded = tokenizer("a", return_special_tokens_mask=True)
+        special = np.asarray(encoded["special_tokens_mask"], dtype=bool)
+        ids = encoded["input_ids"]
+        inside = np.flatnonzero(~special)
+        ordinary = np.ones(vocabulary, dtype=bool)
+        ordinary[[i for i in tokenizer.all_special_ids if i < vocabulary]] = False
+        return cls(tuple(ids[: inside[0]]), tuple(ids[inside[-1] + 1 :]), tokenizer.mask_token_id, ordinary)
+
+    def pack(self, tokens: Tokens, max_length: int) -> Packed:
+        """Cut sentences to `max_length` tokens in all, put the special tokens around them, and pack them."""
+        room = max_length - len(self.prefix) - len(self.suffix)
+        within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
+        kept = tokens if tokens.lengths.max(initial=0) <= room else tokens.take(np.flatnonzero(within < room))
+        lengths = kept.lengths + len(self.prefix) + len(self.suffix)
+        starts = np.cumsum(lengths) - lengths
+        ids = np.empty(int(lengths.sum()), dtype=np.int64)
+        targets = None if kept.targets is None else np.full(len(ids), IGNORED, dtype=np.int64)
+        inner = np.ones(len(ids), dtype=bool)
+        for place, value in enumerate(self.prefix):
+            ids[starts + place], inner[starts + place] = value, False
+        for place, value in enumerate(reversed(self.suffix)):
+            at = starts + lengths - 1 - place
+            ids[at], inner[at] = value, False
+        ids[inner] = kept.ids
+        if targets is not None and kept.targets is not None:
+            targets[inner] = kept.targets
+        return Packed(ids, lengths, targets)
+
+
+@dataclass(frozen=True)
+class View:
+    """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is."""
+
+    column: int = 0
+    noise: Noise | None = None
