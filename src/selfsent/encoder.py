@@ -66,6 +66,16 @@ class Encoder(nn.Module):
         return int(self.transformer.config.hidden_size)
 
     @property
+    def embedding_size(self) -> int:
+        """Width of a sentence vector."""
+        return int(self.sentence_transformer.get_embedding_dimension())
+
+    @property
+    def dropout_rate(self) -> float:
+        """The largest dropout rate anywhere in the transformer; 0 when it has none."""
+        return max((float(getattr(self.transformer.config, name, 0.0) or 0.0) for name in _DROPOUTS), default=0.0)
+
+    @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
@@ -139,6 +149,7 @@ class Encoder(nn.Module):
         if self.language_model_head is None:
             logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
             self.language_model_head = new_head(self.transformer).to(self.device)
+        self.language_model_head.requires_grad_(True)
         return self.language_model_head
 
     def save(self, directory: Path) -> None:

@@ -1,0 +1,23 @@
+"""The learning methods, one file each, and their registry."""
+
+from selfsent.errors import SettingsError
+from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.mlm import MLM
+from selfsent.methods.simcse import SIMCSE
+from selfsent.methods.tsdae import TSDAE
+
+METHODS = {method.name: method for method in (TSDAE, SIMCSE, MLM)}
+
+
+def get_method(name: str) -> Method:
+    """The method of a name.
+
+    Raises:
+        SettingsError: there is none of that name.
+    """
+    if name not in METHODS:
+        raise SettingsError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+__all__ = ["METHODS", "Learner", "Loss", "Method", "get_method"]

@@ -1,0 +1,74 @@
+"""Losses that several methods share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+_CHUNK = 2**23
+"""Scores computed at a time: the vocabulary projection of a batch never lies in memory as a whole."""
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """Gradients are computed chunk by chunk in the forward pass, so that no chunk's scores outlive it."""
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
+        device = states.device.type
+        low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        ctx.dtypes = states.dtype, weight.dtype
+        with torch.autocast(device, enabled=False):
+            states, projection = states.to(low), weight.to(low)
+            needed = any(ctx.needs_input_grad)
+            grad_states = torch.empty_like(states) if needed else states.new_empty(0)
+            grad_weight = torch.zeros_like(weight, dtype=torch.float32) if needed else states.new_empty(0)
+            grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed and bias is not None else None
+            total = states.new_zeros((), dtype=torch.float32)
+            rows = max(1, _CHUNK // len(weight))
+            for chunk in range(0, len(states), rows):
+                part, goal = states[chunk : chunk + rows], targets[chunk : chunk + rows, None]
+                scores = F.linear(part, projection).float()
+                if bias is not None:
+                    scores += bias.float()
+                scores = torch.log_softmax(scores, dim=-1)
+                total -= scores.gather(1, goal).sum()
+                if needed:
+                    error = scores.exp_()
+                    error.scatter_add_(1, goal, torch.full_like(goal, -1, dtype=error.dtype))
+                    if grad_bias is not None:
+                        grad_bias += error.sum(0)
+                    error = error.to(low)
+                    torch.mm(error, projection, out=grad_states[chunk : chunk + rows])
+                    if low == torch.float32:
+                        grad_weight.addmm_(error.t(), part)
+                    else:
+                        grad_weight += error.t() @ part
+        ctx.save_for_backward(grad_states, grad_weight, *([] if grad_bias is None else [grad_bias]))
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
+        grad_states, grad_weight, *rest = ctx.saved_tensors
+        scale = grads[0]
+        states_dtype, weight_dtype = ctx.dtypes
+        grad_bias = rest[0] * scale if rest else None
+        return (grad_states * scale).to(states_dtype), (grad_weight * scale).to(weight_dtype), grad_bias, None
+
+
+def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
+    """Sum of the cross-entropies of softmax(states weightᵀ + bias), without ever holding all scores in memory.
+
+    Args:
+        states: (n, d).
+        weight: (vocabulary, d).
+        bias: (vocabulary,) or None.
+        targets: (n,) indices into the vocabulary.
+
+    Returns:
+        A float32 scalar: the sum over the n rows, in nats.
+    """
+    total: Tensor = _LinearCrossEntropy.apply(states, weight, bias, targets)
+    return total

@@ -1,0 +1,99 @@
+"""What a learning method is: a learner, the views it eats, its options, and the settings its authors published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from torch import Tensor, nn
+
+from selfsent.encoder import Encoder, Pooling
+from selfsent.packing import Packed
+from selfsent.settings import Settings
+from selfsent.views import View
+
+
+class Loss(NamedTuple):
+    """A loss as a sum and the number of things summed, so that means over processes and micro-batches are exact.
+
+    `total` is a scalar tensor with gradient; `count` what it is to be divided by, the same on any number of processes.
+    """
+
+    total: Tensor
+    count: float
+
+
+class Learner(nn.Module):
+    """The model that is trained: the encoder, and whatever else the method trains or tracks, as submodules.
+
+    The training loop wraps, clips, saves and restores the learner as a whole, so whatever is a submodule or buffer is resumed exactly
+    and synchronised between processes.
+
+    Args:
+        model: the encoder; what is saved at the end.
+        options: the method's own options.
+    """
+
+    def __init__(self, model: Encoder, options: Any) -> None:
+        super().__init__()
+        self.model = model
+        self.options = options
+        if model.language_model_head is not None:
+            shared = set(model.transformer.parameters())
+            for parameter in set(model.language_model_head.parameters()) - shared:
+                parameter.requires_grad_(False)  # until the method asks for the head
+
+    def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
+        """Once, before the optimiser is made and anything is wrapped: whatever depends on the data."""
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch, given as one packed batch a view; `labels` is (batch,) or (batch, d)."""
+        raise NotImplementedError
+
+    def after_step(self) -> None:
+        """What follows an optimiser step, such as a moving average."""
+
+    def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
+        """Parameters for the optimiser: matrices decay, biases and norms do not."""
+        named = [(name, parameter) for name, parameter in self.named_parameters() if parameter.requires_grad]
+        decaying = [parameter for _, parameter in named if parameter.ndim > 1]
+        still = [parameter for _, parameter in named if parameter.ndim <= 1]
+        groups = [{"params": decaying, "weight_decay": settings.weight_decay}, {"params": still, "weight_decay": 0.0}]
+        return [group for group in groups if group["params"]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learning method, as its authors describe it.
+
+    Args:
+        name: its name on the command line.
+        title: its name in full.
+        citation: authors, year and where it was published.
+        objective: the loss in one line.
+        learner: makes the learner from an encoder and the options.
+        options: a frozen dataclass of the method's own options, fields made with `selfsent.settings.setting`.
+        views: the views that the learner eats, for given options.
+        compares: whether the loss compares the sentences of a batch: then batches are random, and cutting one into micro-batches
+            would change the method. A loss that is a sum over sentences gets batches of similar length.
+        pooling: the pooling it is published with.
+        published: the settings of the paper.
+        defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.md.
+        large_learning_rate: the default rate for encoders of more than 30 million parameters.
+        presets: named sets of options and settings, such as the authors' code where it differs from their paper.
+    """
+
+    name: str
+    title: str
+    citation: str
+    objective: str
+    learner: Callable[[Encoder, Any], Learner]
+    options: type[Any]
+    views: Callable[[Any], tuple[View, ...]]
+    compares: bool
+    pooling: Pooling
+    published: Settings
+    defaults: Settings
+    large_learning_rate: float
+    presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)

@@ -1,0 +1,71 @@
+"""Masked language modelling: predict hidden tokens from the rest of the sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from selfsent.encoder import Encoder
+from selfsent.heads.language_model import LanguageModelHead
+from selfsent.methods.losses import linear_cross_entropy
+from selfsent.methods.method import Learner, Loss, Method
+from selfsent.packing import IGNORED, Packed
+from selfsent.settings import Settings, check_limits, setting
+from selfsent.views import MaskTokens, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of masked language modelling."""
+
+    ratio: float = setting(0.15, "share of the tokens to predict", above=0.0, maximum=1.0)
+    whole_words: bool = setting(False, "mask all tokens of a word together")
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss:
+    """Cross-entropy at the positions that have a target, as a sum over them.
+
+    Args:
+        head: the language-model head.
+        states: (tokens, d) last-layer states of the masked batch.
+        packed: the masked batch, with targets.
+    """
+    chosen = (packed.targets != IGNORED).nonzero()[:, 0]
+    total = linear_cross_entropy(head(states[chosen]), head.output.weight, head.output.bias, packed.targets[chosen])
+    return Loss(total, len(chosen))
+
+
+class MaskedLearner(Learner):
+    """−Σ log p(w_i | damaged sentence) over the chosen positions i (Devlin et al. 2019, section 3.1)."""
+
+    options: Options
+
+    def __init__(self, model: Encoder, options: Options) -> None:
+        super().__init__(model, options)
+        self.model.require_head("mlm")
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one masked batch."""
+        (masked,) = views
+        return masked_loss(self.model.require_head("mlm"), self.model.states(masked), masked)
+
+
+MLM = Method(
+    name="mlm",
+    title="Masked language modelling",
+    citation="Devlin, Chang, Lee and Toutanova, 2019. arXiv:1810.04805; settings of Wang, Reimers and Gurevych, 2021",
+    objective="−Σ log p(wᵢ | sentence with wᵢ hidden)",
+    learner=MaskedLearner,
+    options=Options,
+    views=lambda options: (View(noise=MaskTokens(options.ratio, options.whole_words)),),
+    compares=False,
+    pooling="mean",
+    published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
+    defaults=Settings(batch_size=32, learning_rate=3e-4, epochs=1),
+    large_learning_rate=5e-5,
+)

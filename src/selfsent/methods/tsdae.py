@@ -1,0 +1,177 @@
+"""TSDAE: rebuild a sentence, word by word, from the one vector of its damaged copy."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from selfsent.encoder import Encoder
+from selfsent.methods.losses import linear_cross_entropy
+from selfsent.methods.method import Learner, Loss, Method
+from selfsent.packing import ATTENTION, Packed
+from selfsent.settings import Settings, check_limits, setting
+from selfsent.views import DeleteWords, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of TSDAE."""
+
+    ratio: float = setting(0.6, "share of the words deleted from the sentence that is encoded", minimum=0.0, maximum=1.0)
+    tie: bool = setting(True, "encoder and decoder share their weights, where the architecture allows it")
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+class Memory(nn.Module):
+    """Cross-attention to a memory of one slot, computed as what it is.
+
+    With a single key the softmax is 1 whatever query and key are, so every position of a sentence gets W_o W_v s: computed once per
+    sentence, without query and key. Dropout on the attention weight, which would drop whole heads, is left out; dropout on the
+    result and the residual with its norm are as in the decoder of BERT.
+    """
+
+    def __init__(self, memory_size: int, size: int, epsilon: float, dropout: float, spread: float) -> None:
+        super().__init__()
+        self.value = nn.Linear(memory_size, size)
+        self.output = nn.Linear(size, size)
+        self.norm = nn.LayerNorm(size, eps=epsilon)
+        self.dropout = nn.Dropout(dropout)
+        for layer in (self.value, self.output):
+            nn.init.normal_(layer.weight, std=spread)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, states: Tensor, vectors: Tensor, sentence: Tensor) -> Tensor:
+        """(1, tokens, d) states, plus what their sentences' (sentences, e) vectors say, normalised."""
+        said = self.output(self.value(vectors))[sentence]
+        return cast(Tensor, self.norm(self.dropout(said)[None] + states))
+
+
+class TiedDecoder(nn.Module):
+    """The encoder's own embeddings and layers, read from left to right, with a look at the sentence vector in every layer.
+
+    For transformers built like BERT. With `tie` it has no weights but those of the looks; otherwise it starts as a copy.
+    """
+
+    def __init__(self, model: Encoder, tie: bool) -> None:
+        super().__init__()
+        config = model.transformer.config
+        self.copied = None if tie else nn.ModuleList([copy.deepcopy(part) for part in _parts(model.transformer)])
+        self.position_offset = model.position_offset
+        self.memory = nn.ModuleList(
+            Memory(
+                model.embedding_size,
+                config.hidden_size,
+                config.layer_norm_eps,
+                config.hidden_dropout_prob,
+                config.initializer_range,
+            )
+            for _ in range(config.num_hidden_layers)
+        )
+
+    def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
+        """States, (tokens, d), from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
+        embeddings, layers, *projection = self.copied or _parts(model.transformer)
+        states = embeddings(input_ids=packed.ids[None], position_ids=packed.positions[None] + self.position_offset)
+        for narrow_to_wide in projection:
+            states = narrow_to_wide(states)
+        for layer, memory in zip(cast(nn.ModuleList, layers), self.memory, strict=True):
+            states, _ = layer.attention(states, None, packed=packed, is_causal=True)
+            states = memory(states, vectors, packed.sentence)
+            states = layer.feed_forward_chunk(states)
+        return cast(Tensor, states[0])
+
+
+def _parts(transformer: Any) -> list[nn.Module]:
+    """Embeddings, layers, and what leads from narrow embeddings to the layers, where there is such a thing."""
+    projection = getattr(transformer, "embeddings_project", None)
+    return [transformer.embeddings, transformer.encoder.layer, *([] if projection is None else [projection])]
+
+
+def _built_like_bert(model: Encoder) -> bool:
+    layers = getattr(getattr(model.transformer, "encoder", None), "layer", None)
+    return model.runs_packed and layers is not None and all(
+        hasattr(layer, "attention") and hasattr(layer, "feed_forward_chunk") for layer in layers
+    )
+
+
+class SmallDecoder(nn.Module):
+    """For every other architecture: a decoder of its own, two layers in the manner of BERT, over the encoder's word embeddings."""
+
+    def __init__(self, model: Encoder) -> None:
+        super().__init__()
+        from transformers import BertConfig, BertModel
+
+        size = model.hidden_size
+        heads = next(n for n in (max(1, size // 64), 4, 2, 1) if size % n == 0)
+        config = BertConfig(
+            vocab_size=1,
+            hidden_size=size,
+            num_hidden_layers=2,
+            num_attention_heads=heads,
+            intermediate_size=4 * size,
+            max_position_embeddings=1,
+            attn_implementation=ATTENTION,
+        )
+        config._attn_implementation = ATTENTION
+        self.layers = BertModel(config, add_pooling_layer=False).encoder.layer
+        words = model.transformer.get_input_embeddings().embedding_dim
+        self.widen = nn.Linear(words, size) if words != size else nn.Identity()
+        self.norm = nn.LayerNorm(size)
+        self.frequencies: Tensor
+        self.register_buffer("frequencies", 10_000 ** -(torch.arange(0, size, 2) / size), persistent=False)
+        self.memory = nn.ModuleList(Memory(model.embedding_size, size, 1e-12, 0.1, 0.02) for _ in self.layers)
+
+    def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
+        """States, (tokens, d), from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
+        angles = packed.positions[:, None] * self.frequencies
+        places = torch.cat([angles.sin(), angles.cos()], dim=-1)[:, : model.hidden_size]
+        words = self.widen(model.transformer.get_input_embeddings()(packed.ids))
+        states = self.norm(words + places.to(words.dtype))[None]
+        for layer, memory in zip(self.layers, self.memory, strict=True):
+            states, _ = layer.attention(states, None, packed=packed, is_causal=True)
+            states = memory(states, vectors, packed.sentence)
+            states = layer.feed_forward_chunk(states)
+        return cast(Tensor, states[0])
+
+
+class DenoisingLearner(Learner):
+    """−Σ_t log p(w_t | w_<t, s): s the vector of the damaged sentence, w the whole one (Wang et al. 2021, equation 1)."""
+
+    options: Options
+
+    def __init__(self, model: Encoder, options: Options) -> None:
+        super().__init__(model, options)
+        self.model.require_head("TSDAE's decoder")
+        self.decoder = TiedDecoder(model, options.tie) if _built_like_bert(model) else SmallDecoder(model)
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
+        damaged, whole = views
+        head = self.model.require_head("tsdae")
+        read = whole.without_last()
+        states = self.decoder(self.model, self.model(damaged), read)
+        total = linear_cross_entropy(head(states), head.output.weight, head.output.bias, read.targets)
+        return Loss(total, read.tokens)
+
+
+TSDAE = Method(
+    name="tsdae",
+    title="Transformer-based sequential denoising auto-encoder",
+    citation="Wang, Reimers and Gurevych, 2021. arXiv:2104.06979",
+    objective="−Σₜ log p(wₜ | w₁…wₜ₋₁, s), s the vector of the sentence with 60 % of its words deleted",
+    learner=DenoisingLearner,
+    options=Options,
+    views=lambda options: (View(noise=DeleteWords(options.ratio)), View()),
+    compares=False,
+    pooling="cls",
+    published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
+    defaults=Settings(batch_size=32, learning_rate=3e-4, epochs=1),
+    large_learning_rate=3e-5,
+)

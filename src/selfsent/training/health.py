@@ -1,0 +1,66 @@
+"""Is the space alive? Figures that show a collapse long before a score does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from selfsent.encoder import Encoder
+from selfsent.packing import Packed
+
+
+@dataclass(frozen=True)
+class Health:
+    """How the vectors of some sentences lie on the sphere.
+
+    Args:
+        mean_cosine: mean cosine of different sentences; near 1 when all point one way.
+        effective_rank: exponential of the entropy of the singular values' shares (Roy and Vetterli 2007): dimensions in use.
+        uniformity: log mean exp(−2‖a − b‖²) over different sentences (Wang and Isola 2020); lower is more uniform.
+        alignment: mean ‖a − a′‖² of a sentence seen twice; None where the method has no second view of the same length.
+    """
+
+    mean_cosine: float
+    effective_rank: float
+    uniformity: float
+    alignment: float | None = None
+
+    def collapsed(self, start: Health) -> bool:
+        """Whether the sentences now point one way, and did not when the run began."""
+        spread, before = 1 - self.mean_cosine, 1 - start.mean_cosine
+        return not (spread > 0.005 or spread > 0.05 * before)
+
+    def to_json(self) -> dict[str, float]:
+        """The figures that are there, by name."""
+        return {name: round(value, 6) for name, value in asdict(self).items() if value is not None}
+
+
+def measure(vectors: Tensor, again: Tensor | None = None) -> Health:
+    """Health of (n, d) vectors; `again`, (n, d), are the same sentences seen otherwise."""
+    unit = F.normalize(vectors.float(), dim=-1)
+    n = len(unit)
+    cosines = unit @ unit.T
+    different = ~torch.eye(n, dtype=torch.bool, device=unit.device)
+    singular = torch.linalg.svdvals(unit - unit.mean(0))
+    share = singular / singular.sum().clamp_min(1e-12)
+    entropy = -(share * share.clamp_min(1e-12).log()).sum()
+    return Health(
+        float(cosines[different].mean()),
+        float(entropy.exp()),
+        float((-2 * (2 - 2 * cosines[different])).exp().mean().log()),
+        None if again is None else float((unit - F.normalize(again.float(), dim=-1)).square().sum(-1).mean()),
+    )
+
+
+@torch.no_grad()
+def probe(model: Encoder, views: Sequence[Packed]) -> Health:
+    """Health of the encoder on a fixed batch, without dropout; alignment between the first two views where there are two."""
+    training = model.training
+    model.eval()
+    vectors = [model(view) for view in views[:2]]
+    model.train(training)
+    return measure(vectors[0], vectors[1] if len(vectors) > 1 else None)

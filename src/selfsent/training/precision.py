@@ -1,0 +1,26 @@
+"""Which number format the arithmetic runs in."""
+
+from __future__ import annotations
+
+import torch
+
+from selfsent.settings import Precision
+
+
+def computes_bfloat16(device: torch.device | str) -> bool:
+    """Whether the processor multiplies bfloat16 matrices in hardware; without, it is slower than float32, often by far."""
+    kind = torch.device(device).type
+    if kind == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if kind == "cpu":
+        capable = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+        tiles = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+        return bool(capable()) or bool(tiles())
+    return False
+
+
+def resolve_precision(precision: Precision, device: torch.device | str) -> Precision:
+    """`auto` made concrete: bfloat16 where the processor computes it, else float32."""
+    if precision != "auto":
+        return precision
+    return "bfloat16" if computes_bfloat16(device) else "float32"
