@@ -1,0 +1,229 @@
+"""Whatever turns sentences into vectors, behind one face. Every distinct sentence is encoded once."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.errors import BaseEncoderError, DataError
+from selfsent.evaluation.bootstrap import Floats
+from selfsent.evaluation.hub import hub_reachable
+from selfsent.evaluation.statistics import cosines
+
+Vectors = NDArray[np.float32]
+Encode = Callable[[Sequence[str]], Vectors]
+"""n texts -> (n, d)."""
+
+BATCH_SIZE = 64
+
+
+class Encoder:
+    """An encode function with a name, and a memory of the sentences it has seen.
+
+    Args:
+        encode: n texts -> (n, d).
+        name: how the model is called in results.
+        pooling: for the signature; `custom` when the model does not say.
+    """
+
+    def __init__(self, encode: Encode, name: str, pooling: str = "custom") -> None:
+        self.name, self.pooling = name, pooling
+        self._encode = encode
+        self._rows: dict[str, int] = {}
+        self._vectors: Vectors = np.zeros((0, 0), np.float32)
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts, (n, d), float32.
+
+        Raises:
+            DataError: the model does not return one vector of one size for each text.
+        """
+        self.remember(texts)
+        vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
+        return vectors
+
+    def remember(self, texts: Iterable[str]) -> None:
+        """Encode those texts that are new, in one call."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if not new:
+            return
+        vectors = np.asarray(self._encode(new), np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(new):
+            raise DataError(f"{self.name} returned an array of shape {vectors.shape} for {len(new)} texts, not (n, d)")
+        if self._rows and vectors.shape[1] != self._vectors.shape[1]:
+            raise DataError(f"{self.name} returned vectors of size {self._vectors.shape[1]} and {vectors.shape[1]}")
+        start = len(self._rows)
+        self._vectors = np.concatenate([self._vectors, vectors]) if start else vectors
+        self._rows.update((text, start + number) for number, text in enumerate(new))
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
+        self.remember([*left, *right])
+        return cosines(self(left), self(right))
+
+    @property
+    def measure(self) -> str:
+        """What `similarity` is, for the signature."""
+        return "cos"
+
+
+class PairEncoder(Encoder):
+    """A cross-encoder: it scores pairs and has no vectors, so only pair tasks can use it.
+
+    Args:
+        predict: n pairs of texts -> (n,) scores.
+        name: how the model is called in results.
+    """
+
+    def __init__(self, predict: Callable[[list[tuple[str, str]]], Any], name: str) -> None:
+        super().__init__(self._no_vectors, name, pooling="none")
+        self._predict = predict
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """The score of each pair of texts, (n,).
+
+        Raises:
+            DataError: the model has more than one output per pair.
+        """
+        scores = np.asarray(self._predict(list(zip(left, right, strict=True))), np.float64)
+        if scores.shape != (len(left),):
+            raise DataError(f"{self.name} returned an array of shape {scores.shape}; a pair task needs (n,)")
+        return np.nan_to_num(scores)
+
+    @property
+    def measure(self) -> str:
+        """What `similarity` is, for the signature."""
+        return "cross"
+
+    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
+        raise DataError(f"{self.name} is a cross-encoder: it has no vectors, so this task cannot use it")
+
+
+def as_encoder(model: Any, *, name: str | None = None) -> Encoder:
+    """An encoder from any model.
+
+    Args:
+        model: an `Encoder`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a function
+            from texts to vectors, or a string: a directory (also a run directory), a hub id,
+            `package.module:factory`, or an `.npz` with `texts` and `embeddings`.
+        name: how to call it in results.
+
+    Raises:
+        BaseEncoderError: the model cannot be found or loaded.
+        DataError: an `.npz` that is not as described.
+    """
+    if isinstance(model, Encoder):
+        return model
+    if isinstance(model, str | Path):
+        return _from_name(str(model), name)
+    label = name or _own_name(model)
+    if callable(getattr(model, "encode", None)):
+        return Encoder(_encode_with(model), label, _pooling_of(model))
+    if callable(getattr(model, "predict", None)):
+        return PairEncoder(lambda pairs: model.predict(pairs, show_progress_bar=False), label)
+    if callable(model):
+        return Encoder(model, label)
+    raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
+
+
+def _from_name(path: str, name: str | None) -> Encoder:
+    label = name or path
+    if path.endswith(".npz"):
+        return Encoder(_StoredVectors(Path(path)), label)
+    if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", path):
+        return as_encoder(_call_factory(path), name=label)
+    place = Path(path)
+    if (place / "model").is_dir() and (place / "run.json").is_file():
+        place = place / "model"
+    if place.is_dir() and _is_cross_encoder(place):
+        from sentence_transformers import CrossEncoder
+
+        return as_encoder(CrossEncoder(str(place)), name=label)
+    return as_encoder(_load_sentence_transformer(place if place.is_dir() else None, path), name=label)
+
+
+def _load_sentence_transformer(directory: Path | None, name: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    if directory is None and (name.startswith((".", "/", "~")) or name.count("/") > 1):
+        raise BaseEncoderError(f"{name} is no directory: give one that holds a model, or a hub id")
+    try:
+        local = directory is not None or not hub_reachable()
+        return SentenceTransformer(str(directory or name), local_files_only=local, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        reason = str(error).strip().split("\n")[0]
+        where = "directory" if directory else "hub id, which is not in the cache if the hub cannot be reached"
+        raise BaseEncoderError(f"cannot load the model {name} ({where}): {reason}") from error
+
+
+def _is_cross_encoder(directory: Path) -> bool:
+    config = directory / "config.json"
+    if (directory / "modules.json").exists() or not config.exists():
+        return False
+    architectures = json.loads(config.read_text(encoding="utf-8")).get("architectures") or [""]
+    return str(architectures[0]).endswith("ForSequenceClassification")
+
+
+def _call_factory(path: str) -> Any:
+    module, factory = path.split(":")
+    try:
+        return getattr(importlib.import_module(module), factory)()
+    except (ImportError, AttributeError) as error:
+        raise BaseEncoderError(f"cannot make a model from {path}: {error}") from error
+
+
+def _encode_with(model: Any) -> Encode:
+    is_st = type(model).__module__.startswith("sentence_transformers")
+    options: dict[str, Any] = {"batch_size": BATCH_SIZE, "show_progress_bar": False} if is_st else {}
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        vectors = model.encode(list(texts), **options)
+        if hasattr(vectors, "detach"):
+            vectors = vectors.detach().float().cpu().numpy()
+        return np.asarray(vectors, np.float32)
+
+    return encode
+
+
+def _pooling_of(model: Any) -> str:
+    for module in getattr(model, "modules", list)():
+        if type(module).__name__ == "Pooling":
+            mode = module.get_config_dict().get("pooling_mode", "custom")
+            return mode if isinstance(mode, str) else "+".join(mode)
+    return "custom"
+
+
+def _own_name(model: Any) -> str:
+    card = getattr(model, "model_card_data", None)
+    return str(getattr(card, "base_model", None) or getattr(model, "__name__", None) or type(model).__name__)
+
+
+class _StoredVectors:
+    """Vectors from an `.npz` file with `texts` (n,) and `embeddings` (n, d)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                texts, self.vectors = file["texts"], np.asarray(file["embeddings"], np.float32)
+        except FileNotFoundError as error:
+            raise DataError(f"{path} does not exist") from error
+        except (OSError, KeyError, ValueError) as error:
+            raise DataError(f"{path} must hold the arrays texts (n,) and embeddings (n, d): {error}") from error
+        if self.vectors.ndim != 2 or texts.shape != self.vectors.shape[:1]:
+            raise DataError(f"{path} holds texts {texts.shape} and embeddings {self.vectors.shape}: they do not fit")
+        self.rows = {str(text): row for row, text in enumerate(texts)}
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        lacking = [text for text in texts if text not in self.rows]
+        if lacking:
+            raise DataError(f"{self.path} lacks {len(lacking)} of {len(texts)} texts, first: {lacking[0]!r}")
+        vectors: Vectors = self.vectors[[self.rows[text] for text in texts]]
+        return vectors

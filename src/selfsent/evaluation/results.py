@@ -1,0 +1,187 @@
+"""What an evaluation returns: scores with intervals and signatures, and the forms they are written in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.evaluation.bootstrap import Difference, Floats, Statistic, bootstrap, interval, paired, point
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+SCALE = 100.0
+"""Scores are printed as the papers print them, times 100."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One number of one task, times 100, with its 95 % interval.
+
+    Args:
+        name: the task, for example `stsb`.
+        score: the main metric.
+        low: lower end of the interval.
+        high: upper end of the interval.
+        n: items the score is over.
+        signature: what was measured, for example `sts12|spearman|cos|all|n:3108|data:1a2b3c|pool:cls|v:1`.
+        metrics: other metrics of the same task, times 100.
+        details: what is not a metric: label counts, the layer, the classifier's settings.
+        warnings: one line each.
+        samples: (resamples,) bootstrap samples of the score, for paired comparisons; not written out.
+    """
+
+    name: str
+    score: float
+    low: float
+    high: float
+    n: int
+    signature: str
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    samples: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The score as plain data, ready for `json.dumps`."""
+        plain: dict[str, Any] = {"score": self.score, "low": self.low, "high": self.high, "n": self.n}
+        plain |= {"signature": self.signature, **self.metrics, **self.details}
+        return plain | ({"warnings": list(self.warnings)} if self.warnings else {})
+
+    def minus(self, other: Score) -> Difference:
+        """This system against another on the same task: difference, 95 % interval and p-value, paired.
+
+        Raises:
+            ValueError: the two were not scored on the same items.
+        """
+        if self.n != other.n:
+            raise ValueError(f"{self.name} over {self.n} items cannot be paired with {other.name} over {other.n}")
+        return paired(self.score, other.score, self.samples, other.samples)
+
+
+def measure(
+    name: str,
+    statistic: Statistic,
+    n: int,
+    *,
+    signature: str,
+    metrics: Mapping[str, Statistic] | None = None,
+    groups: NDArray[np.int64] | None = None,
+    details: Mapping[str, Any] | None = None,
+    warnings: tuple[str, ...] = (),
+) -> Score:
+    """Score a statistic over n items, with its bootstrap interval, and other statistics beside it.
+
+    Args:
+        name: the task; it also seeds the resamples, so that two systems on one task are paired.
+        statistic: the main metric, as weights (b, n) -> values (b,).
+        n: number of items.
+        signature: see `signature`.
+        metrics: other metrics over the same items.
+        groups: (n,) units that are drawn whole (documents, topics).
+        details: anything else worth keeping.
+        warnings: one line each.
+    """
+    seed = zlib.crc32(name.encode())
+    samples = SCALE * bootstrap(statistic, n, groups=groups, seed=seed)
+    low, high = interval(samples)
+    beside = {key: SCALE * point(other, n) for key, other in (metrics or {}).items()}
+    score = SCALE * point(statistic, n)
+    return Score(name, score, low, high, n, signature, beside, details or {}, warnings, samples)
+
+
+def signature(*parts: str, **fields: object) -> str:
+    """One line that makes two numbers comparable or visibly not: `sts12|spearman|cos|all|n:3108|data:1a2b3c|v:1`."""
+    return "|".join([*parts, *(f"{key}:{value}" for key, value in fields.items())])
+
+
+@dataclass(frozen=True)
+class Result:
+    """The scores of one model.
+
+    Args:
+        model: its name.
+        scores: by task.
+        suite: the suite they belong to, or None.
+        averaged: the tasks that enter the suite's average; empty when there is none.
+        absent: tasks that could not be scored, with the reason.
+    """
+
+    model: str
+    scores: Mapping[str, Score]
+    suite: str | None = None
+    averaged: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def average(self) -> float | None:
+        """The mean of the suite's scores that are there, or None; `missing` says which are not."""
+        present = [self.scores[name].score for name in self.averaged if name in self.scores]
+        return float(np.mean(present)) if present else None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The tasks that should enter the average but have no score."""
+        return tuple(name for name in self.averaged if name not in self.scores)
+
+    @property
+    def average_label(self) -> str:
+        """What the average is over, for a heading: `average`, or `average of 5 of 7`."""
+        total = len(self.averaged)
+        return f"average of {total - len(self.missing)} of {total}" if self.missing else "average"
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as plain data, ready for `json.dumps`: model, scores, average and what is absent."""
+        plain: dict[str, Any] = {"model": self.model}
+        plain |= {"suite": self.suite} if self.suite else {}
+        plain["scores"] = {name: score.to_json() for name, score in self.scores.items()}
+        if self.averaged:
+            plain |= {"average": self.average, "average_over": [n for n in self.averaged if n in self.scores]}
+            plain |= {"average_complete": not self.missing}
+        return plain | ({"absent": dict(self.absent)} if self.absent else {})
+
+    def to_markdown(self) -> str:
+        """The result as a Markdown table, signatures below."""
+        lines = ["| task | score | 95 % interval | n |", "|---|---|---|---|"]
+        lines += [f"| {' | '.join(cells)} |" for cells in self._cells()]
+        lines += ["", *(f"* `{score.signature}`" for score in self.scores.values())]
+        lines += [f"* {name} is absent: {reason}" for name, reason in self.absent.items()]
+        return "\n".join(lines + [f"* {line}" for line in self.warnings]) + "\n"
+
+    def to_csv(self) -> str:
+        """The result as CSV, one row a task."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["model", "task", "score", "low", "high", "n", "signature"])
+        for name, score in self.scores.items():
+            writer.writerow([self.model, name, score.score, score.low, score.high, score.n, score.signature])
+        return out.getvalue()
+
+    def table(self) -> Table:
+        """The result as a table for the terminal."""
+        from rich.table import Table
+
+        table = Table(title=self.model)
+        for heading in ("task", "score", "95 % interval", "n", "beside it"):
+            table.add_column(heading, justify="left" if heading in ("task", "beside it") else "right")
+        for name, *cells in self._cells():
+            beside = self.scores[name].metrics if name in self.scores else {}
+            table.add_row(name, *cells, "  ".join(f"{key} {value:.2f}" for key, value in beside.items()))
+        return table
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of all scores, each once."""
+        return tuple(dict.fromkeys(line for score in self.scores.values() for line in score.warnings))
+
+    def _cells(self) -> list[tuple[str, str, str, str]]:
+        rows = [(n, f"{s.score:.2f}", f"{s.low:.2f} to {s.high:.2f}", str(s.n)) for n, s in self.scores.items()]
+        average = self.average
+        return rows + ([(self.average_label, f"{average:.2f}", "", "")] if average is not None else [])

@@ -1,0 +1,102 @@
+"""Semantic textual similarity: the correlation of the cosine with people's scores.
+
+`all` is the score: one Spearman over all pairs of a year, as in SBERT, SimCSE and after. SentEval's `mean` and
+`wmean` (one correlation per sub-set, averaged plainly or by size) are printed beside it where the sub-sets are known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from selfsent.evaluation.bootstrap import Statistic
+from selfsent.evaluation.datasets import PAIR, DataSet, Rows, Store
+from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.statistics import average, parts_of, pearson, spearman
+
+VERSION = 1
+SUBSETS = {**PAIR, "subset": "subset"}
+SEMEVAL = "SemEval shared tasks on semantic textual similarity, Agirre et al., 2012 to 2016"
+
+
+def _year(year: int, rows: int, hashes: tuple[str, ...] = ()) -> DataSet:
+    return DataSet(
+        f"sts{year}",
+        f"mteb/sts{year}-sts",
+        rows,
+        columns=SUBSETS,
+        optional=("subset",),
+        hashes=hashes,
+        citation=SEMEVAL,
+    )
+
+
+STS = (
+    _year(12, 3108),
+    _year(13, 1500),
+    _year(14, 3750),
+    _year(15, 3000),
+    _year(16, 1186),
+    DataSet("stsb", "mteb/stsbenchmark-sts", 1379, licence="CC BY-SA 4.0", citation="Cer et al., 2017"),
+    DataSet("sickr", "mteb/sickr-sts", 9927, licence="CC BY-NC-SA 3.0", citation="Marelli et al., 2014"),
+    DataSet("sickr-test", "SentEval/SICK", 4927, hub=False, licence="CC BY-NC-SA 3.0", citation="Marelli et al., 2014"),
+)
+"""The suite `sts`. `sickr` is the benchmark's 9,927 pairs; the papers' rows and average use the 4,927 test pairs."""
+
+AVERAGED = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr-test")
+
+STSB_DEV = DataSet("stsb-dev", "mteb/stsbenchmark-sts", 1500, split="validation", licence="CC BY-SA 4.0")
+
+STS17 = tuple(
+    DataSet(
+        f"sts17-{pair}",
+        "mteb/sts17-crosslingual-sts",
+        2846 if pair == "ko-ko" else 250,
+        config=pair,
+        licence="CC BY-SA 4.0",
+        citation="Cer et al., 2017; en-de, fr-en, it-en and nl-en: Reimers and Gurevych, 2020",
+    )
+    for pair in ["en-en", "es-es", "ar-ar", "ko-ko", "en-ar", "en-de", "en-tr", "es-en", "fr-en", "it-en", "nl-en"]
+)
+"""Monolingual pairs, then cross-lingual ones. 250 pairs give intervals of several points."""
+
+
+def score_sts(dataset: DataSet, encoder: Encoder, store: Store) -> Score:
+    """Spearman of the cosine over all pairs of a data set.
+
+    Args:
+        dataset: its columns are sentence1, sentence2, score and, where known, subset.
+        encoder: the model.
+        store: where data sets come from.
+
+    Raises:
+        DataError: the set is absent.
+    """
+    rows = store.load(dataset)
+    similarity = encoder.similarity(rows["sentence1"], rows["sentence2"])
+    gold = np.asarray(rows["score"], np.float64)
+    return measure(
+        dataset.name,
+        spearman(similarity, gold),
+        len(rows),
+        signature=signature(
+            dataset.name,
+            "spearman",
+            encoder.measure,
+            "all",
+            n=len(rows),
+            data=rows.fingerprint,
+            pool=encoder.pooling,
+            v=VERSION,
+        ),
+        metrics={"pearson": pearson(similarity, gold), **_by_subset(rows, similarity, gold)},
+        warnings=rows.warnings,
+    )
+
+
+def _by_subset(rows: Rows, similarity: np.ndarray, gold: np.ndarray) -> dict[str, Statistic]:
+    parts = list(parts_of(rows["subset"]).values()) if "subset" in rows else []
+    if len(parts) < 2:
+        return {}
+    each = [spearman(similarity[part], gold[part]) for part in parts]
+    return {"mean": average(each, parts), "wmean": average(each, parts, sized=True)}

@@ -1,0 +1,110 @@
+"""The registry of tasks and suites, and `evaluate`, which runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from selfsent.errors import DataError, SettingsError
+from selfsent.evaluation import sts
+from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
+from selfsent.evaluation.datasets import Store
+from selfsent.evaluation.encoders import Encoder, as_encoder
+from selfsent.evaluation.results import Result, Score
+
+Task = Callable[[Encoder, Store], Score]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks that are run together.
+
+    Args:
+        tasks: their names, in the order of printing.
+        averaged: those that enter the average, None for all of them.
+    """
+
+    tasks: tuple[str, ...]
+    averaged: tuple[str, ...] | None = None
+
+
+TASKS: dict[str, Task] = {
+    dataset.name: partial(sts.score_sts, dataset) for dataset in (*sts.STS, sts.STSB_DEV, *sts.STS17)
+}
+
+SUITES: dict[str, Suite] = {
+    "sts": Suite(tuple(dataset.name for dataset in sts.STS), sts.AVERAGED),
+    "sts17": Suite(tuple(dataset.name for dataset in sts.STS17)),
+}
+
+
+def evaluate(
+    model: Any,
+    *,
+    suite: str | None = None,
+    task: str | Sequence[str] | None = None,
+    documents: Documents | None = None,
+    data: str | Path | Store | None = None,
+    name: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Result:
+    """Score a model.
+
+    Args:
+        model: anything `as_encoder` takes.
+        suite: a name in `SUITES`.
+        task: one or several names in `TASKS`, instead of a suite.
+        documents: a corpus with documents, for the label-free score `context`.
+        data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
+        name: how to call the model in the result.
+        progress: called with the name of each task before it runs.
+
+    Raises:
+        SettingsError: nothing to score, or an unknown suite or task.
+        DataError: a single task whose data set is absent. In a suite, absent sets are named in the result instead.
+        BaseEncoderError: the model cannot be loaded.
+    """
+    names = _task_names(suite, task, documents)
+    store = data if isinstance(data, Store) else Store(data)
+    encoder = as_encoder(model, name=name)
+    scores: dict[str, Score] = {}
+    absent: dict[str, str] = {}
+    for each in names:
+        if progress:
+            progress(each)
+        try:
+            scores[each] = TASKS[each](encoder, store)
+        except DataError as error:
+            if suite is None:
+                raise
+            absent[each] = str(error)
+    if documents is not None:
+        scores[SCORE_NAME] = score_context(encoder, documents)
+    if not scores:
+        raise DataError(f"nothing of {suite} could be scored; the first reason: {next(iter(absent.values()))}")
+    averaged = _averaged(suite) if suite else ()
+    return Result(encoder.name, scores, suite, averaged, absent)
+
+
+def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: Documents | None) -> tuple[str, ...]:
+    if suite is not None and task is not None:
+        raise SettingsError("suite and task both say what to score: give one of them")
+    if suite is not None:
+        if suite not in SUITES:
+            raise SettingsError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}")
+        return SUITES[suite].tasks
+    names = (task,) if isinstance(task, str) else tuple(task or ())
+    unknown = [name for name in names if name not in TASKS]
+    if unknown:
+        raise SettingsError(f"there is no task {unknown[0]!r}; there are {', '.join(TASKS)}")
+    if not names and documents is None:
+        raise SettingsError("nothing to score: give a suite, a task, or documents")
+    return names
+
+
+def _averaged(suite: str) -> tuple[str, ...]:
+    chosen = SUITES[suite].averaged
+    return SUITES[suite].tasks if chosen is None else chosen

@@ -1,0 +1,101 @@
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from selfsent.errors import BaseEncoderError, DataError
+from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder
+
+
+def test_every_distinct_text_is_encoded_once(model):
+    encoder = as_encoder(model)
+    first = encoder(["a b", "c", "a b"])
+    encoder.similarity(["c", "d"], ["a b", "d"])
+    assert sorted(model.seen) == ["a b", "c", "d"]
+    assert first.dtype == np.float32
+    assert (first[0] == first[2]).all()
+    assert (first == np.asarray(model.encode(["a b", "c", "a b"]), np.float32)).all()
+
+
+def test_similarity_is_the_cosine_of_float32_vectors(model):
+    a, b = (np.asarray(model.encode([text]), np.float32).astype(float)[0] for text in ("x y", "x z"))
+    expected = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+    assert as_encoder(model).similarity(["x y"], ["x z"]) == pytest.approx([expected], abs=1e-14)
+
+
+def test_a_function_is_an_encoder():
+    encoder = as_encoder(lambda texts: np.ones((len(texts), 3)), name="ones")
+    assert encoder.name == "ones"
+    assert encoder(["a", "b"]).shape == (2, 3)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2,), (2, 3, 1)])
+def test_wrong_shapes_are_refused(shape):
+    with pytest.raises(DataError, match="for 2 texts"):
+        Encoder(lambda texts: np.ones(shape), "odd")(["a", "b"])
+
+
+def test_changing_size_is_refused():
+    encoder = Encoder(lambda texts: np.ones((len(texts), len(texts))), "odd")
+    encoder(["a"])
+    with pytest.raises(DataError, match="size 1 and 2"):
+        encoder(["b", "c"])
+
+
+def test_stored_vectors(tmp_path):
+    path = tmp_path / "vectors.npz"
+    np.savez(path, texts=np.array(["a", "b"]), embeddings=np.eye(2))
+    encoder = as_encoder(str(path))
+    assert encoder(["b", "a"]).tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(DataError, match="lacks 1 of 1 texts, first: 'c'"):
+        encoder(["c"])
+
+
+def test_stored_vectors_of_other_shape_or_pickled_are_refused(tmp_path):
+    np.savez(tmp_path / "short.npz", texts=np.array(["a"]), embeddings=np.eye(2))
+    np.savez(tmp_path / "pickled.npz", texts=np.array(["a", None], dtype=object), embeddings=np.eye(2))
+    np.savez(tmp_path / "other.npz", words=np.array(["a"]))
+    for name, message in (
+        ("short", "do not fit"),
+        ("pickled", "must hold"),
+        ("other", "must hold"),
+        ("no", "not exist"),
+    ):
+        with pytest.raises(DataError, match=message):
+            as_encoder(str(tmp_path / f"{name}.npz"))
+
+
+def test_a_factory_is_called(model, monkeypatch):
+    module = types.ModuleType("toy_models")
+    module.make = lambda: model
+    monkeypatch.setitem(sys.modules, "toy_models", module)
+    assert as_encoder("toy_models:make")(["a"]).shape == (1, model.size)
+    for wrong in ("toy_models:lacks", "no_such_module:make"):
+        with pytest.raises(BaseEncoderError, match="cannot make a model"):
+            as_encoder(wrong)
+
+
+def test_a_cross_encoder_scores_pairs_and_has_no_vectors():
+    class Cross:
+        def predict(self, pairs, show_progress_bar):
+            return np.array([len(a) + len(b) for a, b in pairs])
+
+    encoder = as_encoder(Cross())
+    assert isinstance(encoder, PairEncoder)
+    assert encoder.similarity(["a", "bb"], ["c", "d"]).tolist() == [2, 3]
+    assert encoder.measure == "cross"
+    with pytest.raises(DataError, match="cross-encoder"):
+        encoder(["a"])
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    for wrong in (3, str(tmp_path / "nowhere"), "no-such-model-anywhere"):
+        with pytest.raises(BaseEncoderError) as caught:
+            as_encoder(wrong)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_directory_without_a_model_is_refused(tmp_path):
+    with pytest.raises(BaseEncoderError, match="cannot load"):
+        as_encoder(str(tmp_path))

@@ -1,0 +1,81 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from selfsent.evaluation.results import Result, measure, signature
+from selfsent.evaluation.statistics import mean
+
+
+def scored(name, values=(0.2, 0.4, 0.9), **more):
+    return measure(name, mean(values), len(values), signature=signature(name, "mean", n=len(values), v=1), **more)
+
+
+def test_signature_reads_like_the_field_writes_it():
+    assert signature("sts12", "spearman", n=3108, v=1) == "sts12|spearman|n:3108|v:1"
+
+
+def test_json_has_the_agreed_keys():
+    result = Result("m", {"a": scored("a", metrics={"other": mean([1, 0, 0])})}, "toy", ("a",))
+    plain = json.loads(json.dumps(result.to_json()))
+    assert plain["model"] == "m"
+    assert plain["average"] == pytest.approx(50)
+    score = plain["scores"]["a"]
+    assert score["score"] == pytest.approx(50)
+    assert score["low"] <= 50 <= score["high"]
+    assert score["n"] == 3
+    assert score["signature"] == "a|mean|n:3|v:1"
+    assert score["other"] == pytest.approx(100 / 3)
+    assert "samples" not in score
+
+
+def test_average_over_an_incomplete_suite_says_so():
+    result = Result("m", {"a": scored("a")}, "toy", ("a", "b"), {"b": "b is absent: nowhere"})
+    assert result.missing == ("b",)
+    assert result.average_label == "average of 1 of 2"
+    plain = result.to_json()
+    assert plain["average_complete"] is False
+    assert plain["average_over"] == ["a"]
+    assert plain["absent"] == {"b": "b is absent: nowhere"}
+    assert "average of 1 of 2" in result.to_markdown()
+    assert "b is absent: nowhere" in result.to_markdown()
+
+
+def test_only_averaged_tasks_enter_the_average():
+    result = Result("m", {"a": scored("a", (0, 0)), "b": scored("b", (1, 1))}, "toy", ("b",))
+    assert result.average == 100
+
+
+def test_without_a_suite_there_is_no_average():
+    result = Result("m", {"a": scored("a")})
+    assert result.average is None
+    assert "average" not in result.to_json()
+
+
+def test_csv_and_table_hold_every_task():
+    result = Result("m, x", {"a": scored("a"), "b": scored("b")}, "toy", ("a", "b"))
+    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    assert [row["task"] for row in rows] == ["a", "b"]
+    assert rows[0]["model"] == "m, x"
+    assert result.table().row_count == 3
+
+
+def test_warnings_of_all_scores_appear_once():
+    result = Result("m", {"a": scored("a", warnings=("x",)), "b": scored("b", warnings=("x", "y"))})
+    assert result.warnings == ("x", "y")
+
+
+def test_two_systems_on_one_task_are_paired():
+    hard = np.random.default_rng(0).normal(0, 1, 100)
+    better, worse = scored("a", hard + 0.1), scored("a", hard)
+    difference = better.minus(worse)
+    assert difference.difference == pytest.approx(10)
+    assert difference.high - difference.low < 1e-6
+    with pytest.raises(ValueError, match="cannot be paired"):
+        better.minus(scored("a"))
+
+
+def test_tasks_have_resamples_of_their_own():
+    assert (scored("sts12").samples != scored("sts13").samples).any()

@@ -1,0 +1,64 @@
+import pytest
+
+from selfsent.errors import DataError, SettingsError
+from selfsent.evaluation.tasks import SUITES, TASKS, evaluate
+
+PAIRS = {"sentence1": ["a b", "c d", "e"], "sentence2": ["a", "d", "f"], "score": [4.0, 3.0, 0.0]}
+
+
+def test_every_suite_names_tasks_that_exist():
+    for suite in SUITES.values():
+        assert set(suite.tasks) <= set(TASKS)
+        assert set(suite.averaged or ()) <= set(suite.tasks)
+
+
+def test_papers_average_has_their_seven_sets():
+    assert SUITES["sts"].averaged == ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr-test")
+
+
+def test_a_suite_runs_what_is_there_and_names_the_rest(write, model):
+    mirror = write("mteb/sts12-sts/test.parquet", **PAIRS)
+    result = evaluate(model, suite="sts", data=mirror)
+    assert list(result.scores) == ["sts12"]
+    assert set(result.absent) == set(SUITES["sts"].tasks) - {"sts12"}
+    assert "sts16 is absent" in result.absent["sts16"]
+    assert result.warnings == ("sts12 has 3 rows here, 3108 as published",)
+    assert result.average_label == "average of 1 of 7"
+
+
+def test_a_suite_of_which_nothing_is_there_is_an_error(tmp_path, model):
+    with pytest.raises(DataError, match="nothing of sts could be scored"):
+        evaluate(model, suite="sts", data=tmp_path)
+
+
+def test_a_single_absent_task_is_an_error(tmp_path, model):
+    with pytest.raises(DataError, match="stsb is absent"):
+        evaluate(model, task="stsb", data=tmp_path)
+
+
+def test_sentences_shared_by_tasks_are_encoded_once(write, model):
+    write("mteb/sts12-sts/test.parquet", **PAIRS)
+    mirror = write("mteb/sts13-sts/test.parquet", **PAIRS)
+    evaluate(model, task=["sts12", "sts13"], data=mirror)
+    assert len(model.seen) == len(set(model.seen)) == 6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"suite": "stss"}, "there is no suite 'stss'; there are sts"),
+        ({"task": "sts1"}, "there is no task 'sts1'"),
+        ({"task": ["stsb", "sts1"]}, "there is no task 'sts1'"),
+        ({"suite": "sts", "task": "stsb"}, "give one of them"),
+        ({}, "nothing to score"),
+    ],
+)
+def test_wrong_requests_are_one_line(wrong, message, model):
+    with pytest.raises(SettingsError, match=message):
+        evaluate(model, **wrong)
+
+
+def test_progress_hears_of_every_task(write, model):
+    heard = []
+    evaluate(model, task="sts12", data=write("mteb/sts12-sts/test.parquet", **PAIRS), progress=heard.append)
+    assert heard == ["sts12"]
