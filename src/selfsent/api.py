@@ -1,0 +1,278 @@
+"""The library as its users know it: train, with a hold-out, scores before and after, and a card."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from selfsent.corpus import Corpus, read_corpus
+from selfsent.distributed import rank
+from selfsent.encoder import Encoder, Pooling, load_encoder
+from selfsent.encoding import encode
+from selfsent.errors import DataError, RunError, SettingsError
+from selfsent.evaluation.context import ContextTask, split_documents
+from selfsent.evaluation.encoders import Encoder as Scored
+from selfsent.evaluation.results import Score
+from selfsent.evaluation.tasks import TASKS, Store
+from selfsent.files import write_json, write_text
+from selfsent.methods import get_method
+from selfsent.report.card import model_card
+from selfsent.training.fit import asked, fit, make_plan
+from selfsent.training.loop import Habits, Notice
+from selfsent.training.run_directory import RunDirectory
+
+Dev = Literal["context"] | str
+
+
+@dataclass
+class Run:
+    """A finished run.
+
+    Args:
+        directory: where it lies.
+        record: the content of its `run.json`.
+        scores: before and after, when the corpus has documents to hold out: base, trained, TF-IDF and the paired difference.
+        neighbours: for three held-out sentences, the nearest sentences before and after.
+    """
+
+    directory: Path
+    record: dict[str, Any]
+    scores: dict[str, Any] | None = None
+    neighbours: list[dict[str, Any]] = field(default_factory=list)
+
+    @cached_property
+    def model(self) -> Any:
+        """The trained model, an ordinary SentenceTransformer."""
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(str(self.directory / "model"))
+
+
+def scored(model: Encoder, name: str, fast: bool = False) -> Scored:
+    """An encoder in the form that evaluation takes."""
+    return Scored(lambda texts: encode(model, texts, fast), name, model.pooling)
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """The documents of a corpus shared out: to train on, to choose by, and to score."""
+
+    train: np.ndarray
+    dev: np.ndarray | None
+    test: np.ndarray | None
+
+    @classmethod
+    def of(cls, corpus: Corpus, dev: bool, notice: Notice) -> HoldOut:
+        """Hold out a tenth of the documents for the label-free score, and another one when choices are made by it."""
+        everything = np.arange(len(corpus))
+        try:
+            train, test = split_documents(corpus)
+        except DataError as error:
+            if dev:
+                raise
+            notice(f"no label-free score: {error}")
+            return cls(everything, None, None)
+        if not dev:
+            return cls(train, None, test)
+        rest, chosen = split_documents(Part(corpus, train), seed=1)
+        return cls(train[rest], train[chosen], test)
+
+
+class Part:
+    """Some rows of a corpus, in the form that evaluation takes."""
+
+    def __init__(self, corpus: Corpus, rows: np.ndarray) -> None:
+        self.corpus, self.rows = corpus, rows
+        self.documents = None if corpus.documents is None else np.asarray(corpus.documents)[rows]
+        self.fingerprint = corpus.fingerprint
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def texts(self, rows: np.ndarray) -> list[str]:
+        """The sentences in these rows of the part."""
+        return self.corpus.texts(self.rows[rows])
+
+
+def train(
+    corpus: Corpus | str | Path | Iterable[str],
+    method: str = "tsdae",
+    base: str | Path = "bundled",
+    output: str | Path = "run",
+    *,
+    preset: str | None = None,
+    pooling: Pooling | None = None,
+    dropout: float | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    checkpoint_every: int | None = None,
+    keep: int = 2,
+    dev: Dev | None = None,
+    dev_every: int | None = None,
+    keep_best: bool = False,
+    data: str | Path | None = None,
+    notice: Notice = lambda line: None,
+    watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
+    tokenising: Callable[[int], None] = lambda count: None,
+    **changes: Any,
+) -> Run:
+    """Train a sentence encoder on unlabelled sentences, and score it before and after where the corpus has documents.
+
+    Args:
+        corpus: a corpus, or anything `read_corpus` reads.
+        method: name of a method; see `selfsent.methods.METHODS`.
+        base: the encoder to start from: `bundled`, a directory or a hub id.
+        output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
+        preset: `published` for the settings of the paper, or another preset of the method.
+        pooling: `cls`, `mean`, `max` or `lasttoken` instead of the method's own.
+        dropout: dropout rate of the encoder instead of the base's own.
+        resume: go on with the run in `output`.
+        overwrite: throw away the run in `output`.
+        checkpoint_every: steps between checkpoints; ten in a run by default.
+        keep: checkpoints kept, at least 2.
+        dev: score along the way: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
+        dev_every: steps between these scores; ten in a run by default.
+        keep_best: save the model with the best `dev` score instead of the last.
+        data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
+        notice: called with lines the user should see.
+        watch: called after every step with its number, the number of steps, and the latest figures.
+        tokenising: called with the number of sentences tokenised since the last call.
+        **changes: fields of `selfsent.settings.Settings` and of the method's options.
+
+    Raises:
+        SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
+    """
+    if keep < 2:
+        raise SettingsError(f"--keep is {keep}; at least 2 checkpoints are kept, in case the newest is cut short")
+    if keep_best and dev is None:
+        raise SettingsError("--keep-best needs --dev to say what is best by")
+    if dev is not None and dev != "context" and dev not in TASKS:
+        raise SettingsError(f"there is no task {dev!r} to score on; there are context, {', '.join(TASKS)}")
+    plan = make_plan(get_method(method), base, preset, pooling, dropout, **changes)
+    if not isinstance(corpus, Corpus):
+        corpus = read_corpus(corpus)
+    hold_out = HoldOut.of(corpus, dev == "context", notice)
+    directory = RunDirectory(Path(output))
+    directory.open(asked(plan, corpus, hold_out.train), resume, overwrite)
+    if directory.status == "finished":
+        notice(f"{output} is finished already")
+        return load_run(output)
+    if directory.status != "trained":
+        scorer = _dev_scorer(dev, corpus, hold_out, data)
+        habits = Habits(checkpoint_every, keep, scorer, dev_every, keep_best)
+        fit(corpus, hold_out.train, plan, directory, habits, notice, watch, tokenising)
+    if rank() == 0:
+        _finish(corpus, hold_out, plan.base, directory)
+    return load_run(output)
+
+
+def load_run(output: str | Path) -> Run:
+    """A finished run, read from its directory.
+
+    Raises:
+        RunError: there is no finished run.
+    """
+    path = Path(output)
+    try:
+        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        report = json.loads((path / "scores.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise RunError(f"{path} holds no finished run") from None
+    return Run(path, record, report["scores"], report["neighbours"])
+
+
+def _dev_scorer(dev: Dev | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Encoder], float] | None:
+    if dev is None:
+        return None
+    if dev == "context":
+        task = ContextTask(corpus, hold_out.dev)
+        return lambda model: task.score(scored(model, "dev")).score
+    store = Store(data)
+    return lambda model: TASKS[dev](scored(model, "dev"), store).score
+
+
+def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory) -> None:
+    """Score the base and the trained model on the held-out documents, and write scores and card."""
+    scores, neighbours = None, []
+    if hold_out.test is not None:
+        before = load_encoder(base)
+        after = load_encoder(directory.model)
+        scores, neighbours = compare(corpus, hold_out.test, before, after)
+    write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
+    write_text(directory.model / "README.md", model_card(directory.record, corpus.report.summary(), scores))
+    directory.update(status="finished")
+
+
+def compare(corpus: Corpus, rows: np.ndarray, before: Encoder, after: Encoder) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The label-free score of two encoders on held-out documents, paired, and the neighbours of three sentences."""
+    task = ContextTask(corpus, rows)
+    first, second = scored(before, "base"), scored(after, "trained")
+    base, trained = task.score(first), task.score(second)
+    difference = trained.minus(base)
+    scores = {
+        "base": base.to_json(),
+        "trained": trained.to_json(),
+        "tfidf": _plain(task.tfidf),
+        "difference": {"score": difference.difference, "low": difference.low, "high": difference.high, "p": difference.p},
+    }
+    return scores, _neighbours(task, first, second)
+
+
+def _plain(score: Score) -> dict[str, Any]:
+    return {"score": score.score, "low": score.low, "high": score.high, "n": score.n}
+
+
+def _neighbours(task: ContextTask, before: Scored, after: Scored, how_many: int = 3) -> list[dict[str, Any]]:
+    """The nearest held-out sentences of three queries, spread over the documents, for both encoders."""
+    def unit(model: Scored) -> np.ndarray:
+        vectors = model(task.texts)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    units = {"before": unit(before), "after": unit(after)}
+    medium = [q for q in task.queries if 40 <= len(task.texts[q]) <= 100] or list(task.queries)
+    found = []
+    for place in np.linspace(0, len(medium) - 1, min(5, len(medium) + 2)).astype(int)[1:-1]:
+        query = int(medium[place])
+        entry: dict[str, Any] = {"sentence": task.texts[query]}
+        for name, vectors in units.items():
+            cosines = vectors @ vectors[query]
+            cosines[query] = -np.inf
+            nearest = np.argsort(-cosines, kind="stable")[:how_many]
+            entry[name] = [{"sentence": task.texts[i], "cosine": round(float(cosines[i]), 4)} for i in nearest]
+        found.append(entry)
+    return found
+
+
+def evaluate(
+    model: Any,
+    *,
+    suite: str | None = None,
+    task: str | list[str] | None = None,
+    documents: Corpus | None = None,
+    data: str | Path | None = None,
+    fast: bool = False,
+) -> Any:
+    """Score a model; see `selfsent.evaluation.evaluate` for what it may be.
+
+    Sentence-transformers and transformers directories, hub ids and `bundled` run packed, without padding.
+
+    Args:
+        model: a directory, a hub id, `bundled`, `module:factory`, an `.npz`, or an object with `encode`.
+        suite: a suite of tasks.
+        task: one or several tasks.
+        documents: a corpus with documents, for the label-free score of its held-out part.
+        data: a mirror of the data sets.
+        fast: compute in bfloat16.
+    """
+    from selfsent.evaluation.tasks import evaluate as run
+
+    name = str(model) if isinstance(model, str | Path) else None
+    if name is not None and not name.endswith(".npz") and ":" not in name:
+        model = scored(load_encoder(name), name, fast)
+    return run(model, suite=suite, task=task, documents=documents, data=data)

@@ -1,0 +1,67 @@
+"""Parse, call the command, and turn what a user can get wrong into one line and an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from selfsent.errors import SelfsentError, TrainingError
+from selfsent.version import __version__
+
+_DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and proof of whether it helped.
+
+  selfsent train tickets.csv --text-column body --method tsdae --output runs/tickets
+  selfsent evaluate runs/tickets/model --task stsb
+  selfsent search runs/tickets/model tickets.csv "printer does not answer"
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaint is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the complaint and leave with status 2."""
+        sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
+        raise SystemExit(2)
+
+
+def make_parser() -> Parser:
+    """The parser of all commands, without anything that takes time to import."""
+    from selfsent.cli import encode, evaluate, methods, search, train
+
+    parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    for module in (train, evaluate, encode, search, methods):
+        module.add_parser(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit status: 0 done, 1 a run went wrong, 2 bad input, 130 interrupted."""
+    # A closed pipe, as in `selfsent search ... | head`, is the reader's choice and no error.
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = make_parser()
+    try:
+        known, extra = parser.parse_known_args(given)
+        known.run(known, extra, parser)
+    except TrainingError as error:
+        _complain(str(error), 1)
+    except SelfsentError as error:
+        _complain(str(error), 2)
+    except KeyboardInterrupt as stop:
+        _complain(str(stop) or "interrupted", 130)
+    raise SystemExit(0)
+
+
+def _complain(message: str, status: int) -> NoReturn:
+    sys.stderr.write(f"selfsent: {' '.join(message.split())}\n")
+    raise SystemExit(status)

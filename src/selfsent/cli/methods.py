@@ -1,0 +1,66 @@
+"""`selfsent methods`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from typing import Any
+
+from selfsent.cli.options import refuse
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("methods", help="list the methods, with paper, objective, settings and options")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one method, with its options")
+    parser.add_argument("--json", action="store_true", help="everything, as JSON on standard output")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def describe(method: Any) -> dict[str, Any]:
+    """A method as plain data."""
+    return {
+        "name": method.name,
+        "title": method.title,
+        "citation": method.citation,
+        "objective": method.objective,
+        "pooling": method.pooling,
+        "published": dataclasses.asdict(method.published),
+        "defaults": {**dataclasses.asdict(method.defaults), "large_learning_rate": method.large_learning_rate},
+        "presets": {name: dict(values) for name, values in method.presets.items()},
+        "options": {
+            item.name: {"default": item.default, "description": item.metadata["description"]}
+            for item in dataclasses.fields(method.options)
+        },
+    }
+
+
+def run(options: argparse.Namespace, extra: list[str], parser: argparse.ArgumentParser) -> None:
+    """Print the methods."""
+    refuse(options.parser, extra)
+    from selfsent.methods import METHODS, get_method
+
+    chosen = [get_method(options.name)] if options.name else list(METHODS.values())
+    if options.json:
+        sys.stdout.write(json.dumps([describe(method) for method in chosen], ensure_ascii=False, indent=1) + "\n")
+        return
+    from selfsent.cli.console import show
+
+    for method in chosen:
+        show(f"{method.name}: {method.title}\n  {method.citation}\n  minimises {method.objective}\n  {_line(method)}")
+        if options.name:
+            for item in dataclasses.fields(method.options):
+                show(f"  --{item.name.replace('_', '-')}: {item.metadata['description']} (default: {item.default})")
+        show("")
+
+
+def _line(method: Any) -> str:
+    published = method.published
+    length = f"{published.steps:,} steps" if published.steps else f"{published.epochs:g} pass over the corpus"
+    return (
+        f"published: pooling {method.pooling}, batch {published.batch_size}, rate {published.learning_rate:g}"
+        f" {published.schedule}, {length}; default: batch {method.defaults.batch_size},"
+        f" rate {method.defaults.learning_rate:g} ({method.large_learning_rate:g} for large encoders), one pass"
+    )

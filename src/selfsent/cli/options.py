@@ -1,0 +1,73 @@
+"""Flags that several commands share, and flags made from settings dataclasses."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from selfsent.settings import parse_duration
+
+if TYPE_CHECKING:
+    from selfsent.corpus import Corpus
+
+
+def duration(text: str) -> float:
+    """A duration, for argparse."""
+    from selfsent.errors import SettingsError
+
+    try:
+        return parse_duration(text)
+    except SettingsError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_corpus_options(parser: argparse.ArgumentParser) -> None:
+    """How to read a corpus."""
+    group = parser.add_argument_group("corpus")
+    group.add_argument("--text-column", default="text", metavar="NAME", help="column with the sentences (default: text)")
+    group.add_argument("--document-column", metavar="NAME", help="column that says which document a sentence belongs to")
+    group.add_argument("--split-sentences", action="store_true", help="each text holds several sentences: split it")
+
+
+def read(options: argparse.Namespace, source: str | list[str]) -> Corpus:
+    """Read the corpus that the options describe."""
+    from selfsent.corpus import read_corpus
+
+    return read_corpus(
+        source[0] if isinstance(source, list) and len(source) == 1 else source,
+        text_column=options.text_column,
+        document_column=options.document_column,
+        split_sentences=options.split_sentences,
+    )
+
+
+def add_dataclass_options(group: Any, options: type[Any], defaults: Any = None) -> None:
+    """One flag for each field made with `selfsent.settings.setting`; a flag that is not given leaves no trace.
+
+    Args:
+        group: an argparse parser or group.
+        options: the dataclass.
+        defaults: an instance whose values the help texts name; the dataclass' own defaults when None.
+    """
+    for item in dataclasses.fields(options):
+        value = getattr(defaults, item.name) if defaults is not None else item.default
+        flag, text = "--" + item.name.replace("_", "-"), item.metadata["description"]
+        shown = "" if value is None else f" (default: {value})"
+        common: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (text + shown).replace("%", "%%")}
+        kind = str(item.type)
+        if kind == "bool":
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, **common)
+        elif "choices" in item.metadata:
+            group.add_argument(flag, choices=item.metadata["choices"], **common)
+        elif item.name == "budget":
+            group.add_argument(flag, type=duration, metavar="TIME", **common)
+        else:
+            number = kind.startswith("int")
+            group.add_argument(flag, type=int if number else float, metavar="N" if number else "X", **common)
+
+
+def refuse(parser: argparse.ArgumentParser, extra: list[str]) -> None:
+    """Complain about arguments that no one understood."""
+    if extra:
+        parser.error(f"unrecognised argument {extra[0]}")

@@ -1,0 +1,46 @@
+"""`selfsent search`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from selfsent.cli.options import add_corpus_options, read, refuse
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("search", help="find the sentences of a corpus nearest to a query")
+    parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
+    parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
+    parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for")
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="sentences a query (default: 10)")
+    parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
+    add_corpus_options(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace, extra: list[str], parser: argparse.ArgumentParser) -> None:
+    """Search, and print cosine and sentence, best first."""
+    refuse(options.parser, extra)
+    from selfsent.cli.console import counting, show
+    from selfsent.encoder import load_encoder
+    from selfsent.errors import SettingsError
+    from selfsent.search import search
+
+    if options.top < 1:
+        raise SettingsError(f"--top is {options.top}; it must be at least 1")
+    if not all(query.strip() for query in options.query):
+        raise SettingsError("the query is empty")
+    corpus = read(options, options.corpus)
+    model = load_encoder(options.model)
+    with counting("searching", len(corpus)) as advance:
+        found = search(model, corpus, options.query, options.top, options.fast, advance)
+    import numpy as np
+
+    for query, hits in zip(options.query, found, strict=True):
+        if len(options.query) > 1:
+            show(f"# {query}")
+        texts = corpus.texts(np.array([row for row, _ in hits], dtype=np.int64))
+        for (_, cosine), text in zip(hits, texts, strict=True):
+            show(f"{cosine:.3f}  {text}")

@@ -1,0 +1,123 @@
+"""Rows on their way from a source to the table, and the look at every value they hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.corpus.streams import fail
+
+BATCH_ROWS = 8192
+BATCH_CHARACTERS = 1 << 23
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a file to read."""
+
+    texts: tuple[str, ...] = ("text",)
+    document: str | None = None
+    label: str | None = None
+    score: str | None = None
+
+    @property
+    def wanted(self) -> list[str]:
+        """All their names, each once."""
+        extra = (self.document, self.label, self.score)
+        return list(dict.fromkeys([*self.texts, *(name for name in extra if name is not None)]))
+
+
+@dataclass
+class Batch:
+    """Consecutive rows of one source, as read: not cleaned, at most about 8 million characters."""
+
+    texts: list[list[str]]
+    """One list of (rows,) for each text column."""
+    documents: list[str] | None = None
+    """The value of the document column in each row."""
+    blocks: NDArray[np.int64] | None = None
+    """In plain text: the number of blank lines before each row, from the beginning of the file."""
+    separated: bool = False
+    """In plain text: a blank line lies between two texts of the file, here or before."""
+    labels: list[str] | None = None
+    scores: list[float] | None = None
+    files: int = 0
+    """Files that begin with this batch."""
+    skipped_files: int = 0
+
+    @classmethod
+    def start(cls, columns: Columns) -> Batch:
+        """The beginning of a file, no rows yet."""
+        return cls([[] for _ in columns.texts], files=1)
+
+    def __len__(self) -> int:
+        return len(self.texts[0])
+
+
+Place = Callable[[int], dict[str, int]]
+"""From a row of a batch to its `line=` or `row=` in the file, for errors."""
+
+
+def at_lines(numbers: list[int]) -> Place:
+    """The place of each row, from its line number."""
+    return lambda row: {"line": numbers[row]}
+
+
+def at_rows(start: int) -> Place:
+    """The place of each row, from the number of the first."""
+    return lambda row: {"row": start + row}
+
+
+def make_batch(values: Mapping[str, Sequence[Any]], name: str, columns: Columns, place: Place) -> Batch:
+    """A batch from whole columns of a table, after a look at every value.
+
+    Args:
+        values: (rows,) for each wanted column.
+        name: what errors call the source.
+        columns: which is which.
+        place: from a row (0 to rows - 1) to its `line=` or `row=`.
+
+    Raises:
+        CorpusError: a text that is no string; a document, label or score that is missing or cannot be used.
+    """
+
+    def column(wanted: str | None, convert: Callable[[Any], Any], kind: str) -> list[Any] | None:
+        if wanted is None:
+            return None
+        converted = [convert(value) for value in values[wanted]]
+        if None in converted:
+            row = converted.index(None)
+            found = values[wanted][row]
+            found = "no value" if found is None or found == "" else f"{type(found).__name__} {str(found)[:40]!r}"
+            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **place(row))
+        return converted
+
+    return Batch(
+        texts=[column(text, _as_text, "text") or [] for text in columns.texts],
+        documents=column(columns.document, _as_name, "a value"),
+        labels=column(columns.label, _as_name, "a value"),
+        scores=column(columns.score, _as_number, "a finite number"),
+    )
+
+
+def _as_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else "" if value is None else None
+
+
+def _as_name(value: Any) -> str | None:
+    if isinstance(value, bool | int | str):
+        return str(value).strip() or None
+    return str(value) if isinstance(value, float) and not math.isnan(value) else None
+
+
+def _as_number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

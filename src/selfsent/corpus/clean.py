@@ -1,0 +1,65 @@
+"""What is done to every text before it enters the table: normalise, drop control characters, squeeze white space."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+LONGEST_TEXT = 1 << 20
+"""Characters kept of one text; what lies beyond is cut off and counted."""
+
+# Categories Cc, Cf and Cs, less white space (it becomes a space) and less what scripts need to be read: the joiners
+# U+200C and U+200D, the Arabic, Syriac and Kaithi signs that are drawn, the Mongolian vowel separator, and the
+# controls of hieroglyphs.
+_DROPPED = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+    "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\ud800-\udfff]"
+)
+_INVISIBLE = " \u200c\u200d"
+_LONGEST_WORD = 1024
+
+
+def clean(texts: Iterable[str]) -> tuple[list[str], list[int]]:
+    """Texts in Unicode NFC, on one line, without control characters and surplus white space.
+
+    Args:
+        texts: any strings, lone surrogates included.
+
+    Returns:
+        The cleaned texts, in order, empty where nothing was left; and the positions of those that had control
+        characters.
+    """
+    cleaned: list[str] = []
+    control: list[int] = []
+    for row, text in enumerate(texts):
+        # Printable text has neither control characters nor any white space but the plain space.
+        if not text.isprintable():
+            kept = _DROPPED.sub("", text)
+            if len(kept) != len(text):
+                control.append(row)
+            text = " ".join(kept.split())
+        elif "  " in text or text[:1] == " " or text[-1:] == " ":
+            text = " ".join(text.split())
+        if not text.isascii():
+            text = _compose(text)
+            if not text.strip(_INVISIBLE):
+                text = ""
+        cleaned.append(text)
+    return cleaned, control
+
+
+def _compose(text: str) -> str:
+    """NFC in linear time: Python's own is quadratic in a run of combining marks, so very long words go in pieces."""
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    # Composition can turn a character into a plain space, hence the split after it.
+    if len(text) <= _LONGEST_WORD:
+        return " ".join(unicodedata.normalize("NFC", text).split())
+    words = (word[at : at + _LONGEST_WORD] for word in _words(text) for at in range(0, len(word), _LONGEST_WORD))
+    return " ".join("".join(unicodedata.normalize("NFC", word) for word in words).split())
+
+
+def _words(text: str) -> Iterable[str]:
+    """The words of a text, each with the space before it."""
+    return re.findall(r" ?[^ ]+", text)

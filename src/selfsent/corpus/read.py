@@ -1,0 +1,110 @@
+"""`read_corpus`: the way in. What was read once is kept in a cache and opened from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from selfsent.corpus.batch import Columns
+from selfsent.corpus.build import build_table
+from selfsent.corpus.sources import Source, SourceName, find_source
+from selfsent.corpus.table import Corpus
+from selfsent.errors import CorpusError, SettingsError
+
+_VERSION = 1
+"""Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
+_MOST_TEXT_COLUMNS = 3
+
+
+def read_corpus(
+    source: SourceName,
+    *,
+    text_column: str = "text",
+    text_columns: tuple[str, ...] | list[str] | None = None,
+    document_column: str | None = None,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    split_sentences: bool = False,
+    cache: str | Path | None = None,
+) -> Corpus:
+    r"""Read text in any common format into a clean, memory-mapped table of distinct sentences.
+
+    The text is read as a stream, in memory that grows by about 12 bytes a sentence. It is brought into Unicode NFC,
+    freed of control characters and surplus white space; empty rows and exact duplicates are dropped; all of it is
+    counted in the report. The table stays in the cache and is opened from there as long as the files do not change.
+
+    Args:
+        source: a file, folder or pattern (`.txt` with one sentence a line and blank lines between documents, `.csv`,
+            `.tsv`, `.jsonl`, `.parquet`, each also `.gz` or `.zst`), a list of those, `-` for lines on standard input,
+            `python:stdlib` for the docstrings of the standard library, a hub data set (`org/name`, `org/name:config`,
+            `org/name:config:split`, `org/name::split`; looked for under `$SELFSENT_DATA` first), or strings. A list of
+            strings is taken for paths if each of them exists or ends like a known file, for sentences otherwise.
+        text_column: the column that holds the text.
+        text_columns: one to three columns, in place of `text_column`, for pairs and triples.
+        document_column: the column that tells which rows belong together; not needed in plain text.
+        label_column: whole numbers or names (to `labels`), or other numbers (to `scores`).
+        score_column: numbers (to `scores`).
+        split_sentences: split each text into sentences; a row is then a document if nothing else says what is.
+        cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
+
+    Raises:
+        CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
+        SettingsError: options that do not go together.
+    """
+    columns = Columns(tuple(text_columns or (text_column,)), document_column, label_column, score_column)
+    if len(set(columns.texts)) != len(columns.texts) or len(columns.texts) > _MOST_TEXT_COLUMNS:
+        raise SettingsError(f"text columns must be one to three different ones, not {', '.join(columns.texts)}")
+    if split_sentences and len(columns.texts) > 1:
+        raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
+    found = find_source(source)
+    options = [_VERSION, columns.texts, document_column, label_column, score_column, split_sentences]
+    folder = Path(cache or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser() / "corpora"
+    if found.identity is not None:
+        known = _open(folder / _key(found.identity, options))
+        if known is not None:
+            return known
+    return _build(found, columns, split_sentences, folder, options)
+
+
+def _build(found: Source, columns: Columns, split: bool, folder: Path, options: list[object]) -> Corpus:
+    """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder))
+        try:
+            fingerprint = build_table(found.read(columns), building, columns, found.name, split)
+            final = folder / _key(found.identity if found.identity is not None else fingerprint, options)
+            if _open(final) is None:
+                shutil.rmtree(final, ignore_errors=True)
+                _move(building, final)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        return Corpus(final)
+    except OSError as error:
+        raise CorpusError(
+            f"{folder}: cannot write the corpus cache: {error.strerror or error}; set SELFSENT_CACHE to another folder"
+        ) from error
+
+
+def _move(building: Path, final: Path) -> None:
+    try:
+        building.rename(final)
+    except OSError:
+        if _open(final) is None:  # Otherwise another process was first, with the same table.
+            raise
+
+
+def _open(directory: Path) -> Corpus | None:
+    """The corpus in a folder; None if there is none, or not a whole one."""
+    try:
+        return Corpus(directory)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _key(identity: object, options: list[object]) -> str:
+    return hashlib.blake2b(json.dumps([identity, options]).encode(), digest_size=12).hexdigest()

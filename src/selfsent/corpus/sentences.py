@@ -1,0 +1,81 @@
+"""A small rule-based sentence splitter: abbreviations, initials, decimals, quotes, full stops of other scripts."""
+
+from __future__ import annotations
+
+import re
+
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
+_STOP = re.compile(
+    r"[.!?…؟۔]+[\"'”’»)\]]*"  # ends a sentence when white space and a likely beginning follow
+    r"|[。！？｡．।॥။።។]+[」』”’）》\"']*"  # always ends a sentence
+)
+_ALWAYS = frozenset("。！？｡．।॥။።។")
+_OPENING = "\"'“‘«([{*_「『（《-–—"
+_BEFORE = 24
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_ABBREVIATIONS = _set(
+    "mr mrs ms dr prof rev hon gen col lt sgt capt sen rep gov pres st jr sr mt ft messrs mme mlle "
+    "vs cf eg ie al approx ca resp incl excl esp viz fig figs eq eqs sec ch chap vol pp ed eds tab ref refs "
+    "inc ltd corp co dept univ assn bros est jan feb mar apr jun jul aug sep sept oct nov dec "
+    "e.g i.e a.k.a u.k z.b bzw d.h usw abb nr"
+)
+_BEFORE_NUMBERS = _set("no nos p pp art par para vol fig eq sec ch line v n")
+_STARTERS = _set(
+    "the this that these those it he she we they you i in on at but and so if when while there here however a an as "
+    "for its his her their our my what who why how then thus yet or no not after before"
+)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences of a text, in order; blank lines always end one. Linear in the length of the text.
+
+    Args:
+        text: running text of any length, line breaks included.
+
+    Returns:
+        The sentences, stripped, none of them empty.
+    """
+    return [part for paragraph in _PARAGRAPH.split(text) for part in _split_paragraph(paragraph)]
+
+
+def _split_paragraph(text: str) -> list[str]:
+    parts: list[str] = []
+    start = 0
+    for match in _STOP.finditer(text):
+        if _ends_sentence(text, start, match):
+            parts.append(text[start : match.end()].strip())
+            start = match.end()
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
+
+
+def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
+    if match[0][0] in _ALWAYS:
+        return True
+    following = text[match.end() : match.end() + _BEFORE]
+    if not following[:1].isspace():
+        return not following
+    ahead = following.lstrip().lstrip(_OPENING)
+    if ahead[:1].islower() or not match[0].startswith("."):
+        return not ahead[:1].islower()
+    before = text[max(start, match.start() - _BEFORE) : match.start()]
+    word = before.split()[-1].lstrip(_OPENING) if before.strip() else ""
+    is_list_number = word.isdigit() and before.strip() == word and match.start() - start <= _BEFORE
+    return not is_list_number and not _abbreviates(word, ahead)
+
+
+def _abbreviates(word: str, ahead: str) -> bool:
+    """Whether the full stop after `word` belongs to the word rather than to the sentence."""
+    if word.lower() in _ABBREVIATIONS:
+        return True
+    if ahead[:1].isdigit() and word.lower() in _BEFORE_NUMBERS:
+        return True
+    if len(word) == 1 and word.isupper() and word != "I":
+        return True
+    dotted = "." in word and all(len(part) == 1 and part.isalpha() for part in word.split("."))
+    return dotted and re.split(r"\W", ahead, maxsplit=1)[0].lower() not in _STARTERS

@@ -1,0 +1,151 @@
+"""From a file to lines of text: decompression, UTF-8, line ends, in bounded memory and with the place of a fault."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from selfsent.errors import CorpusError
+
+COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+LONGEST_RECORD = 1 << 24
+"""Characters of the longest line, cell or JSON object that is read; a longer one is refused."""
+
+_FIRST_CHUNK = 1 << 16
+_CHUNK = 1 << 20
+_NUL_CHECKED = 1 << 13
+_MAGIC = {
+    b"PK\x03\x04": "a zip archive or an Office document",
+    b"PK\x05\x06": "a zip archive",
+    b"\x1f\x8b": "gzip-compressed: its name must end in .gz",
+    b"\x28\xb5\x2f\xfd": "zstd-compressed: its name must end in .zst",
+    b"PAR1": "a parquet file: its name must end in .parquet",
+    b"BZh": "bzip2-compressed: recompress it with gzip or zstd",
+    b"\xfd7zXZ\x00": "xz-compressed: recompress it with gzip or zstd",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a rar archive",
+    b"%PDF-": "a PDF document",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"\x7fELF": "a program",
+    b"SQLite format 3\x00": "an SQLite database",
+    b"ARROW1": "an Arrow file",
+    b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
+    b"\xfe\xff": "UTF-16 text: convert it to UTF-8",
+}
+
+
+def fail(name: str, problem: str, line: int | None = None, row: int | None = None) -> NoReturn:
+    """Raise the one-line `CorpusError` for a fault at a place in a file."""
+    place = name if name.isprintable() else repr(name)
+    place += f", line {line}" if line is not None else f", row {row}" if row is not None else ""
+    raise CorpusError(" ".join(f"{place}: {problem}".split()))
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, decompressed when its name ends in .gz or .zst.
+
+    Raises:
+        CorpusError: the file cannot be opened.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        fail(str(path), f"cannot be opened: {error.strerror}")
+    with file:
+        kind = COMPRESSION.get(path.suffix.lower())
+        if kind is None:
+            yield file
+            return
+        import pyarrow as pa
+
+        with pa.PythonFile(file, mode="r") as raw, pa.CompressedInputStream(raw, kind) as stream:
+            yield stream
+
+
+def chunks(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """The bytes of a stream, the first chunk small so that a bad file is found out at once.
+
+    Raises:
+        CorpusError: the stream breaks off or cannot be decompressed.
+    """
+    size = _FIRST_CHUNK
+    while True:
+        try:
+            chunk = file.read(size)
+        except OSError as error:
+            fail(name, f"cannot be read: {error.strerror or error}; is the file broken or cut short?")
+        if not chunk:
+            return
+        yield chunk
+        size = _CHUNK
+
+
+def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterator[tuple[int, list[str]]]:
+    r"""Lines without their ends (\n, \r\n or \r), a list for each chunk read, with the number of the first.
+
+    Args:
+        file: bytes of UTF-8 text, with or without a byte order mark.
+        name: what errors call it.
+        longest: characters of the longest line.
+        refuse: a longer line is an error; otherwise what lies beyond is skipped but for one character.
+
+    Raises:
+        CorpusError: the file is binary, not UTF-8, or holds a line that is too long.
+    """
+    decode = _decoder(name)
+    number, tail = 1, ""
+    for index, chunk in enumerate(chunks(file, name)):
+        if index == 0:
+            _refuse_binary(chunk, name)
+        text = decode(chunk, number)
+        if index == 0:
+            text = text.removeprefix("\ufeff")
+        lines = text.split("\n")
+        lines[0] = tail + lines[0]
+        tail = lines.pop()
+        if len(tail) > longest:
+            if refuse:
+                fail(
+                    name, f"longer than {longest:,} characters: is a line end or a quote missing?", number + len(lines)
+                )
+            tail = tail[: longest + 1]
+        if lines:
+            yield number, lines
+            number += len(lines)
+    tail += decode(b"", number)
+    if tail:
+        yield number, [tail]
+
+
+def _decoder(name: str) -> Callable[[bytes, int], str]:
+    """A function from the next chunk (empty at the end) and its line number to text with plain line ends."""
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
+
+    def decode(chunk: bytes, number: int) -> str:
+        try:
+            # Typeshed knows only text for an inner decoder of None; with an inner decoder bytes go in.
+            data: Any = chunk
+            return decoder.decode(data, final=not chunk)
+        except UnicodeDecodeError as error:
+            line = number + len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
+            byte = error.object[error.start]
+            fail(name, f"not UTF-8 (byte 0x{byte:02X}): convert it, for example with iconv -f latin1 -t utf-8", line)
+
+    return decode
+
+
+def _refuse_binary(start: bytes, name: str) -> None:
+    for magic, kind in _MAGIC.items():
+        if start.startswith(magic):
+            fail(name, f"not text but {kind}")
+    nul = start[:_NUL_CHECKED].find(b"\0")
+    if nul >= 0:
+        fail(name, "not text: it holds NUL bytes (a binary file, or UTF-16)", start.count(b"\n", 0, nul) + 1)

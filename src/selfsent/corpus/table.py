@@ -1,0 +1,140 @@
+"""The corpus as everything after it sees it: a memory-mapped table, one row a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TABLE = "table.arrow"
+DESCRIPTION = "corpus.json"
+
+
+@dataclass(frozen=True)
+class CorpusReport:
+    """What was read, what was dropped and what was kept. All are counts."""
+
+    files: int = 0
+    skipped_files: int = 0
+    rows_read: int = 0
+    empty: int = 0
+    too_long: int = 0
+    control_characters: int = 0
+    duplicates: int = 0
+    kept: int = 0
+    documents: int = 0
+
+    def summary(self) -> str:
+        """One line for the user, a second one where texts were changed or files skipped."""
+        dropped = [f"{n:,} {what}" for n, what in ((self.empty, "empty"), (self.duplicates, "duplicates")) if n]
+        changed = [
+            f"{count:,} {what}"
+            for count, what in (
+                (self.control_characters, "rows rid of control characters"),
+                (self.too_long, "texts cut short"),
+                (self.skipped_files, "files skipped"),
+            )
+            if count
+        ]
+        line = f"{self.kept:,} sentences" + (f" in {self.documents:,} documents" if self.documents else "")
+        line += f" ({', '.join(dropped)} dropped)" if dropped else ""
+        return line + (f"\n{', '.join(changed)}" if changed else "")
+
+
+class Corpus:
+    """Clean, distinct sentences in a folder; nothing but what is asked for is held in memory.
+
+    Args:
+        directory: the folder that `read_corpus` wrote.
+
+    Raises:
+        OSError, ValueError, KeyError, pyarrow.ArrowInvalid: the folder is not a whole corpus.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        description: dict[str, Any] = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
+        self.directory = directory
+        self.text_columns: tuple[str, ...] = tuple(description["text_columns"])
+        self.fingerprint: str = description["fingerprint"]
+        self.report = CorpusReport(**description["report"])
+        self.source: str = description["source"]
+        self.label_names: tuple[str, ...] | None = tuple(description["label_names"] or ()) or None
+        self.documents: NDArray[np.int64] | None = self._array("document")
+        """Number of the document of each row (rows,), 0, 1, 2, ... by first appearance; None without documents."""
+        self.labels: NDArray[np.int64] | None = self._array("label")
+        self.scores: NDArray[np.float64] | None = self._array("score")
+
+    def __len__(self) -> int:
+        return self.report.kept
+
+    def __repr__(self) -> str:
+        return f"Corpus({self.source!r}: {self.report.summary().splitlines()[0]})"
+
+    def texts(self, rows: NDArray[np.integer[Any]] | None = None, column: str | None = None) -> list[str]:
+        """Texts of one column.
+
+        Args:
+            rows: (n,) row numbers in any order, repeated or not; all rows when None.
+            column: one of `text_columns`; the first when None.
+
+        Raises:
+            IndexError: a row number is negative or beyond the last row.
+            KeyError: there is no such column.
+        """
+        if rows is None:
+            return [text for batch in self.batches(column) for text in batch]
+        wanted = np.asarray(rows, dtype=np.int64)
+        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
+            raise IndexError(f"rows must lie between 0 and {len(self) - 1}")
+        starts, chunks = self._mapped
+        position = self._position(column)
+        chunk_of = np.searchsorted(starts, wanted, side="right") - 1
+        texts = np.empty(len(wanted), dtype=object)
+        for chunk in np.unique(chunk_of).tolist():
+            here = np.flatnonzero(chunk_of == chunk)
+            texts[here] = chunks[chunk].column(position).take(wanted[here] - starts[chunk]).to_pylist()
+        found: list[str] = texts.tolist()
+        return found
+
+    def batches(self, column: str | None = None, size: int = 8192) -> Iterator[list[str]]:
+        """All texts of one column in order, `size` at a time, read from the file as they are asked for."""
+        import pyarrow as pa
+
+        wanted = pa.ipc.IpcReadOptions(included_fields=[self._position(column)])
+        waiting: list[str] = []
+        # Not memory-mapped: pages of a map stay with the process, and a pass would leave the whole corpus there.
+        with pa.OSFile(str(self.directory / TABLE)) as file:
+            reader = pa.ipc.open_file(file, options=wanted)
+            for index in range(reader.num_record_batches):
+                waiting += reader.get_batch(index).column(0).to_pylist()
+                whole = len(waiting) - len(waiting) % size
+                yield from (waiting[at : at + size] for at in range(0, whole, size))
+                del waiting[:whole]
+        if waiting:
+            yield waiting
+
+    @cached_property
+    def _mapped(self) -> tuple[NDArray[np.int64], list[Any]]:
+        """First row of each record batch, and the batches, over one memory map."""
+        import pyarrow as pa
+
+        reader = pa.ipc.open_file(pa.memory_map(str(self.directory / TABLE)))
+        batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+        return np.cumsum([0, *(batch.num_rows for batch in batches)])[:-1], batches
+
+    def _position(self, column: str | None) -> int:
+        if column is None:
+            return 0
+        if column not in self.text_columns:
+            raise KeyError(f"no text column {column!r}; there are {', '.join(self.text_columns)}")
+        return self.text_columns.index(column)
+
+    def _array(self, name: str) -> NDArray[Any] | None:
+        path = self.directory / f"{name}.npy"
+        return np.load(path, mmap_mode="r", allow_pickle=False) if path.exists() else None

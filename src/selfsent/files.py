@@ -1,0 +1,71 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write to; the file takes its place, safely on disk, when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path)
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_directory(path: Path) -> Iterator[Path]:
+    """A new directory beside `path` to fill; it takes the place of `path` when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path)
+    temporary.mkdir()
+    try:
+        yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        if path.exists():
+            old = _beside(path)
+            path.rename(old)
+            temporary.rename(path)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            temporary.rename(path)
+        _sync(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file, whole or not at all."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")

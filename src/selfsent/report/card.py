@@ -1,0 +1,101 @@
+"""The model card that lies beside a trained model."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_CARD = """---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags:
+- sentence-transformers
+- feature-extraction
+- selfsent
+- {method}
+---
+
+# A sentence encoder trained with {method} on unlabelled sentences
+
+{dimension}Trained by [selfsent] {version} from `{base}` on {sentences:,} sentences of `{source}`.
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/directory")
+vectors = model.encode(["a sentence", "another one"])
+```
+
+## Data
+
+{corpus}
+
+## Method
+
+`{method}`, pooling `{pooling}`, {steps:,} steps of {batch_size} sentences.
+
+| setting | value |
+|---|---|
+{settings}
+
+## Scores
+
+{scores}
+
+## How it was made
+
+Seed {seed}; corpus fingerprint `{fingerprint}`; {versions}.
+"""
+
+
+def _plain(text: str) -> str:
+    """Text from outside, safe inside a line of Markdown."""
+    return re.sub(r"[`|<>\[\]\n\r]", " ", text)
+
+
+def _score_lines(scores: dict[str, Any] | None) -> str:
+    if not scores:
+        return "Not scored: the corpus has no documents to hold out. Score it with `selfsent evaluate`."
+    rows = [f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |" for name, s in scores.items() if name != "difference"]
+    difference = scores["difference"]
+    return "\n".join(
+        [
+            "Label-free score: a sentence must find the next one of its document (MRR@10 x 100), on held-out documents.",
+            "",
+            "| | score | 95 % interval |",
+            "|---|---|---|",
+            *rows,
+            "",
+            f"Trained less base: {difference['score']:+.2f} ({difference['low']:+.2f} to {difference['high']:+.2f}, paired).",
+        ]
+    )
+
+
+def model_card(record: dict[str, Any], corpus: str, scores: dict[str, Any] | None, dimension: int | None = None) -> str:
+    """A model card in Markdown, with the metadata block that hubs read.
+
+    Args:
+        record: the content of `run.json`.
+        corpus: the corpus report, in words.
+        scores: base, trained, TF-IDF and difference on held-out documents, when there are any.
+        dimension: size of the vectors.
+    """
+    asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
+    listed = {**asked["options"], **settings, "precision": record["precision"], "processes": record["processes"]}
+    return _CARD.format(
+        method=asked["method"],
+        dimension=f"Maps sentences to {dimension} numbers. " if dimension else "",
+        version=record["versions"]["selfsent"],
+        base=_plain(asked["base"].rsplit("/", 2)[-1] if asked["base"].startswith("/") else asked["base"]),
+        sentences=asked["corpus"]["sentences"],
+        source=_plain(asked["corpus"]["source"]),
+        corpus=_plain(corpus),
+        pooling=asked["pooling"],
+        steps=record["steps"],
+        batch_size=settings["batch_size"],
+        settings="\n".join(f"| {name} | {value} |" for name, value in listed.items() if value is not None),
+        scores=_score_lines(scores),
+        seed=settings["seed"],
+        fingerprint=asked["corpus"]["fingerprint"],
+        versions=", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+    )

@@ -1,0 +1,53 @@
+"""Scores and neighbours, as tables for the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+
+def scores_table(scores: dict[str, Any]) -> Table:
+    """The label-free score of base and trained model, with their paired difference."""
+    from rich.table import Table
+
+    base = scores["base"]
+    table = Table(
+        title="Label-free score: find the next sentence of the document (MRR@10 x 100)",
+        caption=f"{base['n']:,} queries from held-out documents; 95 % intervals over documents",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("")
+    table.add_column("score", justify="right")
+    table.add_column("95 % interval", justify="right")
+    names = {"base": "base, untrained", "trained": "trained", "tfidf": "TF-IDF, for comparison"}
+    for key, name in names.items():
+        entry = scores[key]
+        table.add_row(name, f"{entry['score']:.2f}", f"{entry['low']:.2f} to {entry['high']:.2f}", style="bold" if key == "trained" else "")
+    difference = scores["difference"]
+    verdict = "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "no clear difference"
+    table.add_section()
+    table.add_row(
+        f"trained - base: {verdict}", f"{difference['score']:+.2f}", f"{difference['low']:+.2f} to {difference['high']:+.2f}"
+    )
+    return table
+
+
+def neighbours_text(neighbours: list[dict[str, Any]]) -> Group:
+    """The nearest sentences of a few sentences, before and after training."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[Any] = []
+    for entry in neighbours:
+        table = Table(title=Text(f"Nearest to: {entry['sentence']}"), title_justify="left", show_lines=False, expand=True)
+        table.add_column("before", ratio=1)
+        table.add_column("after", ratio=1)
+        for before, after in zip(entry["before"], entry["after"], strict=True):
+            table.add_row(*(Text(f"{found['cosine']:.2f}  {found['sentence']}") for found in (before, after)))
+        parts.append(table)
+    return Group(*parts)

@@ -1,0 +1,199 @@
+"""From a corpus and a method's name to a trained model in a run directory."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from selfsent.bases import resolve
+from selfsent.corpus import Corpus
+from selfsent.distributed import world_size
+from selfsent.encoder import Encoder, Pooling, load_encoder
+from selfsent.errors import SettingsError
+from selfsent.methods import Method
+from selfsent.settings import Settings
+from selfsent.training.batches import Batches
+from selfsent.training.loop import Habits, Loop, Notice
+from selfsent.training.run_directory import RunDirectory
+from selfsent.training.tokens import build_table
+from selfsent.views import Template
+
+LARGE = 30_000_000
+"""Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Everything that decides the result of a run, resolved.
+
+    Args:
+        method: what is learned.
+        options: the method's own options.
+        settings: how long and how fast.
+        base: name of the base encoder.
+        pooling: how token states become a vector.
+        dropout: dropout rate of the encoder; None for what its configuration says.
+    """
+
+    method: Method
+    options: Any
+    settings: Settings
+    base: str
+    pooling: Pooling
+    dropout: float | None
+
+
+def make_plan(
+    method: Method,
+    base: str | Path = "bundled",
+    preset: str | None = None,
+    pooling: Pooling | None = None,
+    dropout: float | None = None,
+    **changes: Any,
+) -> Plan:
+    """Settings and options of a run: the method's defaults or a preset's, then what the user changed.
+
+    Args:
+        method: what is to be learned.
+        base: the base encoder.
+        preset: `published` for the paper's settings, or one of the method's own presets.
+        pooling: another pooling than the method's.
+        dropout: another dropout rate than the base's.
+        **changes: fields of `Settings` and of the method's options.
+
+    Raises:
+        SettingsError: an unknown name, or a value out of range.
+    """
+    known = {"published": {}, **method.presets}
+    if preset is not None and preset not in known:
+        raise SettingsError(f"{method.name} has no settings {preset!r}; it has {', '.join(known)}")
+    changes = {**(known[preset] if preset else {}), **changes}
+    general = {item.name for item in dataclasses.fields(Settings)}
+    own = {item.name for item in dataclasses.fields(method.options)}
+    for name in changes:
+        if name not in general | own:
+            near = difflib.get_close_matches(name, general | own, n=1)
+            raise SettingsError(f"{method.name} has no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    if dropout is not None and not 0 <= dropout < 1:
+        raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
+    start = method.published if preset else method.defaults
+    settings = start.but(**{name: value for name, value in changes.items() if name in general})
+    if not preset and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:
+        settings = settings.but(learning_rate=method.large_learning_rate)
+    options = method.options(**{name: value for name, value in changes.items() if name in own})
+    if method.compares and settings.accumulate > 1:
+        raise SettingsError(
+            f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns: lower --batch-size instead"
+        )
+    if not (settings.steps or settings.epochs or settings.budget):
+        settings = settings.but(epochs=1.0)
+    return Plan(method, options, settings, str(base), pooling or method.pooling, dropout)
+
+
+def _parameters(directory: Path) -> int:
+    """Roughly how many parameters the weights in a directory hold, by the header of the safetensors files alone."""
+    from safetensors import safe_open
+
+    total = 0
+    for file in directory.rglob("*.safetensors"):
+        with safe_open(str(file), framework="numpy") as tensors:
+            total += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 — not a dict
+    return total
+
+
+def _digest(directory: Path) -> str:
+    """A short digest of a base's weights."""
+    total = hashlib.sha256()
+    for file in sorted(directory.rglob("*.safetensors")):
+        with file.open("rb") as opened:
+            total.update(hashlib.file_digest(opened, "sha256").digest())
+    return total.hexdigest()[:16]
+
+
+def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
+    """A plan and its data as JSON: what a run must have in common with the one it resumes."""
+    return {
+        "method": plan.method.name,
+        "options": dataclasses.asdict(plan.options),
+        "settings": dataclasses.asdict(plan.settings),
+        "base": plan.base,
+        "base_digest": _digest(resolve(plan.base)),
+        "pooling": plan.pooling,
+        "dropout": plan.dropout,
+        "corpus": {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(rows)},
+    }
+
+
+def fit(
+    corpus: Corpus,
+    rows: np.ndarray,
+    plan: Plan,
+    directory: RunDirectory,
+    habits: Habits,
+    notice: Notice = lambda line: None,
+    watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
+    tokenising: Callable[[int], None] = lambda count: None,
+) -> Encoder:
+    """Train, and save the model in the run directory.
+
+    Args:
+        corpus: the sentences.
+        rows: (sentences,) those of them to train on.
+        plan: method, options and settings.
+        directory: an opened run directory.
+        habits: checkpoints and scores along the way.
+        notice: is told, in one line, what the user should know.
+        watch: is told every step.
+        tokenising: is told how many sentences were tokenised since it was last told.
+
+    Raises:
+        SettingsError: the settings do not fit the data or the base.
+        TrainingError: the run went wrong; the last good checkpoint is kept.
+    """
+    torch.manual_seed(plan.settings.seed)
+    model = load_encoder(plan.base, plan.pooling, plan.dropout)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        learner = plan.method.learner(model, plan.options)
+    views = plan.method.views(plan.options)
+    settings = fitted(plan, len(rows), notice)
+    columns = range(max(view.column for view in views) + 1)
+    if len(columns) > len(corpus.text_columns):
+        raise SettingsError(f"{plan.method.name} needs {len(columns)} text columns; the corpus has {len(corpus.text_columns)}")
+    tables = [build_table(corpus, model.tokenizer, corpus.text_columns[column], tokenising) for column in columns]
+    limit = int(model.tokenizer.model_max_length)
+    if settings.max_length > limit:
+        notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
+        settings = settings.but(max_length=limit)
+    template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
+    batches = Batches(tables, rows, views, template, settings)
+    if settings.epochs:
+        settings = dataclasses.replace(settings, epochs=None, steps=max(1, round(settings.epochs * batches.steps_per_epoch)))
+    Loop(learner, batches, settings, directory, habits, notice, watch).run()
+    return model
+
+
+def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
+    """The settings, with a batch no larger than the corpus.
+
+    Raises:
+        SettingsError: the batch cannot be shared out evenly, or is too small for the method.
+    """
+    settings = plan.settings
+    if settings.batch_size > sentences:
+        notice(f"the corpus has {sentences} sentences to train on: --batch-size {settings.batch_size} is cut to that")
+        settings = settings.but(batch_size=sentences)
+    if plan.method.compares and settings.batch_size < 2:
+        raise SettingsError(f"{plan.method.name} compares the sentences of a batch: --batch-size must be at least 2")
+    if plan.method.compares and settings.batch_size % world_size():
+        raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
+    return settings

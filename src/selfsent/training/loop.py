@@ -1,0 +1,326 @@
+"""The training loop: the same few lines for every method, on one process or many, exact to resume."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from selfsent.distributed import rank, world_size
+from selfsent.encoder import Encoder
+from selfsent.errors import TrainingError
+from selfsent.files import whole_directory
+from selfsent.methods import Learner
+from selfsent.settings import Settings
+from selfsent.training.batches import Batches
+from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
+from selfsent.training.health import Health, probe
+from selfsent.training.precision import resolve_precision
+from selfsent.training.run_directory import RunDirectory
+from selfsent.training.schedule import make_optimizer, rate_at
+from selfsent.views.noise import make_key
+
+Scorer = Callable[[Encoder], float]
+Notice = Callable[[str], None]
+PROBES = 20
+"""How often in a run the health of the space is looked at."""
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What a run does beside training.
+
+    Args:
+        checkpoint_every: steps between two checkpoints; None for ten in a run.
+        keep: checkpoints kept.
+        scorer: scores the encoder on development data; higher is better.
+        score_every: steps between two scores; None for ten in a run.
+        keep_best: whether the model with the best score is the result, instead of the last.
+    """
+
+    checkpoint_every: int | None = None
+    keep: int = 2
+    scorer: Scorer | None = None
+    score_every: int | None = None
+    keep_best: bool = False
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to stop, and did so after saving where it was."""
+
+
+class Loop:
+    """One run of one learner over its batches.
+
+    Args:
+        learner: what is trained.
+        batches: its batches, by step.
+        settings: with `steps` resolved, or a `budget` to be turned into steps.
+        directory: the run's directory.
+        habits: checkpoints and scores.
+        notice: is told what the user should know, in one line.
+        watch: is told every step: its number, the number of steps, and the figures of the last log line.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        batches: Batches,
+        settings: Settings,
+        directory: RunDirectory,
+        habits: Habits,
+        notice: Notice = lambda line: None,
+        watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
+    ) -> None:
+        use_cpu = not torch.cuda.is_available()
+        self.precision = resolve_precision(settings.precision, "cpu" if use_cpu else "cuda")
+        self.accelerator = Accelerator(cpu=use_cpu, mixed_precision="bf16" if self.precision == "bfloat16" else "no")
+        self.learner, self.batches, self.settings = learner, batches, settings
+        self.directory, self.habits, self.notice, self.watch = directory, habits, notice, watch
+        self.device = str(self.accelerator.device)
+        learner.to(self.accelerator.device)
+        self.learner.train()
+        self.optimizer = make_optimizer(learner, settings)
+        self.wrapped = self.accelerator.prepare_model(learner)
+        self.step, self.steps = 0, settings.steps or 0
+        self.start_health: Health | None = None
+        self.best = -math.inf
+        self.figures: dict[str, float] = {}
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes the files."""
+        return rank() == 0
+
+    def run(self) -> None:
+        """Train from where the directory's newest checkpoint stands to the end, and save the model.
+
+        Raises:
+            TrainingError: the loss is not finite or the space collapsed; the last good checkpoint is kept.
+            Interrupted: the user asked to stop; a checkpoint was written.
+        """
+        started = time.perf_counter()
+        self.steps = int(self.directory.record.get("steps") or self.steps)
+        if not self.steps:
+            self.steps = self._calibrate(started)
+        if self.leads:
+            self.directory.update(steps=self.steps, precision=self.precision, processes=world_size())
+        self._resume()
+        if self.start_health is None:
+            self.start_health = self._probe()
+        with _stoppable() as stopped:
+            self._train(stopped)
+        if self.leads:
+            self._save_result()
+            self.directory.update(status="trained", seconds=self.directory.record.get("seconds", 0) + time.perf_counter() - started)
+        self.accelerator.wait_for_everyone()
+
+    def _train(self, stopped: threading.Event) -> None:
+        every = self.habits.checkpoint_every or max(1, math.ceil(self.steps / 10))
+        log_every = max(1, min(50, self.steps // PROBES))
+        probe_every = max(1, math.ceil(self.steps / PROBES))
+        score_every = self.habits.score_every or max(1, math.ceil(self.steps / 10))
+        meter = Meter()
+        while self.step < self.steps:
+            meter.add(*self.advance(self.step))
+            self.step += 1
+            done = self.step == self.steps
+            if self.step % log_every == 0 or done:
+                self._log(meter, healthy=self.step % probe_every < log_every or done)
+                meter = Meter()
+            if self.habits.scorer and (self.step % score_every == 0 or done):
+                self._score(self.habits.scorer)
+            if (self.step % every == 0 and not done) or stopped.is_set():
+                self._checkpoint()
+            self.watch(self.step, self.steps, self.figures)
+            if stopped.is_set() and not done:
+                raise Interrupted
+
+    def advance(self, step: int) -> tuple[float, float, float, int, int]:
+        """One optimiser step; returns loss sum, its count, gradient norm, sentences and tokens of this process."""
+        # Dropout, like noise, is a function of seed, step and process: there is no running state to lose.
+        torch.manual_seed(make_key(self.settings.seed, step, rank(), 7) % 2**63)
+        share = rate_at(step, self.steps or 1000, self.settings)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["peak"] * share
+        total, count, sentences, tokens = 0.0, 0.0, 0, 0
+        micro = list(self.batches.micro_batches(step, self.device))
+        for number, views in enumerate(micro):
+            last = number == len(micro) - 1
+            with nullcontext() if last else self.accelerator.no_sync(self.wrapped):
+                loss = self.wrapped(views)
+                self.accelerator.backward(loss.total)
+            total, count = total + float(loss.total.detach()), count + loss.count
+            sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
+        total, count = self._over_processes(total, count)
+        norm = self._scale_and_clip(world_size() / count)
+        if not (math.isfinite(total) and math.isfinite(norm)):
+            raise self._stop(f"the loss is not finite at step {step + 1}")
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.learner.after_step()
+        return total, count, norm, sentences * world_size(), tokens * world_size()
+
+    def _over_processes(self, total: float, count: float) -> tuple[float, float]:
+        if world_size() == 1:
+            return total, count
+        both = cast(Tensor, self.accelerator.reduce(torch.tensor([total, count], device=self.device), "sum"))
+        return float(both[0]), float(both[1])
+
+    def _scale_and_clip(self, scale: float) -> float:
+        """Turn summed gradients into the mean's, clip their norm, and return it; one pass over the gradients."""
+        gradients = [p.grad for p in self.learner.parameters() if p.grad is not None]
+        norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
+        clip = self.settings.clip
+        torch._foreach_mul_(gradients, scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0))
+        return norm
+
+    def _stop(self, reason: str) -> TrainingError:
+        newest = self.directory.newest_checkpoint(self.notice)
+        where = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
+        return TrainingError(f"{reason}: {where}; try a lower --learning-rate")
+
+    def _probe(self) -> Health:
+        views = self.batches.views_of(self.batches.rows[: min(128, len(self.batches.rows))], 0, self.device)
+        return probe(self.learner.model, views)
+
+    def _log(self, meter: Meter, healthy: bool) -> None:
+        self.figures = {"loss": meter.loss, "norm": meter.norm, "rate": self.optimizer.param_groups[0]["lr"], **meter.speeds()}
+        if healthy:
+            health = self._probe()
+            self.figures.update(health.to_json())
+            if self.start_health is not None and health.collapsed(self.start_health):
+                raise self._stop(f"the embeddings are collapsing to one point (mean cosine {health.mean_cosine:.4f}) at step {self.step}")
+        if self.leads:
+            self.directory.log({"step": self.step, **{name: float(f"{value:.6g}") for name, value in self.figures.items()}})
+
+    def _score(self, scorer: Scorer) -> None:
+        self.learner.eval()
+        score = scorer(self.learner.model)
+        self.learner.train()
+        if self.leads:
+            self.directory.log({"step": self.step, "score": score})
+        self.figures["score"] = score
+        if score > self.best:
+            self.best = score
+            if self.habits.keep_best and self.leads:
+                with whole_directory(self.directory.path / "best") as temporary:
+                    self.learner.model.save(temporary)
+
+    def _checkpoint(self) -> None:
+        if self.leads:
+            start = self.start_health.__dict__ if self.start_health else None
+            progress = {"step": self.step, "best": self.best if math.isfinite(self.best) else None, "start_health": start}
+            save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
+            self.directory.drop_old_checkpoints(self.habits.keep)
+        self.accelerator.wait_for_everyone()
+
+    def _resume(self) -> None:
+        newest = self.directory.newest_checkpoint(self.notice)
+        if newest is None:
+            return
+        progress = load_checkpoint(newest, self.learner, self.optimizer)
+        self.step = progress["step"]
+        self.best = -math.inf if progress["best"] is None else progress["best"]
+        self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
+        if self.leads:
+            self.directory.forget_after(self.step)
+        self.notice(f"resumed at step {self.step} of {self.steps}")
+
+    def _save_result(self) -> None:
+        best = self.directory.path / "best"
+        with whole_directory(self.directory.model) as temporary:
+            if self.habits.keep_best and best.is_dir():
+                temporary.rmdir()
+                best.rename(temporary)
+            else:
+                self.learner.model.save(temporary)
+
+    def _calibrate(self, started: float) -> int:
+        """How many steps fit the budget: time some on a copy of the state, then go back to the start."""
+        budget = cast(float, self.settings.budget)
+        state = snapshot(self.learner)
+        seconds: list[float] = []
+        begin = time.perf_counter()
+        while len(seconds) < 8 or time.perf_counter() - begin < 0.06 * budget:
+            since = time.perf_counter()
+            self.advance(len(seconds))
+            seconds.append(time.perf_counter() - since)
+            if time.perf_counter() - begin > 0.3 * budget:
+                break
+        since = time.perf_counter()
+        self._probe()
+        extra = PROBES * (time.perf_counter() - since)
+        since = time.perf_counter()
+        self._checkpoint()
+        extra += 10 * (time.perf_counter() - since)
+        if self.habits.scorer:
+            since = time.perf_counter()
+            self.habits.scorer(self.learner.model)
+            extra += 10 * (time.perf_counter() - since)
+        for directory in self.directory.checkpoints.glob("step-*"):
+            import shutil
+
+            shutil.rmtree(directory)
+        restore(self.learner, state)
+        self.optimizer = make_optimizer(self.learner, self.settings)
+        measured = seconds[2:] or seconds
+        each = sum(measured) / len(measured)
+        left = budget - (time.perf_counter() - started) - extra
+        return max(1, int(left / each))
+
+
+class Meter:
+    """Sums over the steps since the last log line."""
+
+    def __init__(self) -> None:
+        self.since = time.perf_counter()
+        self.total = self.count = self.norm = 0.0
+        self.sentences = self.tokens = 0
+
+    def add(self, total: float, count: float, norm: float, sentences: int, tokens: int) -> None:
+        """Count one step."""
+        self.total, self.count, self.norm = self.total + total, self.count + count, norm
+        self.sentences, self.tokens = self.sentences + sentences, self.tokens + tokens
+
+    @property
+    def loss(self) -> float:
+        """Mean loss."""
+        return self.total / max(self.count, 1e-12)
+
+    def speeds(self) -> dict[str, float]:
+        """Sentences and tokens a second, over all processes."""
+        seconds = max(time.perf_counter() - self.since, 1e-9)
+        return {"sentences_per_second": self.sentences / seconds, "tokens_per_second": self.tokens / seconds}
+
+
+@contextmanager
+def _stoppable() -> Iterator[threading.Event]:
+    """Within the block, the first interrupt or termination signal sets the event; a second one acts at once."""
+    stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    before: dict[int, Any] = {}
+
+    def on_signal(number: int, frame: Any) -> None:
+        stopped.set()
+        signal.signal(number, before[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.getsignal(number)
+        signal.signal(number, on_signal)
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
