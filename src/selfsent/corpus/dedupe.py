@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +77,8 @@ class _Shard:
     """One open-addressing table; the low 32 bits of a key choose its slot."""
 
     def __init__(self, size: int, numbered: bool) -> None:
-        self.keys = np.zeros(size, dtype=np.uint64)
-        self.numbers = np.zeros(size if numbered else 0, dtype=np.int64)
+        self.keys: NDArray[np.uint64] = _zeros(size, np.uint64)
+        self.numbers: NDArray[np.int64] = _zeros(size if numbered else 0, np.int64)
         self._used = 0
 
     @property
@@ -108,8 +110,15 @@ class _Shard:
         taken = self.keys != 0
         keys, numbers = self.keys[taken], self.numbers[taken] if len(self.numbers) else None
         size = int(len(self.keys) * _GROWTH) + 1
-        self.keys, self._used = np.zeros(size, dtype=np.uint64), 0
+        self.keys, self._used = _zeros(size, np.uint64), 0
         _, slots = self.insert(keys)
         if numbers is not None:
-            self.numbers = np.zeros(size, dtype=np.int64)
+            self.numbers = _zeros(size, np.int64)
             self.numbers[slots] = numbers
+
+
+def _zeros(size: int, dtype: type[np.generic]) -> NDArray[Any]:
+    """Zeros in a mapping of their own: it goes back to the system at once, where malloc would keep holes of all sizes."""
+    if not size:
+        return np.zeros(0, dtype=dtype)
+    return np.frombuffer(mmap.mmap(-1, size * np.dtype(dtype).itemsize), dtype=dtype)
