@@ -124,7 +124,7 @@ class _Ranks:
 
 def _correlation(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Weighted Pearson of x and y, each (n,) or (b, n)."""
-    total = weights.sum(1, keepdims=True)
+    total = np.maximum(weights.sum(1, keepdims=True), 1)  # a resample may leave a small part without items
     x = x - (weights * x).sum(1, keepdims=True) / total
     y = y - (weights * y).sum(1, keepdims=True) / total
     spread = np.sqrt((weights * x * x).sum(1) * (weights * y * y).sum(1))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation import sts
+from selfsent.evaluation import arguments, sts, useb
 from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
@@ -32,12 +32,20 @@ class Suite:
 
 
 TASKS: dict[str, Task] = {
-    dataset.name: partial(sts.score_sts, dataset) for dataset in (*sts.STS, sts.STSB_DEV, *sts.STS17)
+    **{dataset.name: partial(sts.score_sts, dataset) for dataset in (*sts.STS, sts.STSB_DEV, *sts.STS17)},
+    **{dataset.name: partial(arguments.score_arguments, dataset) for dataset in arguments.ARGUMENTS},
+    "askubuntu": useb.score_askubuntu,
+    "cqadupstack": useb.score_cqadupstack,
+    "twitterpara": useb.score_twitterpara,
+    "scidocs": useb.score_scidocs,
 }
 
 SUITES: dict[str, Suite] = {
     "sts": Suite(tuple(dataset.name for dataset in sts.STS), sts.AVERAGED),
     "sts17": Suite(tuple(dataset.name for dataset in sts.STS17)),
+    "useb": Suite(("askubuntu", "cqadupstack", "twitterpara", "scidocs")),
+    # The three measure different things on different scales: an average would mean nothing.
+    "afs": Suite(tuple(dataset.name for dataset in arguments.ARGUMENTS), averaged=()),
 }
 
 
