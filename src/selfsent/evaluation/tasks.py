@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation import arguments, sts, useb
+from selfsent.evaluation import arguments, sts, transfer, useb
 from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
@@ -34,6 +34,7 @@ class Suite:
 TASKS: dict[str, Task] = {
     **{dataset.name: partial(sts.score_sts, dataset) for dataset in (*sts.STS, sts.STSB_DEV, *sts.STS17)},
     **{dataset.name: partial(arguments.score_arguments, dataset) for dataset in arguments.ARGUMENTS},
+    **{each.name: partial(transfer.score_transfer, each) for each in transfer.TRANSFER},
     "askubuntu": useb.score_askubuntu,
     "cqadupstack": useb.score_cqadupstack,
     "twitterpara": useb.score_twitterpara,
@@ -43,6 +44,7 @@ TASKS: dict[str, Task] = {
 SUITES: dict[str, Suite] = {
     "sts": Suite(tuple(dataset.name for dataset in sts.STS), sts.AVERAGED),
     "sts17": Suite(tuple(dataset.name for dataset in sts.STS17)),
+    "transfer": Suite(tuple(each.name for each in transfer.TRANSFER)),
     "useb": Suite(("askubuntu", "cqadupstack", "twitterpara", "scidocs")),
     # The three measure different things on different scales: an average would mean nothing.
     "afs": Suite(tuple(dataset.name for dataset in arguments.ARGUMENTS), averaged=()),

@@ -1,0 +1,203 @@
+"""SentEval's classification tasks (Conneau and Kiela, 2018): logistic regression on frozen embeddings.
+
+The L2 penalty is chosen on training data alone: by inner folds, by folds of the training set, or on the validation
+set, as SentEval does for each task; folds, order of rows and grid are SentEval's. The fits are exact minima where
+SentEval stops Adam early. Penalties are per mean loss, as under PyTorch 0.4.1 and newer; older versions summed the
+loss over a batch of 64 and so penalised 64 times less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from selfsent.evaluation.bootstrap import Statistic
+from selfsent.evaluation.datasets import DataSet, PublisherReader, Rows, Store, fingerprint
+from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.logistic import Features, Labels, Masks, fit_predict
+from selfsent.evaluation.publishers import read_trec
+from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.statistics import average, f1, mean
+
+VERSION = 1
+PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
+FOLDS = 10
+SEED = 1111
+SENTEVAL = "Conneau and Kiela, 2018. arXiv:1803.05449"
+
+Protocol = Literal["nested", "folds", "split"]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A classification task.
+
+    Args:
+        name: of the task.
+        protocol: `nested`: 10 folds, the penalty chosen by inner folds; `folds`: chosen by folds of the training set;
+            `split`: chosen on the validation set.
+        parts: its data sets, in the order train, validation, test; one alone for `nested`.
+        pairs: whether a row is two texts; features are then |u - v| and u * v.
+    """
+
+    name: str
+    protocol: Protocol
+    parts: tuple[DataSet, ...]
+    pairs: bool = False
+
+
+def _part(name: str, split: str, rows: int, pairs: bool = False, publisher: PublisherReader | None = None) -> DataSet:
+    return DataSet(
+        name.lower() if split == "all" else f"{name.lower()}-{split}",
+        f"SentEval/{name}",
+        rows,
+        split=split,
+        columns={"text": "text", "label": "label"} | ({"text2": "text2"} if pairs else {}),
+        hub=False,
+        publisher=publisher,
+        citation=SENTEVAL,
+    )
+
+
+TRANSFER = (
+    Transfer("mr", "nested", (_part("MR", "all", 10662),)),
+    Transfer("cr", "nested", (_part("CR", "all", 3775),)),
+    Transfer("subj", "nested", (_part("SUBJ", "all", 10000),)),
+    Transfer("mpqa", "nested", (_part("MPQA", "all", 10606),)),
+    Transfer(
+        "sst2",
+        "split",
+        (_part("SST2", "train", 67349), _part("SST2", "validation", 872), _part("SST2", "test", 1821)),
+    ),
+    Transfer(
+        "trec",
+        "folds",
+        (
+            _part("TREC", "train", 5452, publisher=partial(read_trec, name="train_5500.label")),
+            _part("TREC", "test", 500, publisher=partial(read_trec, name="TREC_10.label")),
+        ),
+    ),
+    Transfer("mrpc", "folds", (_part("MRPC", "train", 4076, True), _part("MRPC", "test", 1725, True)), pairs=True),
+)
+
+
+def score_transfer(task: Transfer, encoder: Encoder, store: Store, seed: int = SEED) -> Score:
+    """Accuracy of a logistic regression on frozen embeddings.
+
+    Args:
+        task: one of `TRANSFER`.
+        encoder: the model.
+        store: where data sets come from.
+        seed: of the folds.
+    """
+    parts = [_senteval_order(store.load(part), task.pairs) for part in task.parts]
+    features = np.concatenate([_features(part, encoder) for part in parts])
+    labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
+    ends = np.cumsum([len(part) for part in parts])
+    rows = [np.arange(end - len(part), end) for part, end in zip(parts, ends, strict=True)]
+    if task.protocol == "nested":
+        tested, predicted, chosen = _nested(features, labels, seed)
+    else:
+        folds = _folds(rows[0], labels, seed) if task.protocol == "folds" else [rows[1]]
+        tested = [rows[-1]]
+        predicted, chosen = _choose_and_test(features, labels, rows[0], folds, rows[-1])
+    return _score(task, encoder, parts, labels, predicted, tested, {"l2": chosen, "seed": seed})
+
+
+def _choose_and_test(
+    features: Features, labels: Labels, train: Labels, folds: Sequence[Labels], test: Labels
+) -> tuple[Labels, list[float]]:
+    """Choose the penalty on folds of the training rows, or on rows beside them, then predict all rows."""
+    penalty = _best_penalty(features, labels, train, folds)
+    masks = _masks(len(labels), [train])
+    return fit_predict(features, labels, masks, np.array([penalty]), _classes(labels))[0], [penalty]
+
+
+def _nested(features: Features, labels: Labels, seed: int) -> tuple[list[Labels], Labels, list[float]]:
+    everything = np.arange(len(labels))
+    tested = _folds(everything, labels, seed)
+    trained = [np.setdiff1d(everything, test) for test in tested]
+    chosen = [_best_penalty(features, labels, train, _folds(train, labels, seed)) for train in trained]
+    found = fit_predict(features, labels, _masks(len(labels), trained), np.array(chosen), _classes(labels))
+    predicted = np.zeros_like(labels)
+    for test, guess in zip(tested, found, strict=True):
+        predicted[test] = guess[test]
+    return tested, predicted, chosen
+
+
+def _best_penalty(features: Features, labels: Labels, train: Labels, folds: Sequence[Labels]) -> float:
+    """The penalty with the best mean accuracy over the folds; the smaller one of equals, after SentEval's rounding."""
+    masks = _masks(len(labels), [np.setdiff1d(train, fold) for fold in folds])
+    used = np.union1d(train, np.concatenate(folds))
+    grid, problems = np.repeat(PENALTIES, len(folds)), np.tile(masks, (len(PENALTIES), 1))
+    right = fit_predict(features[used], labels[used], problems[:, used], grid, _classes(labels)) == labels[used]
+    places = [np.searchsorted(used, fold) for fold in folds]
+    by_penalty = right.reshape(len(PENALTIES), len(folds), -1)
+    accuracy = [np.mean([row[place].mean() for row, place in zip(rows, places, strict=True)]) for rows in by_penalty]
+    return float(PENALTIES[np.argmax(np.round(100 * np.array(accuracy), 2))])
+
+
+def _folds(rows: Labels, labels: Labels, seed: int) -> list[Labels]:
+    """The test rows of SentEval's stratified folds."""
+    from sklearn.model_selection import StratifiedKFold
+
+    split = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros(len(rows)), labels[rows])
+    return [rows[test] for _, test in split]
+
+
+def _masks(n: int, groups: Sequence[Labels]) -> Masks:
+    masks = np.zeros((len(groups), n), np.bool_)
+    for mask, rows in zip(masks, groups, strict=True):
+        mask[rows] = True
+    return masks
+
+
+def _classes(labels: Labels) -> int:
+    return int(labels.max()) + 1
+
+
+def _senteval_order(rows: Rows, pairs: bool) -> Rows:
+    """Rows as SentEval feeds them: blanks made single, empty texts a full stop, sorted by length and label."""
+    clean = {name: [" ".join(text.split()) or "." for text in rows[name]] for name in ("text", "text2") if name in rows}
+    lengths = [[0 if text == "." else len(text.split()) for text in texts] for texts in clean.values()]
+    order = np.lexsort([rows["label"], *lengths[::-1]])
+    columns = {name: [values[row] for row in order] for name, values in {**clean, "label": rows["label"]}.items()}
+    return Rows(rows.name, columns, rows.fingerprint, rows.warnings)
+
+
+def _features(rows: Rows, encoder: Encoder) -> Features:
+    if "text2" not in rows:
+        return encoder(rows["text"])
+    encoder.remember([*rows["text"], *rows["text2"]])
+    left, right = encoder(rows["text"]), encoder(rows["text2"])
+    return np.concatenate([np.abs(left - right), left * right], axis=1)
+
+
+def _score(
+    task: Transfer,
+    encoder: Encoder,
+    parts: Sequence[Rows],
+    labels: Labels,
+    predicted: Labels,
+    tested: Sequence[Labels],
+    details: dict[str, object],
+) -> Score:
+    items = np.concatenate(tested)
+    folds = np.split(np.arange(len(items)), np.cumsum([len(rows) for rows in tested])[:-1])
+    right = (predicted == labels)[items]
+    beside: dict[str, Statistic] = {"f1": f1(labels[items], predicted[items])} if task.pairs else {}
+    data = parts[0].fingerprint if len(parts) == 1 else fingerprint({"part": [part.fingerprint for part in parts]})
+    size = {"n": len(items), "data": data, "pool": encoder.pooling, "seed": details["seed"], "v": VERSION}
+    return measure(
+        task.name,
+        average([mean(right[fold]) for fold in folds], folds),
+        len(items),
+        signature=signature(task.name, "accuracy", "logreg", task.protocol, **size),
+        metrics=beside,
+        details=details,
+        warnings=tuple(line for part in parts for line in part.warnings),
+    )
