@@ -1,0 +1,33 @@
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tiny models lose more than they gain by sharing work among threads
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def base_of(tmp_path_factory):
+    """The directory of a tiny base of an architecture of `tiny.ARCHITECTURES`; made once for each set of changes."""
+    import tiny
+
+    made = {}
+
+    def of(name, **changes):
+        key = (name, *sorted(changes.items()))
+        if key not in made:
+            made[key] = tiny.save_base(tmp_path_factory.mktemp(name), name, **changes)
+        return made[key]
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def encoder_of(base_of):
+    """A fresh encoder of an architecture, without dropout unless a rate is given, in evaluation mode."""
+    from selfsent.encoder import load_encoder
+
+    def of(name, pooling="mean", dropout=0.0, **changes):
+        return load_encoder(base_of(name, **changes), pooling, dropout).eval()
+
+    return of

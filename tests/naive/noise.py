@@ -1,0 +1,28 @@
+"""Noise on lists of words, and the check that a damaged sentence can have come from a whole one."""
+
+
+def words_of(ids, starts):
+    """The words of a sentence, each a tuple of its tokens."""
+    words = []
+    for token, begins in zip(ids, starts, strict=True):
+        if begins or not words:
+            words.append(())
+        words[-1] += (token,)
+    return words
+
+
+def delete(words, chances, ratio):
+    """Keep the words whose chance is not below `ratio`; the one of the largest chance where none would be left."""
+    kept = [word for word, chance in zip(words, chances, strict=True) if chance >= ratio]
+    return kept or [words[max(range(len(words)), key=lambda place: chances[place])]]
+
+
+def repeat(words, chances, share):
+    """Say the words twice whose chance is below `share`."""
+    return [word for word, chance in zip(words, chances, strict=True) for _ in range(2 if chance < share else 1)]
+
+
+def is_subsequence(part, whole):
+    """Whether `part` is `whole` less some of its items, in the same order."""
+    rest = iter(whole)
+    return all(any(item == other for other in rest) for item in part)

@@ -1,0 +1,152 @@
+"""Tiny encoders of every architecture, with random weights and tokenizers of their own, made on the spot."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+SIZE = 32
+LONGEST = 96
+VOCABULARY = 240
+
+
+def make_sentences(count, seed=0, words=(2, 14)):
+    """Distinct sentences of made-up words, which a small tokenizer splits into one to four tokens."""
+    rng = random.Random(seed)
+    syllables = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
+    lexicon = ["".join(rng.choice(syllables) for _ in range(rng.randint(1, 4))) for _ in range(150)]
+    found = {}
+    while len(found) < count:
+        found[" ".join(rng.choice(lexicon) for _ in range(rng.randint(*words)))] = None
+    return list(found)
+
+
+def _word_pieces():
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", continuing_subword_prefix="##"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=VOCABULARY, special_tokens=list(special.values()), show_progress=False
+    )
+    return tokenizer, trainer, special
+
+
+def _byte_pairs():
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    special = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=list(special.values()), show_progress=False)
+    return tokenizer, trainer, special
+
+
+def _pieces():
+    """As sentencepiece has it: a word begins with a bar, and only the first of its tokens does."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    special = {"pad": "<pad>", "cls": "<s>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+    trainer = trainers.UnigramTrainer(
+        vocab_size=VOCABULARY, special_tokens=list(special.values()), unk_token="<unk>", show_progress=False
+    )
+    return tokenizer, trainer, special
+
+
+def make_tokenizer(kind="word pieces", wrap=True):
+    """A fast tokenizer trained on made-up sentences.
+
+    Args:
+        kind: `word pieces`, `byte pairs` or `pieces`.
+        wrap: whether it puts its special tokens around a sentence.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer, trainer, special = {"word pieces": _word_pieces, "byte pairs": _byte_pairs, "pieces": _pieces}[kind]()
+    tokenizer.train_from_iterator(make_sentences(400), trainer)
+    first, last = special["cls"], special["sep"]
+    if wrap:
+        ids = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
+        tokenizer.post_processor = processors.TemplateProcessing(
+            f"{first} $A {last}", f"{first} $A {last} $B {last}", ids
+        )
+    names = {f"{name}_token": token for name, token in special.items()}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=LONGEST, **names)
+
+
+_COMMON = {
+    "hidden_size": SIZE,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 2 * SIZE,
+    "max_position_embeddings": LONGEST + 8,
+    "initializer_range": 0.1,
+}
+
+# Of each architecture: its tokenizer, and what its configuration says beside or instead of the common values.
+ARCHITECTURES = {
+    "bert": ("word pieces", {}),
+    "roberta": ("byte pairs", {"type_vocab_size": 1}),
+    "albert": ("pieces", {"embedding_size": 16}),
+    "distilbert": ("word pieces", {"dim": SIZE, "n_layers": 2, "n_heads": 2, "hidden_dim": 2 * SIZE}),
+    "mpnet": ("byte pairs", {}),
+    "deberta-v2": ("pieces", {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 16}),
+    "modernbert": ("byte pairs", {"global_attn_every_n_layers": 2, "local_attention": 16}),
+    "electra": ("word pieces", {"embedding_size": 16}),
+    "xlm-roberta": ("pieces", {"type_vocab_size": 1}),
+    "eurobert": ("byte pairs", {}),
+    "gpt2": ("byte pairs", {"n_embd": SIZE, "n_layer": 2, "n_head": 2, "n_positions": LONGEST}),
+    "qwen3": ("byte pairs", {"num_key_value_heads": 1, "head_dim": 16}),
+}
+CAUSAL = ("gpt2", "qwen3")
+
+
+def make_config(name, **changes):
+    """The configuration of a tiny model, and its tokenizer."""
+    from transformers import AutoConfig
+
+    kind, own = ARCHITECTURES[name]
+    tokenizer = make_tokenizer(kind, wrap=name not in CAUSAL)
+    special = {
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": tokenizer.cls_token_id,
+        "eos_token_id": tokenizer.sep_token_id,
+        "cls_token_id": tokenizer.cls_token_id,
+        "sep_token_id": tokenizer.sep_token_id,
+    }
+    values = {**_COMMON, **special, "vocab_size": len(tokenizer), **own, **changes}
+    return AutoConfig.for_model(name, **values), tokenizer
+
+
+def save_base(directory, name, seed=0, **changes):
+    """Write a tiny language model of an architecture, in transformers layout; returns the directory."""
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+    config, tokenizer = make_config(name, **changes)
+    torch.manual_seed(seed)
+    model = (AutoModelForCausalLM if name in CAUSAL else AutoModelForMaskedLM).from_config(config)
+    with torch.no_grad():
+        for parameter in model.parameters():  # biases of zero and norms of one would hide what forgets them
+            if parameter.ndim == 1:
+                parameter += 0.1 * torch.randn_like(parameter)
+    model.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return Path(directory)
+
+
+def encode(tokenizer, sentences):
+    """Token ids of each sentence, special tokens included."""
+    return tokenizer(list(sentences))["input_ids"]
+
+
+def pack(token_ids):
+    """A packed batch of lists of token ids."""
+    from selfsent.packing import Packed
+
+    return Packed(
+        np.concatenate([np.asarray(ids, dtype=np.int64) for ids in token_ids]),
+        np.array([len(ids) for ids in token_ids]),
+    )
