@@ -110,9 +110,9 @@ def _as_text(value: Any) -> str | None:
 
 
 def _as_name(value: Any) -> str | None:
-    if isinstance(value, bool | int | str):
-        return str(value).strip() or None
-    return str(value) if isinstance(value, float) and not math.isnan(value) else None
+    if value is None or isinstance(value, list | dict | bytes) or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return str(value).strip() or None
 
 
 def _as_number(value: Any) -> float | None:

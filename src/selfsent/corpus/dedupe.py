@@ -118,7 +118,7 @@ class _Shard:
 
 
 def _zeros(size: int, dtype: type[np.generic]) -> NDArray[Any]:
-    """Zeros in a mapping of their own: it goes back to the system at once, where malloc would keep holes of all sizes."""
+    """Zeros in a mapping of their own: freed at once, where malloc would keep holes of every size."""
     if not size:
         return np.zeros(0, dtype=dtype)
     return np.frombuffer(mmap.mmap(-1, size * np.dtype(dtype).itemsize), dtype=dtype)

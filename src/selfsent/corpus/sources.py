@@ -41,11 +41,14 @@ def find_source(source: SourceName) -> Source:
     Raises:
         CorpusError: nothing is there, or nothing that can be read.
     """
-    if isinstance(source, str | Path):
-        return _named(str(source))
-    if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
-        files = [file for item in source for file in _files_at(Path(item))]
-        return _files(files, ", ".join(str(item) for item in source[:3]) + (", ..." if len(source) > 3 else ""))
+    try:
+        if isinstance(source, str | Path):
+            return _named(str(source))
+        if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
+            files = [file for item in source for file in _files_at(Path(item))]
+            return _files(files, ", ".join(str(item) for item in source[:3]) + (", ..." if len(source) > 3 else ""))
+    except OSError as error:
+        fail(str(error.filename), f"cannot be read: {error.strerror}")
     return Source("sentences given from Python", None, lambda columns: _read_strings(source, columns))
 
 

@@ -100,4 +100,5 @@ def _is_prose(sentence: str) -> bool:
     words = _WORD.findall(sentence)
     letters = sum(map(len, words))
     visible = len(sentence) - sentence.count(" ")
-    return len(words) >= _FEWEST_WORDS and letters >= 0.7 * visible and not _SIGNATURE.match(sentence)
+    is_code = ">>>" in sentence or _SIGNATURE.match(sentence) is not None
+    return len(words) >= _FEWEST_WORDS and letters >= 0.7 * visible and not is_code
