@@ -227,10 +227,11 @@ def _attend(
     if window is not None and group.length > window + 1:
         place = torch.arange(group.length, device=query.device)
         near = (place[:, None] - place[None, :]).abs() <= window
-        mask = near if mask is None else mask & near
-    if causal and mask is not None:
+        near = near.tril() if causal else near
+        mask, causal = near if mask is None else mask & near, False
+    elif causal:
         # Padding stands behind the real tokens, so a causal mask alone already hides it from them.
-        mask, causal = (None, True) if window is None else (mask & torch.ones_like(mask).tril(), False)
+        mask = None
     out = F.scaled_dot_product_attention(block(query), block(key), block(value), mask, is_causal=causal, **options)
     out = out.transpose(1, 2)
     if group.unpad is None:

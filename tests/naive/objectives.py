@@ -10,7 +10,7 @@ def cosine(a, b):
 
 
 def tsdae(encoder, decoder, damaged, whole):
-    """Minus the sum over sentences and positions t of log p(w_t | w_<t, s): Wang, Reimers and Gurevych 2021, equation 1.
+    """Minus the sum over sentences and positions t of log p(w_t | w_<t, s): Wang et al. 2021, equation 1.
 
     Args:
         encoder: a transformers model; s is its last state of the first token.
@@ -28,7 +28,7 @@ def tsdae(encoder, decoder, damaged, whole):
 
 
 def simcse(first, second, temperature):
-    """Minus the sum over i of log exp(cos(a_i, b_i)/T) / sum_j exp(cos(a_i, b_j)/T): Gao, Yao and Chen 2021, equation 1."""
+    """Minus the sum over i of log exp(cos(a_i, b_i)/T) / sum_j exp(cos(a_i, b_j)/T): Gao et al. 2021, equation 1."""
     total = torch.zeros(())
     for i, a in enumerate(first):
         denominator = torch.zeros(())
