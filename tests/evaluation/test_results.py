@@ -32,13 +32,13 @@ def test_json_has_the_agreed_keys():
 
 
 def test_average_over_an_incomplete_suite_says_so():
-    result = Result("m", {"a": scored("a")}, "toy", ("a", "b"), {"b": "b is absent: nowhere"})
+    result = Result("m", {"a": scored("a")}, "toy", ("a", "b"), {"b": "nowhere"})
     assert result.missing == ("b",)
     assert result.average_label == "average of 1 of 2"
     plain = result.to_json()
     assert plain["average_complete"] is False
     assert plain["average_over"] == ["a"]
-    assert plain["absent"] == {"b": "b is absent: nowhere"}
+    assert plain["absent"] == {"b": "nowhere"}
     assert "average of 1 of 2" in result.to_markdown()
     assert "b is absent: nowhere" in result.to_markdown()
 

@@ -152,7 +152,7 @@ class Result:
         lines = ["| task | score | 95 % interval | n |", "|---|---|---|---|"]
         lines += [f"| {' | '.join(cells)} |" for cells in self._cells()]
         lines += ["", *(f"* `{score.signature}`" for score in self.scores.values())]
-        lines += [f"* {reason}" for reason in self.absent.values()]
+        lines += [f"* {name} is absent: {reason}" for name, reason in self.absent.items()]
         return "\n".join(lines + [f"* {line}" for line in self.warnings]) + "\n"
 
     def to_csv(self) -> str:

@@ -72,23 +72,24 @@ def score_sts(dataset: DataSet, encoder: Encoder, store: Store) -> Score:
     Raises:
         DataError: the set is absent.
     """
-    rows = store.load(dataset)
+    return score_pairs(store.load(dataset), encoder)
+
+
+def score_pairs(rows: Rows, encoder: Encoder) -> Score:
+    """Spearman of the cosine over all pairs, Pearson and the averages over sub-sets beside it.
+
+    Args:
+        rows: sentence1, sentence2, score and, where known, subset.
+        encoder: the model.
+    """
     similarity = encoder.similarity(rows["sentence1"], rows["sentence2"])
     gold = np.asarray(rows["score"], np.float64)
+    size = {"n": len(rows), "data": rows.fingerprint, "pool": encoder.pooling, "v": VERSION}
     return measure(
-        dataset.name,
+        rows.name,
         spearman(similarity, gold),
         len(rows),
-        signature=signature(
-            dataset.name,
-            "spearman",
-            encoder.measure,
-            "all",
-            n=len(rows),
-            data=rows.fingerprint,
-            pool=encoder.pooling,
-            v=VERSION,
-        ),
+        signature=signature(rows.name, "spearman", encoder.measure, "all", **size),
         metrics={"pearson": pearson(similarity, gold), **_by_subset(rows, similarity, gold)},
         warnings=rows.warnings,
     )

@@ -90,11 +90,12 @@ def evaluate(
         except DataError as error:
             if suite is None:
                 raise
-            absent[each] = str(error)
+            absent[each] = str(error).removeprefix(f"{each} is absent: ")
     if documents is not None:
         scores[SCORE_NAME] = score_context(encoder, documents)
     if not scores:
-        raise DataError(f"nothing of {suite} could be scored; the first reason: {next(iter(absent.values()))}")
+        missing, reason = next(iter(absent.items()))
+        raise DataError(f"nothing of {suite} could be scored; {missing} is absent: {reason}")
     averaged = _averaged(suite) if suite else ()
     return Result(encoder.name, scores, suite, averaged, absent)
 

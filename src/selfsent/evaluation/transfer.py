@@ -94,7 +94,19 @@ def score_transfer(task: Transfer, encoder: Encoder, store: Store, seed: int = S
         store: where data sets come from.
         seed: of the folds.
     """
-    parts = [_senteval_order(store.load(part), task.pairs) for part in task.parts]
+    return score_rows(task, encoder, [store.load(part) for part in task.parts], seed)
+
+
+def score_rows(task: Transfer, encoder: Encoder, rows_of_parts: Sequence[Rows], seed: int = SEED) -> Score:
+    """Like `score_transfer`, on rows at hand.
+
+    Args:
+        task: its protocol is followed; its data sets are not read.
+        encoder: the model.
+        rows_of_parts: text, label and, for pairs, text2: train, validation, test, as the protocol wants them.
+        seed: of the folds.
+    """
+    parts = [_senteval_order(rows) for rows in rows_of_parts]
     features = np.concatenate([_features(part, encoder) for part in parts])
     labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
     ends = np.cumsum([len(part) for part in parts])
@@ -160,7 +172,7 @@ def _classes(labels: Labels) -> int:
     return int(labels.max()) + 1
 
 
-def _senteval_order(rows: Rows, pairs: bool) -> Rows:
+def _senteval_order(rows: Rows) -> Rows:
     """Rows as SentEval feeds them: blanks made single, empty texts a full stop, sorted by length and label."""
     clean = {name: [" ".join(text.split()) or "." for text in rows[name]] for name in ("text", "text2") if name in rows}
     lengths = [[0 if text == "." else len(text.split()) for text in texts] for texts in clean.values()]

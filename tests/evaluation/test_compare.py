@@ -1,0 +1,65 @@
+import json
+
+import numpy as np
+import pytest
+
+from selfsent.errors import SettingsError
+from selfsent.evaluation.compare import over_seeds, side_by_side
+from selfsent.evaluation.results import Result, measure, signature
+from selfsent.evaluation.statistics import mean
+
+HARD = np.random.default_rng(0).normal(0.5, 0.2, 200)
+
+
+def scored(name, values, data="aaaaaa"):
+    return measure(name, mean(values), len(values), signature=signature(name, n=len(values), data=data, v=1))
+
+
+def result(model, gain, data="aaaaaa"):
+    tasks = {"a": scored("a", HARD + gain, data), "b": scored("b", HARD[:50] + 2 * gain, data)}
+    return Result(model, tasks, "toy", ("a", "b"))
+
+
+def test_a_steady_gain_is_sure_although_the_intervals_overlap():
+    comparison = side_by_side([result("base", 0.0), result("better", 0.01)])
+    (difference,) = comparison.differences["a"]
+    assert difference.difference == pytest.approx(1.0)
+    assert difference.p < 0.01
+    assert comparison.results[0].scores["a"].high > comparison.results[1].scores["a"].low
+
+
+def test_the_average_is_compared_too():
+    (difference,) = side_by_side([result("base", 0.0), result("better", 0.01)]).differences["average"]
+    assert difference.difference == pytest.approx(1.5)
+    assert difference.low == pytest.approx(1.5)
+
+
+def test_only_tasks_on_the_same_items_are_compared():
+    other = Result("other", {"a": scored("a", HARD), "b": scored("b", HARD[:50], "bbbbbb")}, "toy", ("a", "b"))
+    comparison = side_by_side([result("base", 0.0), other])
+    assert comparison.tasks == ("a",)
+    assert "average" not in comparison.differences
+    with pytest.raises(SettingsError, match="no task in common"):
+        side_by_side([result("base", 0.0), result("other", 0.0, "cccccc")])
+    with pytest.raises(SettingsError, match="two models"):
+        side_by_side([other])
+
+
+def test_json_and_table():
+    comparison = side_by_side([result("base", 0.0), result("x", 0.1), result("y", -0.1)])
+    plain = json.loads(json.dumps(comparison.to_json()))
+    assert plain["against"] == "base"
+    assert [row["model"] for row in plain["differences"]["a"]] == ["x", "y"]
+    table = comparison.table()
+    assert table.row_count == 3
+    assert len(table.columns) == 6
+
+
+def test_seeds_give_mean_and_deviation():
+    spread = over_seeds([result("m", 0.0), result("m", 0.01), result("m", 0.02)])
+    assert spread["a"].mean == pytest.approx(100 * HARD.mean() + 1)
+    assert spread["a"].deviation == pytest.approx(1.0)
+    assert spread["average"].deviation == pytest.approx(1.5)
+    assert str(spread["a"]).endswith("± 1.00")
+    with pytest.raises(SettingsError, match="two seeds"):
+        over_seeds([result("m", 0.0)])
