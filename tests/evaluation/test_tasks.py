@@ -62,3 +62,10 @@ def test_progress_hears_of_every_task(write, model):
     heard = []
     evaluate(model, task="sts12", data=write("mteb/sts12-sts/test.parquet", **PAIRS), progress=heard.append)
     assert heard == ["sts12"]
+
+
+def test_own_files_go_by_their_names(tmp_path, model):
+    (tmp_path / "mine.tsv").write_text("a b\ta\t1\nc\td\t0\ne\te f\t2\n")
+    (tmp_path / "faq.tsv").write_text("a b\ta\nc\td\n")
+    result = evaluate(model, pairs=tmp_path / "mine.tsv", relevance=tmp_path / "faq.tsv")
+    assert list(result.scores) == ["mine", "faq"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation import arguments, sts, transfer, useb
+from selfsent.evaluation import arguments, own, sts, transfer, useb
 from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
@@ -57,6 +57,9 @@ def evaluate(
     suite: str | None = None,
     task: str | Sequence[str] | None = None,
     documents: Documents | None = None,
+    pairs: str | Path | None = None,
+    relevance: str | Path | None = None,
+    labels: str | Path | None = None,
     data: str | Path | Store | None = None,
     name: str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -68,6 +71,9 @@ def evaluate(
         suite: a name in `SUITES`.
         task: one or several names in `TASKS`, instead of a suite.
         documents: a corpus with documents, for the label-free score `context`.
+        pairs: a tab-separated file of text, text, score; its score goes by the name of the file.
+        relevance: a tab-separated file of query, relevant text.
+        labels: a tab-separated file of text, label.
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
         progress: called with the name of each task before it runs.
@@ -77,7 +83,9 @@ def evaluate(
         DataError: a single task whose data set is absent. In a suite, absent sets are named in the result instead.
         BaseEncoderError: the model cannot be loaded.
     """
-    names = _task_names(suite, task, documents)
+    files = [(own.score_own_pairs, pairs), (own.score_own_relevance, relevance), (own.score_own_labels, labels)]
+    given = [partial(score, path) for score, path in files if path is not None]
+    names = _task_names(suite, task, bool(given) or documents is not None)
     store = data if isinstance(data, Store) else Store(data)
     encoder = as_encoder(model, name=name)
     scores: dict[str, Score] = {}
@@ -93,6 +101,9 @@ def evaluate(
             absent[each] = str(error).removeprefix(f"{each} is absent: ")
     if documents is not None:
         scores[SCORE_NAME] = score_context(encoder, documents)
+    for score_file in given:
+        score = score_file(encoder)
+        scores[score.name] = score
     if not scores:
         missing, reason = next(iter(absent.items()))
         raise DataError(f"nothing of {suite} could be scored; {missing} is absent: {reason}")
@@ -100,7 +111,7 @@ def evaluate(
     return Result(encoder.name, scores, suite, averaged, absent)
 
 
-def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: Documents | None) -> tuple[str, ...]:
+def _task_names(suite: str | None, task: str | Sequence[str] | None, more: bool) -> tuple[str, ...]:
     if suite is not None and task is not None:
         raise SettingsError("suite and task both say what to score: give one of them")
     if suite is not None:
@@ -111,8 +122,8 @@ def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: 
     unknown = [name for name in names if name not in TASKS]
     if unknown:
         raise SettingsError(f"there is no task {unknown[0]!r}; there are {', '.join(TASKS)}")
-    if not names and documents is None:
-        raise SettingsError("nothing to score: give a suite, a task, or documents")
+    if not names and not more:
+        raise SettingsError("nothing to score: give a suite, a task, documents, or a file of your own")
     return names
 
 
