@@ -39,7 +39,7 @@ def test_every_token_knows_its_sentence_and_place():
 
 
 def test_targets_travel_with_their_tokens():
-    packed, sentences = make(targets=True)
+    packed, _ = make(targets=True)
     for number, goals in enumerate(split(packed.given_targets, LENGTHS)):
         assert packed.targets[packed.sentence == number].tolist() == goals.tolist()
     assert make()[0].targets.tolist() == [IGNORED] * sum(LENGTHS)
@@ -126,7 +126,7 @@ def test_scaling_and_dropout_are_passed_on():
 
 
 def test_a_batch_moves_to_another_device():
-    packed, sentences = make([2, 4])
+    packed, _ = make([2, 4])
     moved = packed.to("meta")
     assert moved.ids.device.type == "meta"
     assert packed.ids.device.type == "cpu"

@@ -139,7 +139,7 @@ def save_base(directory, name, seed=0, **changes):
 
 def encode(tokenizer, sentences):
     """Token ids of each sentence, special tokens included."""
-    return tokenizer(list(sentences))["input_ids"]
+    return tokenizer(list(sentences), truncation=True)["input_ids"]
 
 
 def pack(token_ids):

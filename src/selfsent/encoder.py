@@ -170,6 +170,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     Raises:
         BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
     """
+    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
     from transformers import AutoConfig
@@ -190,7 +191,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
             model_kwargs={"dtype": torch.float32, "use_safetensors": True},
         )
         head = load_head(transformer_directory, model[0].model)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
     if len(model) < 2 or not isinstance(model[1], PoolingModule):

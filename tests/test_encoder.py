@@ -1,0 +1,200 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from selfsent.encoder import POOLINGS, Encoder, load_encoder
+from selfsent.encoding import CHUNK, encode, encode_stream
+from selfsent.errors import BaseEncoderError
+
+SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]
+PADDED = ("deberta-v2", "mpnet")  # their attention adds biases of its own and cannot be replaced
+
+
+def assert_same(a, b, tolerance=2e-6):
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), atol=tolerance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", tiny.ARCHITECTURES)
+def test_vectors_are_those_of_sentence_transformers(name, base_of):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    sentences = [s for s in SENTENCES if s] if name in tiny.CAUSAL else SENTENCES
+    reference = SentenceTransformer(str(base_of(name)), device="cpu", local_files_only=True)
+    for pooling in POOLINGS:
+        model = load_encoder(base_of(name), pooling)
+        assert model.runs_packed == (name not in PADDED)
+        assert model.pooling == pooling
+        reference[1] = Pooling(tiny.SIZE, pooling)
+        vectors = encode(model, sentences)
+        assert_same(vectors, reference.encode(sentences, batch_size=7))
+        assert vectors.std(axis=0).max() > 0.01, "all sentences have one vector, so the test shows nothing"
+
+
+@pytest.mark.parametrize("name", tiny.ARCHITECTURES)
+@torch.no_grad()
+def test_packed_states_are_padded_states(name, encoder_of):
+    model = encoder_of(name)
+    batch = tiny.pack([ids for ids in tiny.encode(model.tokenizer, SENTENCES) if ids])
+    assert_same(model.states(batch), model._states_padded(batch), 5e-6)
+
+
+@pytest.mark.parametrize("name", ["bert", "mpnet", "modernbert", "qwen3"])
+@torch.no_grad()
+def test_a_vector_does_not_depend_on_its_batch(name, encoder_of):
+    model = encoder_of(name, "lasttoken")
+    ids = tiny.encode(model.tokenizer, SENTENCES[:12])
+    together = model(tiny.pack(ids))
+    for number in range(12):
+        assert_same(model(tiny.pack(ids[number : number + 1])), together[number : number + 1])
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(0))
+    assert_same(model(tiny.pack([ids[i] for i in order])), together[order])
+
+
+def test_encoding_keeps_the_order_and_the_mode(encoder_of, monkeypatch):
+    monkeypatch.setattr("selfsent.encoding.CHUNK", 7)
+    monkeypatch.setattr("selfsent.encoding.TOKENS", 60)
+    model = encoder_of("bert", dropout=0.1).train()
+    vectors = encode(model, SENTENCES)
+    assert model.training
+    assert vectors.dtype == np.float32
+    for number in (0, 8, 20, 31):
+        assert_same(vectors[number], encode(model, [SENTENCES[number]])[0])
+    assert_same(np.concatenate(list(encode_stream(model, iter(SENTENCES)))), vectors)
+    assert encode(model, []).shape == (0, tiny.SIZE)
+    assert CHUNK > 7
+
+
+def test_bfloat16_is_near(encoder_of):
+    model = encoder_of("bert")
+    exact, fast = encode(model, SENTENCES[:4]), encode(model, SENTENCES[:4], fast=True)
+    assert 0 < np.abs(exact - fast).max() < 0.05
+
+
+@pytest.mark.parametrize("name", tiny.ARCHITECTURES)
+def test_dropout_can_be_set_and_is_read_back(name, encoder_of):
+    assert encoder_of(name, dropout=0.25).dropout_rate == 0.25
+    model = encoder_of(name, dropout=0.0).train()
+    assert model.dropout_rate == 0.0
+    batch = tiny.pack(tiny.encode(model.tokenizer, SENTENCES[:4]))
+    with torch.no_grad():
+        assert torch.equal(model(batch), model(batch))
+        noisy = encoder_of(name, dropout=0.25).train()
+        assert not torch.allclose(noisy(batch), noisy(batch), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bert", "albert", "modernbert", "mpnet"])
+def test_a_saved_model_comes_back_with_its_language_model_head(name, encoder_of, tmp_path):
+    model = encoder_of(name, "cls")
+    with torch.no_grad():
+        for parameter in model.language_model_head.parameters():
+            parameter += 0.01
+    model.save(tmp_path / "model")
+    again = load_encoder(tmp_path / "model").eval()
+    assert again.pooling == "cls"
+    assert_same(encode(again, SENTENCES), encode(model, SENTENCES))
+    for one in (model, again):
+        assert one.language_model_head.output.weight is one.transformer.get_input_embeddings().weight
+    states = torch.randn(5, tiny.SIZE)
+    for part in (lambda head: head(states), lambda head: head.output(head(states))):
+        torch.testing.assert_close(part(again.language_model_head), part(model.language_model_head))
+
+
+def test_a_saved_model_needs_no_selfsent(encoder_of, tmp_path):
+    encoder_of("bert").save(tmp_path / "model")
+    text = "".join(path.read_text() for path in (tmp_path / "model").rglob("*.json") if "tokenizer" not in path.name)
+    assert "selfsent" not in text
+
+
+def test_modules_behind_the_pooling_are_kept(base_of, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
+
+    modules = [Transformer(str(base_of("bert"))), Pooling(tiny.SIZE, "max"), Dense(tiny.SIZE, 12), Normalize()]
+    reference = SentenceTransformer(modules=modules, device="cpu")
+    reference.max_seq_length = 20
+    reference.save(str(tmp_path / "dense"), create_model_card=False)
+    model = load_encoder(tmp_path / "dense")
+    assert (model.pooling, model.hidden_size, model.embedding_size) == ("max", tiny.SIZE, 12)
+    assert_same(encode(model, SENTENCES), reference.encode(SENTENCES))
+    assert load_encoder(tmp_path / "dense", "mean").embedding_size == 12
+
+
+def test_the_bundled_encoder_loads():
+    model = load_encoder("bundled")
+    assert isinstance(model, Encoder)
+    assert model.runs_packed
+    assert model.language_model_head is not None
+    assert encode(model, ["A sentence."]).shape == (1, model.embedding_size)
+    assert model.device.type == "cpu"
+
+
+def without_weights(directory):
+    (directory / "model.safetensors").unlink()
+
+
+def with_pickled_weights(directory):
+    from safetensors.torch import load_file
+
+    torch.save(load_file(directory / "model.safetensors"), directory / "pytorch_model.bin")
+    without_weights(directory)
+
+
+def with_cut_weights(directory):
+    weights = directory / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+
+
+def without_configuration(directory):
+    (directory / "config.json").unlink()
+
+
+def with_code_of_its_own(directory):
+    config = json.loads((directory / "config.json").read_text())
+    config |= {"model_type": "strange", "auto_map": {"AutoConfig": "code.Config", "AutoModel": "code.Model"}}
+    (directory / "config.json").write_text(json.dumps(config))
+    (directory / "code.py").write_text("raise SystemExit('code of a model was run')")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [without_weights, with_pickled_weights, with_cut_weights, without_configuration, with_code_of_its_own],
+)
+def test_a_spoilt_base_is_refused_in_one_line(spoil, base_of, tmp_path):
+    directory = tmp_path / "base"
+    shutil.copytree(base_of("bert"), directory)
+    spoil(directory)
+    with pytest.raises(BaseEncoderError) as caught:
+        load_encoder(directory)
+    assert "\n" not in str(caught.value)
+    assert str(directory) in str(caught.value)
+
+
+def test_a_base_that_is_not_there_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no encoder")
+    with pytest.raises(BaseEncoderError, match="is a file"):
+        load_encoder(tmp_path / "file")
+    with pytest.raises(BaseEncoderError, match="there is no directory"):
+        load_encoder(tmp_path / "nothing")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", _unreachable)
+    with pytest.raises(BaseEncoderError, match="--base bundled"):
+        load_encoder("nobody/nothing")
+
+
+def _unreachable(*args, **kwargs):
+    raise ConnectionError("no route to the hub")
+
+
+def test_an_unknown_pooling_is_refused(base_of, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    modules = [Transformer(str(base_of("bert"))), Pooling(tiny.SIZE, "weightedmean")]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "odd"), create_model_card=False)
+    with pytest.raises(BaseEncoderError, match="weightedmean"):
+        load_encoder(tmp_path / "odd")
+    assert load_encoder(tmp_path / "odd", "mean").pooling == "mean"
