@@ -1,0 +1,133 @@
+"""The rows of the papers' tables that belong to a suite, with their known defects as footnotes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from selfsent.evaluation.results import Result
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Record = dict[str, Any]
+
+AVERAGE = "average"
+AGGREGATION = "its STS12-16 scores are weighted means over sub-sets, not `all`: not comparable with the other rows"
+
+_STS = {"sts12": "STS12", "sts13": "STS13", "sts14": "STS14", "sts15": "STS15", "sts16": "STS16", "stsb": "STSb"}
+_STS17 = ("en-en", "es-es", "ar-ar", "en-ar", "en-de", "en-tr")
+DATASETS: dict[str, dict[str, str]] = {
+    "sts": _STS | {"sickr-test": "SICK-R"},
+    "transfer": {"sst2": "SST"} | {name: name.upper() for name in ("mr", "cr", "subj", "mpqa", "trec", "mrpc")},
+    "useb": {
+        "askubuntu": "AskUbuntu",
+        "cqadupstack": "CQADupStack",
+        "twitterpara": "TwitterPara",
+        "scidocs": "SciDocs",
+    },
+    "afs": {"afs": "AFS"},
+    "sts17": {f"sts17-{pair}": f"STS17 {pair.upper()}" for pair in _STS17}
+    | {"sts17-es-en": "STS17 EN-ES", "sts17-fr-en": "STS17 EN-FR"},
+}
+"""By suite: our task -> the data set's name in the papers."""
+
+TABLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "sts": (("IS-BERT", "1"), ("BSL", "1"), ("BSL", "4"), ("SALBERT", "3"), ("TSDAE", "11")),
+    "transfer": (("IS-BERT", "3"), ("BSL", "2")),
+    "useb": (("TSDAE", "2"), ("TSDAE", "9")),
+    "afs": (("IS-BERT", "2"), ("BSL", "10")),
+    "sts17": (("BSL", "3"),),
+}
+"""By suite: (paper, table). Only these report the protocol of the suite on test data."""
+
+METRICS = ("spearman", "accuracy", "MAP", "MAP@100", "AP", "mean of the four")
+
+DEFECTS: tuple[tuple[Callable[[Record], bool], str], ...] = (
+    (lambda r: r.get("source") == "Li et al. 2020" and r["dataset"].startswith("STS"), AGGREGATION),
+    (
+        lambda r: r["method"] == "Avg. BERT" and r["dataset"] in (*_STS.values(), "SICK-R"),
+        "made with an embedding server's own layer pooling; mean pooling of the last layer gives 52.57 on average",
+    ),
+    (
+        lambda r: r.get("source") == "Hill et al. 2016" and r["metric"] == "spearman",
+        "two digits, and the aggregation over sub-sets is not known",
+    ),
+    (
+        lambda r: r["dataset"] == "TREC" and abs(r["value"] * 5 - round(r["value"] * 5)) > 1e-6,
+        "500 questions move the accuracy in steps of 0.2: this must be a mean over runs",
+    ),
+)
+"""What is known to be wrong with published numbers, beyond the notes of the records."""
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One method of one table.
+
+    Args:
+        paper: short name of the paper.
+        table: its number.
+        method: as the paper calls it.
+        group: the paper's heading over the row.
+        source: the paper that measured it, when it is quoted.
+        values: by task, times 100; `average` is the printed one.
+        footnotes: known defects, each once.
+    """
+
+    paper: str
+    table: str
+    method: str
+    group: str
+    source: str | None
+    values: Mapping[str, float]
+    footnotes: tuple[str, ...]
+
+
+@cache
+def records() -> tuple[Record, ...]:
+    """Every number of every table of the four papers."""
+    text = resources.files("selfsent.evaluation").joinpath("published_results.json").read_text(encoding="utf-8")
+    return tuple(json.loads(text))
+
+
+def published_rows(suite: str) -> list[PublishedRow]:
+    """The published rows that stand beside a suite; none for a suite of no paper."""
+    task_of = {name: task for task, name in DATASETS.get(suite, {}).items()} | {"Avg": AVERAGE}
+    rows: dict[tuple[str, ...], list[Record]] = {}
+    for record in records():
+        place = record["paper"], record["table"]
+        if place in TABLES.get(suite, ()) and record["dataset"] in task_of and record["metric"] in METRICS:
+            rows.setdefault((*place, record["method"], record["group"]), []).append(record)
+    return [_row(key, found, task_of) for key, found in rows.items()]
+
+
+def beside(result: Result) -> Table:
+    """A result over the published rows of its suite, footnotes below."""
+    from rich.table import Table
+
+    rows = published_rows(result.suite or "")
+    tasks = [task for task in DATASETS.get(result.suite or "", {}) if task in result.scores]
+    tasks += [AVERAGE] if result.average is not None else []
+    notes: dict[str, int] = {}
+    table = Table("model", "from", *(result.average_label if task == AVERAGE else task for task in tasks))
+    own = [result.average if task == AVERAGE else result.scores[task].score for task in tasks]
+    table.add_row(result.model, "here", *(f"{value:.2f}" for value in own), end_section=True)
+    for row in rows:
+        marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in row.footnotes)
+        origin = f"{row.paper} table {row.table}, {row.group}" + (f" ({marks})" if marks else "")
+        table.add_row(row.method, origin, *(f"{row.values[t]:.2f}" if t in row.values else "" for t in tasks))
+    table.caption = "\n".join(f"({number}) {note}" for note, number in notes.items())
+    return table
+
+
+def _row(key: tuple[str, ...], found: list[Record], task_of: Mapping[str, str]) -> PublishedRow:
+    paper, table, method, group = key
+    notes = [record["note"] for record in found if record.get("note")]
+    notes += [text for record in found for wrong, text in DEFECTS if wrong(record)]
+    values = {task_of[record["dataset"]]: float(record["value"]) for record in found}
+    return PublishedRow(paper, table, method, group, found[0].get("source"), values, tuple(dict.fromkeys(notes)))
