@@ -28,6 +28,7 @@ def fake_hub(monkeypatch):
         return types.SimpleNamespace(iter=lambda batch_size: iter(batches))
 
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
+    monkeypatch.setattr("selfsent.corpus.hub._require_hub", lambda name: None)
     monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
     return asked
 
@@ -75,6 +76,16 @@ def test_errors_of_the_hub_are_one_line(read):
 
 def test_without_datasets(read, monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
+    monkeypatch.setattr("selfsent.corpus.hub._require_hub", lambda name: None)
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(CorpusError, match=r"org/name: no such file, .* pip install 'selfsent\[hub\]'"):
+        read("org/name")
+
+
+def test_without_a_network_it_says_so_at_once(read, monkeypatch):
+    monkeypatch.delenv("SELFSENT_DATA", raising=False)
+    monkeypatch.setattr("selfsent.corpus.hub.getproxies", dict)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(CorpusError, match=r"org/name: no such file, and the hub cannot be reached to look there"):
         read("org/name")

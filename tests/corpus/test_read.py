@@ -303,7 +303,7 @@ class TestSources:
         write("d/a.txt", "one\ntwo\n")
         (tmp_path / "d" / "b.txt").symlink_to(tmp_path / "gone.txt")
         for source in (tmp_path / "d", tmp_path / "d" / "b.txt"):
-            with pytest.raises(CorpusError, match="b.txt: "):
+            with pytest.raises(CorpusError, match=r"b\.txt: "):
                 read(source)
 
     def test_a_folder_without_text(self, read, write, tmp_path):

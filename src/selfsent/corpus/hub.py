@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from selfsent.corpus.batch import BATCH_ROWS, Batch, Columns, at_rows, make_batch
 from selfsent.corpus.formats import missing_column
 from selfsent.corpus.streams import fail
 
 _IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")
+
+
+_PATIENCE = 1.5
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,7 @@ class HubDataset:
         Raises:
             CorpusError: `datasets` is not installed, or the hub cannot be reached or does not have it.
         """
+        _require_hub(self.name)
         try:
             import datasets
         except ImportError:
@@ -79,3 +86,14 @@ class HubDataset:
             if wanted not in values:
                 fail(self.name, missing_column(wanted, list(values), "column"))
         return make_batch(values, self.name, columns, at_rows(start))
+
+
+def _require_hub(name: str) -> None:
+    """Knock at the hub first: without a network the library would try again for half a minute."""
+    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    if getproxies():
+        return
+    try:
+        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=_PATIENCE).close()
+    except OSError as error:
+        fail(name, f"no such file, and the hub cannot be reached to look there: {error.strerror or error}")

@@ -83,9 +83,19 @@ def _docstrings(path: Path) -> list[tuple[int, str]] | None:
             tree = ast.parse(file.read())
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
         return None
-    nodes = [node for node in ast.walk(tree) if isinstance(node, _DOCUMENTED)]
+    nodes = [node for node in _statements(tree) if isinstance(node, _DOCUMENTED)]
     found = [(getattr(node, "lineno", 0), ast.get_docstring(node, clean=False)) for node in nodes]
     return sorted((line, text) for line, text in found if text)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """A module and all statements in it; expressions hold no docstrings, and are most of the tree."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            waiting += getattr(node, part, ())
 
 
 def _is_code(lines: list[str]) -> bool:
