@@ -46,7 +46,8 @@ class TestDocuments:
     def test_every_file_begins_one(self, read, write, tmp_path):
         write("d/a.txt", "a\n\nb")
         write("d/b.txt", "c\nd")
-        assert read(tmp_path / "d").documents.tolist() == [0, 1, 2, 2]
+        write("d/c.txt", "e\nf")
+        assert read(tmp_path / "d").documents.tolist() == [0, 1, 2, 2, 3, 3]
 
     def test_over_many_chunks(self, read, write):
         text = "".join(f"sentence {n}\n" + "\n" * (n % 3 == 2) for n in range(30_000))

@@ -14,8 +14,8 @@ DOCSTRING = """Summarise the report. It must be open.
     >>> summarise(report)
     'short'
 
-        indented = code()
-        more = code()
+        for word in all words
+            print every word here
 
     summarise(report, width=3) -> str
 

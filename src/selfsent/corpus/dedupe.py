@@ -99,9 +99,8 @@ class _Shard:
             self.keys[at[free]] = wanted[
                 free
             ]  # Of several keys that want one free slot the last stays; the others go on.
-            settled = self.keys[at] == wanted
-            new[pending[free & settled]] = True
-            pending = pending[~settled]
+            new[pending[free]] = True
+            pending = pending[self.keys[at] != wanted]
             slots[pending] = (slots[pending] + 1) % size
         self._used += int(new.sum())
         return new, slots
