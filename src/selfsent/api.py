@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -12,14 +12,15 @@ from typing import Any, Literal
 import numpy as np
 
 from selfsent.corpus import Corpus, read_corpus
-from selfsent.distributed import rank
+from selfsent.distributed import join, rank, wait
 from selfsent.encoder import Encoder, Pooling, load_encoder
 from selfsent.encoding import encode
 from selfsent.errors import DataError, RunError, SettingsError
 from selfsent.evaluation.context import ContextTask, split_documents
+from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import Encoder as Scored
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.tasks import TASKS, Store
+from selfsent.evaluation.tasks import TASKS
 from selfsent.files import write_json, write_text
 from selfsent.methods import get_method
 from selfsent.report.card import model_card
@@ -101,7 +102,7 @@ class Part:
 
 
 def train(
-    corpus: Corpus | str | Path | Iterable[str],
+    corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
     method: str = "tsdae",
     base: str | Path = "bundled",
     output: str | Path = "run",
@@ -119,13 +120,13 @@ def train(
     data: str | Path | None = None,
     notice: Notice = lambda line: None,
     watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
-    tokenising: Callable[[int], None] = lambda count: None,
+    tokenising: Callable[[int, int], None] = lambda count, total: None,
     **changes: Any,
 ) -> Run:
     """Train a sentence encoder on unlabelled sentences, and score it before and after where the corpus has documents.
 
     Args:
-        corpus: a corpus, or anything `read_corpus` reads.
+        corpus: a corpus, anything `read_corpus` reads, or a function that is called for it when all else has been checked.
         method: name of a method; see `selfsent.methods.METHODS`.
         base: the encoder to start from: `bundled`, a directory or a hub id.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
@@ -142,34 +143,40 @@ def train(
         data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
         notice: called with lines the user should see.
         watch: called after every step with its number, the number of steps, and the latest figures.
-        tokenising: called with the number of sentences tokenised since the last call.
+        tokenising: called with the number of sentences tokenised since the last call, and the number of them all.
         **changes: fields of `selfsent.settings.Settings` and of the method's options.
 
     Raises:
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
-    if keep < 2:
-        raise SettingsError(f"--keep is {keep}; at least 2 checkpoints are kept, in case the newest is cut short")
-    if keep_best and dev is None:
-        raise SettingsError("--keep-best needs --dev to say what is best by")
-    if dev is not None and dev != "context" and dev not in TASKS:
-        raise SettingsError(f"there is no task {dev!r} to score on; there are context, {', '.join(TASKS)}")
+    join()
+    habits = Habits(checkpoint_every, keep, None, dev_every, keep_best)
+    _check_dev(dev, dev_every, keep_best)
     plan = make_plan(get_method(method), base, preset, pooling, dropout, **changes)
-    if not isinstance(corpus, Corpus):
-        corpus = read_corpus(corpus)
-    hold_out = HoldOut.of(corpus, dev == "context", notice)
     directory = RunDirectory(Path(output))
-    directory.open(asked(plan, corpus, hold_out.train), resume, overwrite)
+    directory.check(resume, overwrite)
+    if not isinstance(corpus, Corpus):
+        corpus = corpus() if callable(corpus) else read_corpus(corpus)
+    notice(f"{method} from {base}: " + plan.settings.summary())
+    hold_out = HoldOut.of(corpus, dev == "context", notice)
+    directory.match(asked(plan, corpus, hold_out.train))
     if directory.status == "finished":
         notice(f"{output} is finished already")
         return load_run(output)
     if directory.status != "trained":
-        scorer = _dev_scorer(dev, corpus, hold_out, data)
-        habits = Habits(checkpoint_every, keep, scorer, dev_every, keep_best)
+        habits = replace(habits, scorer=_dev_scorer(dev, corpus, hold_out, data))
         fit(corpus, hold_out.train, plan, directory, habits, notice, watch, tokenising)
     if rank() == 0:
         _finish(corpus, hold_out, plan.base, directory)
+    wait()
     return load_run(output)
+
+
+def _check_dev(dev: Dev | None, dev_every: int | None, keep_best: bool) -> None:
+    if dev is None and (keep_best or dev_every):
+        raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
+    if dev is not None and dev != "context" and dev not in TASKS:
+        raise SettingsError(f"there is no task {dev!r} to score on; there are context, {', '.join(TASKS)}")
 
 
 def load_run(output: str | Path) -> Run:
@@ -187,19 +194,28 @@ def load_run(output: str | Path) -> Run:
     return Run(path, record, report["scores"], report["neighbours"])
 
 
-def _dev_scorer(dev: Dev | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Encoder], float] | None:
+def _dev_scorer(
+    dev: Dev | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None
+) -> Callable[[Encoder], float] | None:
     if dev is None:
         return None
     if dev == "context":
         task = ContextTask(corpus, hold_out.dev)
         return lambda model: task.score(scored(model, "dev")).score
     store = Store(data)
+    # A data set that is absent or damaged is to be found out now, not when the first score is due.
+    TASKS[dev](Scored(_anything, "nothing"), store)
     return lambda model: TASKS[dev](scored(model, "dev"), store).score
+
+
+def _anything(texts: Sequence[str]) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(len(texts), 2))
 
 
 def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory) -> None:
     """Score the base and the trained model on the held-out documents, and write scores and card."""
-    scores, neighbours = None, []
+    scores: dict[str, Any] | None = None
+    neighbours: list[dict[str, Any]] = []
     if hold_out.test is not None:
         before = load_encoder(base)
         after = load_encoder(directory.model)
@@ -209,7 +225,9 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
     directory.update(status="finished")
 
 
-def compare(corpus: Corpus, rows: np.ndarray, before: Encoder, after: Encoder) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def compare(
+    corpus: Corpus, rows: np.ndarray, before: Encoder, after: Encoder
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The label-free score of two encoders on held-out documents, paired, and the neighbours of three sentences."""
     task = ContextTask(corpus, rows)
     first, second = scored(before, "base"), scored(after, "trained")
@@ -219,7 +237,12 @@ def compare(corpus: Corpus, rows: np.ndarray, before: Encoder, after: Encoder) -
         "base": base.to_json(),
         "trained": trained.to_json(),
         "tfidf": _plain(task.tfidf),
-        "difference": {"score": difference.difference, "low": difference.low, "high": difference.high, "p": difference.p},
+        "difference": {
+            "score": difference.difference,
+            "low": difference.low,
+            "high": difference.high,
+            "p": difference.p,
+        },
     }
     return scores, _neighbours(task, first, second)
 
@@ -230,8 +253,9 @@ def _plain(score: Score) -> dict[str, Any]:
 
 def _neighbours(task: ContextTask, before: Scored, after: Scored, how_many: int = 3) -> list[dict[str, Any]]:
     """The nearest held-out sentences of three queries, spread over the documents, for both encoders."""
+
     def unit(model: Scored) -> np.ndarray:
-        vectors = model(task.texts)
+        vectors: np.ndarray = model(task.texts)
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
     units = {"before": unit(before), "after": unit(after)}

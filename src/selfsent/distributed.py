@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+
+def join() -> None:
+    """Meet the other processes that `torchrun` started, where it did."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        from accelerate import PartialState
+
+        PartialState(cpu=not torch.cuda.is_available())
+
+
+def wait() -> None:
+    """Go on when every process is here."""
+    if world_size() > 1:
+        dist.barrier()
+
+
+def of_the_first(value: float) -> float:
+    """The value that the first process gives, on every process: what depends on a clock must be the same for all."""
+    if world_size() == 1:
+        return value
+    shared = [value]
+    dist.broadcast_object_list(shared)
+    return shared[0]
 
 
 def world_size() -> int:

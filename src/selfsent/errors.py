@@ -23,6 +23,10 @@ class RunError(SelfsentError):
     """A run directory that cannot be used as asked: it exists already, or does not fit the settings."""
 
 
+class OutputError(SelfsentError):
+    """A file or directory that cannot be written."""
+
+
 class TrainingError(SelfsentError):
     """A run that went wrong while training: the loss is not finite, or the embeddings collapsed."""
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from selfsent.errors import OutputError
+
 
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
@@ -25,39 +27,64 @@ def _beside(path: Path) -> Path:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to; the file takes its place, safely on disk, when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(path)
+def _saying(path: Path) -> Iterator[None]:
     try:
-        yield temporary
-        _sync(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write to; the file takes its place, safely on disk, when the block ends without an error.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    if path.is_dir():
+        raise OutputError(f"{path} is a directory: name a file")
+    temporary = _beside(path)
+    with _saying(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch()
+        try:
+            yield temporary
+            _sync(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def whole_directory(path: Path) -> Iterator[Path]:
-    """A new directory beside `path` to fill; it takes the place of `path` when the block ends without an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """A new directory beside `path` to fill; it takes the place of `path` when the block ends without an error.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
     temporary = _beside(path)
-    temporary.mkdir()
-    try:
-        yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                _sync(file)
-        if path.exists():
-            old = _beside(path)
-            path.rename(old)
-            temporary.rename(path)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            temporary.rename(path)
-        _sync(path.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with _saying(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+        try:
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    _sync(file)
+            _replace(temporary, path)
+            _sync(path.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace(new: Path, path: Path) -> None:
+    if path.exists():
+        old = _beside(path)
+        path.rename(old)
+        new.rename(path)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        new.rename(path)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -18,7 +18,11 @@ FORMATS = (".npy", ".parquet")
 
 
 def encode_to_file(
-    model: Encoder, corpus: Corpus, output: Path, fast: bool = False, advance: Callable[[int], None] = lambda count: None
+    model: Encoder,
+    corpus: Corpus,
+    output: Path,
+    fast: bool = False,
+    advance: Callable[[int], None] = lambda count: None,
 ) -> tuple[int, int]:
     """Write the vectors of a corpus' sentences, in order; memory does not grow with the corpus.
 
@@ -102,4 +106,5 @@ def search(
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    unit: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return unit

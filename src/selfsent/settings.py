@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -36,7 +37,9 @@ class Settings:
     learning_rate: float = setting(5e-5, "peak learning rate", above=0.0)
     steps: int | None = setting(None, "optimiser steps", minimum=1)
     epochs: float | None = setting(None, "passes over the corpus", above=0.0)
-    budget: float | None = setting(None, "training time in seconds; written as 90s, 5m or 1h on the command line", above=0.0)
+    budget: float | None = setting(
+        None, "training time in seconds; written as 90s, 5m or 1h on the command line", above=0.0
+    )
     schedule: Schedule = setting("linear", "learning rate after warm-up", choices=("constant", "linear", "cosine"))
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
     weight_decay: float = setting(0.0, "decoupled weight decay, not on biases and layer norms", minimum=0.0)
@@ -57,6 +60,12 @@ class Settings:
         if self.accumulate > self.batch_size:
             raise SettingsError(f"accumulate ({self.accumulate}) cannot exceed batch_size ({self.batch_size})")
 
+    def summary(self) -> str:
+        """The most telling settings, in one line."""
+        names = ("batch_size", "learning_rate", "steps", "epochs", "budget", "max_length", "seed")
+        values = ((name.replace("_", " "), getattr(self, name)) for name in names)
+        return ", ".join(f"{name} {value:g}" for name, value in values if value is not None)
+
     def but(self, **changes: Any) -> Settings:
         """A copy with some values changed; a new `steps`, `epochs` or `budget` replaces whichever was set."""
         if any(changes.get(name) is not None for name in ("steps", "epochs", "budget")):
@@ -75,6 +84,8 @@ def check_limits(options: Any) -> None:
         if value is None or isinstance(value, bool):
             continue
         flag = "--" + item.name.replace("_", "-")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SettingsError(f"{flag} is {value}; it must be a finite number")
         if "choices" in limits and value not in limits["choices"]:
             raise SettingsError(f"{flag} is {value!r}; it must be one of {', '.join(limits['choices'])}")
         if "minimum" in limits and not value >= limits["minimum"]:
@@ -91,8 +102,9 @@ def parse_duration(text: str) -> float:
     Raises:
         SettingsError: the text is not a duration, or not a positive one.
     """
-    parts = re.findall(r"(\d+(?:\.\d+)?)([smh]?)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smh]?)", text, re.ASCII)
+    plain = len(parts) > 1 and any(not unit for _, unit in parts)
+    if not parts or plain or "".join(number + unit for number, unit in parts) != text:
         raise SettingsError(f"{text!r} is not a duration: write 90s, 5m or 1h30m")
     seconds = sum(float(number) * {"": 1, "s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)
     if seconds <= 0:

@@ -9,13 +9,16 @@ from typing import Any
 
 from selfsent.distributed_env import leads
 
+_LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+"""Text from a corpus, a model's name or an error is shown as it is, whatever it means to rich."""
+
 
 @cache
 def errors() -> Any:
     """The rich console on standard error."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, **_LITERAL)
 
 
 @cache
@@ -23,54 +26,69 @@ def results() -> Any:
     """The rich console on standard output."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(**_LITERAL)
 
 
 def notice(line: str) -> None:
     """One line the user should see."""
     if leads():
-        errors().print(line, markup=False, soft_wrap=True)
+        errors().print(line, soft_wrap=True)
 
 
 def show(renderable: Any) -> None:
     """A result, on standard output."""
     if leads():
-        results().print(renderable, markup=False) if isinstance(renderable, str) else results().print(renderable)
+        results().print(renderable, soft_wrap=isinstance(renderable, str))
+
+
+class _Bar:
+    """A progress bar that shows itself when it is first told something and ends when all is done: two never overlap."""
+
+    def __init__(self, *columns: Any, transient: bool = False) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        shown = (columns[0], BarColumn(bar_width=20), MofNCompleteColumn(), *columns[1:], TimeRemainingColumn())
+        self.progress = Progress(*shown, console=errors(), transient=transient)
+        self.task = self.progress.add_task("", start=False)
+
+    def tell(self, total: int, **changes: Any) -> None:
+        """Show that more is done."""
+        if not self.progress.live.is_started:
+            self.progress.start()
+            self.progress.start_task(self.task)
+        self.progress.update(self.task, total=total, **changes)
+        if self.progress.finished:
+            self.progress.stop()
 
 
 @contextmanager
-def counting(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar that is told how many more are done; silent where standard error is not a terminal."""
+def counting(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar that is told how many more are done, of how many; silent where standard error is no terminal."""
     if not errors().is_terminal or not leads():
-        yield lambda count: None
+        yield lambda count, total: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import TextColumn
 
-    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors(), transient=True) as progress:
-        task = progress.add_task(title, total=total)
-        yield lambda count: progress.advance(task, count)
+    bar = _Bar(TextColumn(title), transient=True)
+    try:
+        yield lambda count, total: bar.tell(total, advance=count)
+    finally:
+        bar.progress.stop()
 
 
 @contextmanager
 def training_bar() -> Iterator[Callable[[int, int, dict[str, float]], None]]:
     """A progress bar with loss, speed and time left; without a terminal, a line at every tenth of the run."""
-    if not leads():
-        yield lambda step, steps, figures: None
-        return
-    if not errors().is_terminal:
+    if not errors().is_terminal or not leads():
         yield _lines
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import TextColumn
 
-    columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(*columns, console=errors()) as progress:
-        task = progress.add_task("")
-
-        def watch(step: int, steps: int, figures: dict[str, float]) -> None:
-            progress.update(task, completed=step, total=steps, description=_figures(figures))
-
-        yield watch
+    bar = _Bar(TextColumn("training"), TextColumn("{task.description}"))
+    try:
+        yield lambda step, steps, figures: bar.tell(steps, completed=step, description=_figures(figures))
+    finally:
+        bar.progress.stop()
 
 
 def _lines(step: int, steps: int, figures: dict[str, float]) -> None:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.options import add_corpus_options, read, refuse
+from selfsent.cli.options import add_corpus_options, read
 
 
 def add_parser(commands: Any) -> None:
@@ -17,20 +17,25 @@ def add_parser(commands: Any) -> None:
         help="score a model",
         description="Score a model on published tasks, or without labels on the held-out documents of a corpus.",
     )
-    parser.add_argument("model", nargs="+", metavar="MODEL", help="a directory, a hub id, module:factory, or an .npz of vectors")
+    parser.add_argument(
+        "model", nargs="+", metavar="MODEL", help="a directory, a hub id, module:factory, or an .npz of vectors"
+    )
     parser.add_argument("--suite", metavar="NAME", help="a suite of tasks, such as sts")
     parser.add_argument("--task", metavar="NAME", help="one task, such as stsb")
-    parser.add_argument("--documents", nargs="+", metavar="CORPUS", help="a corpus with documents, for the label-free score")
+    parser.add_argument(
+        "--documents", nargs="+", metavar="CORPUS", help="a corpus with documents, for the label-free score"
+    )
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
     parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
-    parser.add_argument("--json", metavar="FILE", help="write the result as JSON; - for standard output and nothing else there")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the result as JSON; - for standard output and nothing else there"
+    )
     add_corpus_options(parser)
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace, extra: list[str], parser: argparse.ArgumentParser) -> None:
+def run(options: argparse.Namespace) -> None:
     """Score every model, and print or write the results."""
-    refuse(options.parser, extra)
     from selfsent import api
     from selfsent.cli.console import notice, show
     from selfsent.errors import SettingsError

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from selfsent.errors import SelfsentError, TrainingError
 from selfsent.version import __version__
@@ -21,7 +20,15 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and p
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaint is one line."""
+    """An argument parser whose complaint is one line, and that takes no abbreviations: they would change with the options."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def refuse(self, arguments: Sequence[str]) -> None:
+        """Complain about arguments that no one understood."""
+        if arguments:
+            self.error(f"unrecognised argument {arguments[0]}")
 
     def error(self, message: str) -> NoReturn:
         """Print the complaint and leave with status 2."""
@@ -43,22 +50,26 @@ def make_parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit status: 0 done, 1 a run went wrong, 2 bad input, 130 interrupted."""
-    # A closed pipe, as in `selfsent search ... | head`, is the reader's choice and no error.
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = make_parser()
     try:
-        known, extra = parser.parse_known_args(given)
-        known.run(known, extra, parser)
+        options, unknown = parser.parse_known_args(given)
+        if options.command != "train":  # which has options that depend on the method
+            parser.refuse(unknown)
+        options.arguments = given
+        options.run(options)
+        sys.stdout.flush()
     except TrainingError as error:
         _complain(str(error), 1)
     except SelfsentError as error:
         _complain(str(error), 2)
     except KeyboardInterrupt as stop:
         _complain(str(stop) or "interrupted", 130)
+    except BrokenPipeError:
+        # A closed pipe, as in `selfsent search ... | head`, is the reader's choice and no error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(0)
 
 

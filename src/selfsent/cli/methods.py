@@ -8,15 +8,13 @@ import json
 import sys
 from typing import Any
 
-from selfsent.cli.options import refuse
-
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser("methods", help="list the methods, with paper, objective, settings and options")
     parser.add_argument("name", nargs="?", metavar="NAME", help="one method, with its options")
     parser.add_argument("--json", action="store_true", help="everything, as JSON on standard output")
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def describe(method: Any) -> dict[str, Any]:
@@ -37,9 +35,8 @@ def describe(method: Any) -> dict[str, Any]:
     }
 
 
-def run(options: argparse.Namespace, extra: list[str], parser: argparse.ArgumentParser) -> None:
+def run(options: argparse.Namespace) -> None:
     """Print the methods."""
-    refuse(options.parser, extra)
     from selfsent.methods import METHODS, get_method
 
     chosen = [get_method(options.name)] if options.name else list(METHODS.values())

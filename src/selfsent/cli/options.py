@@ -25,8 +25,12 @@ def duration(text: str) -> float:
 def add_corpus_options(parser: argparse.ArgumentParser) -> None:
     """How to read a corpus."""
     group = parser.add_argument_group("corpus")
-    group.add_argument("--text-column", default="text", metavar="NAME", help="column with the sentences (default: text)")
-    group.add_argument("--document-column", metavar="NAME", help="column that says which document a sentence belongs to")
+    group.add_argument(
+        "--text-column", default="text", metavar="NAME", help="column with the sentences (default: text)"
+    )
+    group.add_argument(
+        "--document-column", metavar="NAME", help="column that says which document a sentence belongs to"
+    )
     group.add_argument("--split-sentences", action="store_true", help="each text holds several sentences: split it")
 
 
@@ -65,9 +69,3 @@ def add_dataclass_options(group: Any, options: type[Any], defaults: Any = None) 
         else:
             number = kind.startswith("int")
             group.add_argument(flag, type=int if number else float, metavar="N" if number else "X", **common)
-
-
-def refuse(parser: argparse.ArgumentParser, extra: list[str]) -> None:
-    """Complain about arguments that no one understood."""
-    if extra:
-        parser.error(f"unrecognised argument {extra[0]}")

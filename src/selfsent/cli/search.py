@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from selfsent.cli.options import add_corpus_options, read, refuse
+from selfsent.cli.options import add_corpus_options, read
 
 
 def add_parser(commands: Any) -> None:
@@ -17,12 +17,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--top", type=int, default=10, metavar="N", help="sentences a query (default: 10)")
     parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
     add_corpus_options(parser)
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace, extra: list[str], parser: argparse.ArgumentParser) -> None:
+def run(options: argparse.Namespace) -> None:
     """Search, and print cosine and sentence, best first."""
-    refuse(options.parser, extra)
     from selfsent.cli.console import counting, show
     from selfsent.encoder import load_encoder
     from selfsent.errors import SettingsError
@@ -34,8 +33,10 @@ def run(options: argparse.Namespace, extra: list[str], parser: argparse.Argument
         raise SettingsError("the query is empty")
     corpus = read(options, options.corpus)
     model = load_encoder(options.model)
-    with counting("searching", len(corpus)) as advance:
-        found = search(model, corpus, options.query, options.top, options.fast, advance)
+    with counting("searching") as searched:
+        found = search(
+            model, corpus, options.query, options.top, options.fast, lambda count: searched(count, len(corpus))
+        )
     import numpy as np
 
     for query, hits in zip(options.query, found, strict=True):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import Any
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.options import add_corpus_options, add_dataclass_options, read, refuse
+from selfsent.cli.options import add_corpus_options, add_dataclass_options, read
 from selfsent.settings import Settings
 
-_SETTINGS_SEEN = "batch_size learning_rate steps epochs budget max_length seed".split()
+if TYPE_CHECKING:
+    from selfsent.api import Run
+    from selfsent.corpus import Corpus
 
 
 def add_parser(commands: Any) -> None:
@@ -28,9 +32,13 @@ def add_parser(commands: Any) -> None:
         " a hub data set, or python:stdlib",
     )
     parser.add_argument("--method", default="tsdae", metavar="NAME", help="see selfsent methods (default: tsdae)")
-    parser.add_argument("--base", default="bundled", metavar="ENCODER", help="bundled, a directory or a hub id (default: bundled)")
+    parser.add_argument(
+        "--base", default="bundled", metavar="ENCODER", help="bundled, a directory or a hub id (default: bundled)"
+    )
     parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")
-    parser.add_argument("--settings", default=None, metavar="PRESET", dest="preset", help="published: exactly the paper's settings")
+    parser.add_argument(
+        "--settings", default=None, metavar="PRESET", dest="preset", help="published: exactly the paper's settings"
+    )
     parser.add_argument("--pooling", choices=("cls", "mean", "max", "lasttoken"), help="instead of the method's own")
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     add_corpus_options(parser)
@@ -38,11 +46,17 @@ def add_parser(commands: Any) -> None:
     habits = parser.add_argument_group("run")
     habits.add_argument("--resume", action="store_true", help="go on with the run in DIR")
     habits.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
-    habits.add_argument("--checkpoint-every", type=int, metavar="N", help="steps between checkpoints (default: a tenth of the run)")
+    habits.add_argument(
+        "--checkpoint-every", type=int, metavar="N", help="steps between checkpoints (default: a tenth of the run)"
+    )
     habits.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
     habits.add_argument("--dev", metavar="TASK", help="score along the way: context, or a task such as stsb-dev")
-    habits.add_argument("--dev-every", type=int, metavar="N", help="steps between these scores (default: a tenth of the run)")
-    habits.add_argument("--keep-best", action="store_true", help="keep the model with the best --dev score instead of the last")
+    habits.add_argument(
+        "--dev-every", type=int, metavar="N", help="steps between these scores (default: a tenth of the run)"
+    )
+    habits.add_argument(
+        "--keep-best", action="store_true", help="keep the model with the best --dev score instead of the last"
+    )
     habits.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     parser.set_defaults(run=run, parser=parser)
 
@@ -54,60 +68,61 @@ class _Unset:
         return None
 
 
-def run(options: argparse.Namespace, extra: list[str], parser: argparse.ArgumentParser) -> None:
+def run(options: argparse.Namespace) -> None:
     """Train, then print the scores before and after."""
+    from selfsent.cli.console import show
     from selfsent.methods import get_method
-
-    method = get_method(options.method)
-    own = options.parser.__class__(prog=f"selfsent train --method {method.name}", add_help=False)
-    add_dataclass_options(own, method.options)
-    given, rest = own.parse_known_args(extra)
-    refuse(options.parser, rest)
-    changes = {name: value for name, value in vars(options).items() if name in Settings.__dataclass_fields__}
-    changes |= vars(given)
-    _train(options, changes)
-
-
-def _train(options: argparse.Namespace, changes: dict[str, Any]) -> None:
-    from selfsent import api
-    from selfsent.cli.console import counting, notice, show, training_bar
     from selfsent.report.terminal import neighbours_text, scores_table
     from selfsent.training.loop import Interrupted
 
-    plan = api.make_plan(
-        api.get_method(options.method), options.base, options.preset, options.pooling, options.dropout, **changes
-    )
-    corpus = read(options, options.corpus)
-    notice(corpus.report.summary())
-    chosen = {name: value for name, value in vars(plan.settings).items() if name in _SETTINGS_SEEN and value is not None}
-    notice(f"{plan.method.name} from {options.base}: " + ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in chosen.items()))
+    method = get_method(options.method)
+    # The options of the method are known only now: everything is parsed again with them.
+    add_dataclass_options(options.parser.add_argument_group(f"options of {method.name}"), method.options)
+    options = options.parser.parse_args(options.arguments[1:])
+    names = {item.name for kind in (Settings, method.options) for item in dataclasses.fields(kind)}
+    changes = {name: value for name, value in vars(options).items() if name in names}
     try:
-        with counting("tokenising", len(corpus)) as tokenising, training_bar() as watch:
-            result = api.train(
-                corpus,
-                options.method,
-                options.base,
-                options.output,
-                preset=options.preset,
-                pooling=options.pooling,
-                dropout=options.dropout,
-                resume=options.resume,
-                overwrite=options.overwrite,
-                checkpoint_every=options.checkpoint_every,
-                keep=options.keep,
-                dev=options.dev,
-                dev_every=options.dev_every,
-                keep_best=options.keep_best,
-                data=options.data,
-                notice=notice,
-                watch=watch,
-                tokenising=tokenising,
-                **changes,
-            )
-    except Interrupted:
-        command = " ".join(argument for argument in sys.argv[1:] if argument != "--overwrite")
-        raise KeyboardInterrupt(f"stopped and saved; go on with: selfsent {command} --resume") from None
+        result = _train(options, changes)
+    except KeyboardInterrupt as stop:
+        if not (Path(options.output) / "run.json").is_file():
+            raise
+        saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
+        given = [argument for argument in options.arguments if argument not in ("--overwrite", "--resume")]
+        raise KeyboardInterrupt(f"{saved}; go on with: {shlex.join(['selfsent', *given, '--resume'])}") from None
     if result.scores:
         show(scores_table(result.scores))
         show(neighbours_text(result.neighbours))
     show(f"The model is in {result.directory / 'model'}")
+
+
+def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
+    from selfsent import api
+    from selfsent.cli.console import counting, notice, training_bar
+
+    def corpus() -> Corpus:
+        found = read(options, options.corpus)
+        notice(found.report.summary())
+        return found
+
+    with counting("tokenising") as tokenising, training_bar() as watch:
+        return api.train(
+            corpus,
+            options.method,
+            options.base,
+            options.output,
+            preset=options.preset,
+            pooling=options.pooling,
+            dropout=options.dropout,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            checkpoint_every=options.checkpoint_every,
+            keep=options.keep,
+            dev=options.dev,
+            dev_every=options.dev_every,
+            keep_best=options.keep_best,
+            data=options.data,
+            notice=notice,
+            watch=watch,
+            tokenising=tokenising,
+            **changes,
+        )

@@ -56,7 +56,11 @@ def _plain(text: str) -> str:
 def _score_lines(scores: dict[str, Any] | None) -> str:
     if not scores:
         return "Not scored: the corpus has no documents to hold out. Score it with `selfsent evaluate`."
-    rows = [f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |" for name, s in scores.items() if name != "difference"]
+    rows = [
+        f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"
+        for name, s in scores.items()
+        if name != "difference"
+    ]
     difference = scores["difference"]
     return "\n".join(
         [

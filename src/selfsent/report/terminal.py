@@ -26,12 +26,19 @@ def scores_table(scores: dict[str, Any]) -> Table:
     names = {"base": "base, untrained", "trained": "trained", "tfidf": "TF-IDF, for comparison"}
     for key, name in names.items():
         entry = scores[key]
-        table.add_row(name, f"{entry['score']:.2f}", f"{entry['low']:.2f} to {entry['high']:.2f}", style="bold" if key == "trained" else "")
+        table.add_row(
+            name,
+            f"{entry['score']:.2f}",
+            f"{entry['low']:.2f} to {entry['high']:.2f}",
+            style="bold" if key == "trained" else "",
+        )
     difference = scores["difference"]
     verdict = "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "no clear difference"
     table.add_section()
     table.add_row(
-        f"trained - base: {verdict}", f"{difference['score']:+.2f}", f"{difference['low']:+.2f} to {difference['high']:+.2f}"
+        f"trained - base: {verdict}",
+        f"{difference['score']:+.2f}",
+        f"{difference['low']:+.2f} to {difference['high']:+.2f}",
     )
     return table
 
@@ -44,7 +51,9 @@ def neighbours_text(neighbours: list[dict[str, Any]]) -> Group:
 
     parts: list[Any] = []
     for entry in neighbours:
-        table = Table(title=Text(f"Nearest to: {entry['sentence']}"), title_justify="left", show_lines=False, expand=True)
+        table = Table(
+            title=Text(f"Nearest to: {entry['sentence']}"), title_justify="left", show_lines=False, expand=True
+        )
         table.add_column("before", ratio=1)
         table.add_column("after", ratio=1)
         for before, after in zip(entry["before"], entry["after"], strict=True):

@@ -30,7 +30,12 @@ class Batches:
     """
 
     def __init__(
-        self, tables: Sequence[TokenTable], rows: np.ndarray, views: Sequence[View], template: Template, settings: Settings
+        self,
+        tables: Sequence[TokenTable],
+        rows: np.ndarray,
+        views: Sequence[View],
+        template: Template,
+        settings: Settings,
     ) -> None:
         self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
         self.steps_per_epoch = max(1, len(rows) // settings.batch_size)

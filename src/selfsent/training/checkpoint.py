@@ -25,7 +25,7 @@ def _distinct(learner: Learner) -> dict[str, Tensor]:
         place = (tensor.data_ptr(), tensor.numel())
         if place not in seen or tensor.numel() == 0:
             seen.add(place)
-            tensors[name] = tensor.detach().contiguous()
+            tensors[name] = tensor.detach()
     return tensors
 
 
@@ -41,7 +41,9 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def save_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Optimizer, progress: dict[str, Any]) -> None:
+def save_checkpoint(
+    directory: Path, learner: Learner, optimizer: torch.optim.Optimizer, progress: dict[str, Any]
+) -> None:
     """Write a checkpoint that appears whole or not at all.
 
     Args:
@@ -51,7 +53,8 @@ def save_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Op
         progress: how far the run is, as JSON; must hold `step`.
     """
     with whole_directory(directory) as temporary:
-        save_file(_distinct(learner), str(temporary / "learner.safetensors"))
+        weights = {name: tensor.contiguous() for name, tensor in _distinct(learner).items()}
+        save_file(weights, str(temporary / "learner.safetensors"))
         save_file(_optimizer_tensors(optimizer), str(temporary / "optimizer.safetensors"))
         (temporary / "progress.json").write_text(json.dumps(progress))
         digests = {file.name: _digest(file) for file in sorted(temporary.iterdir())}

@@ -7,7 +7,7 @@ import difflib
 import hashlib
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import torch
 
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus
-from selfsent.distributed import world_size
+from selfsent.distributed import wait, world_size
 from selfsent.encoder import Encoder, Pooling, load_encoder
 from selfsent.errors import SettingsError
 from selfsent.methods import Method
@@ -82,7 +82,9 @@ def make_plan(
     for name in changes:
         if name not in general | own:
             near = difflib.get_close_matches(name, general | own, n=1)
-            raise SettingsError(f"{method.name} has no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            raise SettingsError(
+                f"{method.name} has no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+            )
     if dropout is not None and not 0 <= dropout < 1:
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
     start = method.published if preset else method.defaults
@@ -141,22 +143,26 @@ def fit(
     habits: Habits,
     notice: Notice = lambda line: None,
     watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
-    tokenising: Callable[[int], None] = lambda count: None,
+    tokenising: Callable[[int, int], None] = lambda count, total: None,
 ) -> Encoder:
     """Train, and save the model in the run directory.
+
+    Nothing is written before everything that a user can get wrong has been looked at.
 
     Args:
         corpus: the sentences.
         rows: (sentences,) those of them to train on.
         plan: method, options and settings.
-        directory: an opened run directory.
+        directory: a run directory that was checked and matched.
         habits: checkpoints and scores along the way.
         notice: is told, in one line, what the user should know.
         watch: is told every step.
-        tokenising: is told how many sentences were tokenised since it was last told.
+        tokenising: is told how many sentences were tokenised since it was last told, and how many there are.
 
     Raises:
+        BaseEncoderError: the base cannot be loaded.
         SettingsError: the settings do not fit the data or the base.
+        OutputError: the run directory cannot be written.
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
     torch.manual_seed(plan.settings.seed)
@@ -168,16 +174,25 @@ def fit(
     settings = fitted(plan, len(rows), notice)
     columns = range(max(view.column for view in views) + 1)
     if len(columns) > len(corpus.text_columns):
-        raise SettingsError(f"{plan.method.name} needs {len(columns)} text columns; the corpus has {len(corpus.text_columns)}")
-    tables = [build_table(corpus, model.tokenizer, corpus.text_columns[column], tokenising) for column in columns]
+        raise SettingsError(
+            f"{plan.method.name} needs {len(columns)} text columns; the corpus has {len(corpus.text_columns)}"
+        )
     limit = int(model.tokenizer.model_max_length)
     if settings.max_length > limit:
         notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
         settings = settings.but(max_length=limit)
+    wait()
+    directory.begin()
+    tables = [
+        build_table(corpus, model.tokenizer, corpus.text_columns[column], lambda count: tokenising(count, len(corpus)))
+        for column in columns
+    ]
     template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
     batches = Batches(tables, rows, views, template, settings)
     if settings.epochs:
-        settings = dataclasses.replace(settings, epochs=None, steps=max(1, round(settings.epochs * batches.steps_per_epoch)))
+        settings = dataclasses.replace(
+            settings, epochs=None, steps=max(1, round(settings.epochs * batches.steps_per_epoch))
+        )
     Loop(learner, batches, settings, directory, habits, notice, watch).run()
     return model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -42,6 +43,8 @@ class Health:
 def measure(vectors: Tensor, again: Tensor | None = None) -> Health:
     """Health of (n, d) vectors; `again`, (n, d), are the same sentences seen otherwise."""
     unit = F.normalize(vectors.float(), dim=-1)
+    if not bool(torch.isfinite(unit).all()):
+        return Health(math.nan, math.nan, math.nan)
     n = len(unit)
     cosines = unit @ unit.T
     different = ~torch.eye(n, dtype=torch.bool, device=unit.device)

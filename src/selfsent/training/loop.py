@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import signal
 import threading
 import time
@@ -15,9 +16,9 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from selfsent.distributed import rank, world_size
+from selfsent.distributed import of_the_first, rank, wait, world_size
 from selfsent.encoder import Encoder
-from selfsent.errors import TrainingError
+from selfsent.errors import SettingsError, TrainingError
 from selfsent.files import whole_directory
 from selfsent.methods import Learner
 from selfsent.settings import Settings
@@ -45,6 +46,9 @@ class Habits:
         scorer: scores the encoder on development data; higher is better.
         score_every: steps between two scores; None for ten in a run.
         keep_best: whether the model with the best score is the result, instead of the last.
+
+    Raises:
+        SettingsError: a value is out of range.
     """
 
     checkpoint_every: int | None = None
@@ -52,6 +56,15 @@ class Habits:
     scorer: Scorer | None = None
     score_every: int | None = None
     keep_best: bool = False
+
+    def __post_init__(self) -> None:
+        if self.keep < 2:
+            raise SettingsError(
+                f"--keep is {self.keep}; at least 2 checkpoints are kept, in case the newest is cut short"
+            )
+        for flag, every in (("--checkpoint-every", self.checkpoint_every), ("--dev-every", self.score_every)):
+            if every is not None and every < 1:
+                raise SettingsError(f"{flag} is {every}; it must be at least 1")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -95,6 +108,8 @@ class Loop:
         self.start_health: Health | None = None
         self.best = -math.inf
         self.figures: dict[str, float] = {}
+        self.stopped = threading.Event()
+        self.stopping = False
 
     @property
     def leads(self) -> bool:
@@ -112,19 +127,19 @@ class Loop:
         self.steps = int(self.directory.record.get("steps") or self.steps)
         if not self.steps:
             self.steps = self._calibrate(started)
-        if self.leads:
-            self.directory.update(steps=self.steps, precision=self.precision, processes=world_size())
+        self.directory.update(steps=self.steps, precision=self.precision, processes=world_size())
         self._resume()
         if self.start_health is None:
             self.start_health = self._probe()
-        with _stoppable() as stopped:
-            self._train(stopped)
+        with _setting(self.stopped):
+            self._train()
         if self.leads:
             self._save_result()
-            self.directory.update(status="trained", seconds=self.directory.record.get("seconds", 0) + time.perf_counter() - started)
-        self.accelerator.wait_for_everyone()
+            shutil.rmtree(self.directory.path / "best", ignore_errors=True)
+        self.directory.update(status="trained", seconds=time.perf_counter() - started)
+        wait()
 
-    def _train(self, stopped: threading.Event) -> None:
+    def _train(self) -> None:
         every = self.habits.checkpoint_every or max(1, math.ceil(self.steps / 10))
         log_every = max(1, min(50, self.steps // PROBES))
         probe_every = max(1, math.ceil(self.steps / PROBES))
@@ -139,10 +154,11 @@ class Loop:
                 meter = Meter()
             if self.habits.scorer and (self.step % score_every == 0 or done):
                 self._score(self.habits.scorer)
-            if (self.step % every == 0 and not done) or stopped.is_set():
+            stopping = self.stopping and not done
+            if (self.step % every == 0 and not done) or stopping:
                 self._checkpoint()
             self.watch(self.step, self.steps, self.figures)
-            if stopped.is_set() and not done:
+            if stopping:
                 raise Interrupted
 
     def advance(self, step: int) -> tuple[float, float, float, int, int]:
@@ -171,9 +187,13 @@ class Loop:
         return total, count, norm, sentences * world_size(), tokens * world_size()
 
     def _over_processes(self, total: float, count: float) -> tuple[float, float]:
+        self.stopping = self.stopped.is_set()
         if world_size() == 1:
             return total, count
-        both = cast(Tensor, self.accelerator.reduce(torch.tensor([total, count], device=self.device), "sum"))
+        # They all stop at the same step, at the first signal that any of them got.
+        sums = torch.tensor([total, count, self.stopping], dtype=torch.float64, device=self.device)
+        both = cast(Tensor, self.accelerator.reduce(sums, "sum"))
+        self.stopping = bool(both[2])
         return float(both[0]), float(both[1])
 
     def _scale_and_clip(self, scale: float) -> float:
@@ -185,6 +205,9 @@ class Loop:
         return norm
 
     def _stop(self, reason: str) -> TrainingError:
+        # The weights that went wrong may have been saved already.
+        if self.leads:
+            self.directory.drop_checkpoints_after(self.step - 1)
         newest = self.directory.newest_checkpoint(self.notice)
         where = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         return TrainingError(f"{reason}: {where}; try a lower --learning-rate")
@@ -194,14 +217,25 @@ class Loop:
         return probe(self.learner.model, views)
 
     def _log(self, meter: Meter, healthy: bool) -> None:
-        self.figures = {"loss": meter.loss, "norm": meter.norm, "rate": self.optimizer.param_groups[0]["lr"], **meter.speeds()}
+        self.figures = {
+            "loss": meter.loss,
+            "norm": meter.norm,
+            "rate": self.optimizer.param_groups[0]["lr"],
+            **meter.speeds(),
+        }
         if healthy:
             health = self._probe()
             self.figures.update(health.to_json())
+            if not math.isfinite(health.mean_cosine):
+                raise self._stop(f"the embeddings are not finite at step {self.step}")
             if self.start_health is not None and health.collapsed(self.start_health):
-                raise self._stop(f"the embeddings are collapsing to one point (mean cosine {health.mean_cosine:.4f}) at step {self.step}")
+                raise self._stop(
+                    f"the embeddings are collapsing to one point (mean cosine {health.mean_cosine:.4f}) at step {self.step}"
+                )
         if self.leads:
-            self.directory.log({"step": self.step, **{name: float(f"{value:.6g}") for name, value in self.figures.items()}})
+            self.directory.log(
+                {"step": self.step, **{name: float(f"{value:.6g}") for name, value in self.figures.items()}}
+            )
 
     def _score(self, scorer: Scorer) -> None:
         self.learner.eval()
@@ -219,14 +253,23 @@ class Loop:
     def _checkpoint(self) -> None:
         if self.leads:
             start = self.start_health.__dict__ if self.start_health else None
-            progress = {"step": self.step, "best": self.best if math.isfinite(self.best) else None, "start_health": start}
+            progress = {
+                "step": self.step,
+                "best": self.best if math.isfinite(self.best) else None,
+                "start_health": start,
+            }
             save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
             self.directory.drop_old_checkpoints(self.habits.keep)
-        self.accelerator.wait_for_everyone()
+        wait()
 
     def _resume(self) -> None:
+        if not self.directory.resumed:
+            return
         newest = self.directory.newest_checkpoint(self.notice)
         if newest is None:
+            self.notice("there is no checkpoint to go on from: beginning at the first step")
+            if self.leads:
+                self.directory.forget_after(0)
             return
         progress = load_checkpoint(newest, self.learner, self.optimizer)
         self.step = progress["step"]
@@ -240,8 +283,7 @@ class Loop:
         best = self.directory.path / "best"
         with whole_directory(self.directory.model) as temporary:
             if self.habits.keep_best and best.is_dir():
-                temporary.rmdir()
-                best.rename(temporary)
+                shutil.copytree(best, temporary, dirs_exist_ok=True)
             else:
                 self.learner.model.save(temporary)
 
@@ -251,12 +293,10 @@ class Loop:
         state = snapshot(self.learner)
         seconds: list[float] = []
         begin = time.perf_counter()
-        while len(seconds) < 8 or time.perf_counter() - begin < 0.06 * budget:
+        while of_the_first(time.perf_counter() - begin) < (0.06 if len(seconds) >= 8 else 0.3) * budget:
             since = time.perf_counter()
             self.advance(len(seconds))
             seconds.append(time.perf_counter() - since)
-            if time.perf_counter() - begin > 0.3 * budget:
-                break
         since = time.perf_counter()
         self._probe()
         extra = PROBES * (time.perf_counter() - since)
@@ -267,16 +307,14 @@ class Loop:
             since = time.perf_counter()
             self.habits.scorer(self.learner.model)
             extra += 10 * (time.perf_counter() - since)
-        for directory in self.directory.checkpoints.glob("step-*"):
-            import shutil
-
-            shutil.rmtree(directory)
+        if self.leads:
+            self.directory.forget_after(-1)
         restore(self.learner, state)
         self.optimizer = make_optimizer(self.learner, self.settings)
         measured = seconds[2:] or seconds
         each = sum(measured) / len(measured)
         left = budget - (time.perf_counter() - started) - extra
-        return max(1, int(left / each))
+        return max(1, int(of_the_first(left / each)))
 
 
 class Meter:
@@ -304,23 +342,22 @@ class Meter:
 
 
 @contextmanager
-def _stoppable() -> Iterator[threading.Event]:
+def _setting(stopped: threading.Event) -> Iterator[None]:
     """Within the block, the first interrupt or termination signal sets the event; a second one acts at once."""
-    stopped = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield stopped
+        yield
         return
-    before: dict[int, Any] = {}
+    before: dict[signal.Signals, Any] = {}
 
     def on_signal(number: int, frame: Any) -> None:
         stopped.set()
-        signal.signal(number, before[number])
+        signal.signal(number, before[signal.Signals(number)])
 
     for number in (signal.SIGINT, signal.SIGTERM):
         before[number] = signal.getsignal(number)
         signal.signal(number, on_signal)
     try:
-        yield stopped
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shutil
 import sys
@@ -12,11 +13,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from selfsent.distributed import rank
 from selfsent.errors import RunError
 from selfsent.files import write_json, write_text
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
+_PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json")
+"""What selfsent writes into a run directory."""
+_DISCARDED = "discarded"
 _WATCHED = ("torch", "transformers", "sentence-transformers", "tokenizers", "accelerate", "numpy")
 
 
@@ -30,12 +35,13 @@ class RunDirectory:
     """`run.json`, `metrics.jsonl`, `checkpoints/` and `model/`.
 
     Args:
-        path: the directory; `open` decides whether it may be used.
+        path: the directory; `check` says whether it may be used, `match` what for, and `begin` is the first to write.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.record: dict[str, Any] = {}
+        self.resumed = False
 
     @property
     def model(self) -> Path:
@@ -52,53 +58,95 @@ class RunDirectory:
         """`running`, `trained` or `finished`."""
         return str(self.record.get("status", "running"))
 
-    def open(self, asked: dict[str, Any], resume: bool, overwrite: bool) -> None:
-        """Begin a new run, or take up an old one.
+    def check(self, resume: bool, overwrite: bool) -> None:
+        """Refuse a directory that cannot be used as asked, before anything is written.
 
         Args:
-            asked: everything that decides the result, as JSON; an old run is taken up only if it was asked for the same.
             resume: take up the run that is there.
-            overwrite: throw away what is there.
+            overwrite: throw away the run that is there.
 
         Raises:
-            RunError: there is a run and neither was asked for, it was asked for something else, or the directory is not a run's.
+            RunError: there is a run and neither was asked for, or the directory is not a run's, or cannot be written.
         """
         if resume and overwrite:
             raise RunError("--resume and --overwrite contradict each other: give one")
-        old = self._read()
-        if self.path.is_file() or (self.path.is_dir() and old is None and any(self.path.iterdir())):
-            raise RunError(f"{self.path} exists and is not a run of selfsent: choose another --output")
-        if old is not None and not (resume or overwrite):
-            raise RunError(f"{self.path} already holds a run: give --resume to go on, --overwrite to start again, or another --output")
-        if old is not None and resume:
-            difference = _first_difference(old["asked"], json.loads(json.dumps(asked)))
-            if difference:
-                raise RunError(f"{self.path} cannot be resumed: {difference}; use the old value, --overwrite, or another --output")
-            self.record = old
-            return
-        if overwrite and old is not None:
-            shutil.rmtree(self.path)
         try:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"{self.path} cannot be created: {error.strerror}") from None
-        self.update(
-            status="running", asked=asked, command=sys.argv, versions=versions(), started=time.strftime("%Y-%m-%dT%H:%M:%S%z")
-        )
+            old = self._read()
+            ours = old is not None and {"asked", "status"} & old.keys()
+            if (
+                not ours
+                and self.path.is_dir()
+                and any(not f.name.startswith(".run.json.") for f in self.path.iterdir())
+            ):
+                raise RunError(f"{self.path} exists and is not a run of selfsent: choose another --output")
+        except NotADirectoryError:
+            raise RunError(f"{self.path} is, or lies in, a file: choose another --output") from None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.path / 'run.json'} cannot be read: {error}") from None
+        place = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise RunError(f"{place} cannot be written to: choose another --output")
+        if old is None or old.get("status") == _DISCARDED:
+            return
+        if not (resume or overwrite):
+            raise RunError(
+                f"{self.path} already holds a run: give --resume to go on, --overwrite to start again, or another --output"
+            )
+        if resume:
+            self.record, self.resumed = old, True
+
+    def match(self, asked: dict[str, Any]) -> None:
+        """Say what the run is to be; one that is resumed must have been asked for the same.
+
+        Args:
+            asked: everything that decides the result, as JSON.
+
+        Raises:
+            RunError: the old run was asked for something else.
+        """
+        self._asked = json.loads(json.dumps(asked))
+        difference = _first_difference(self.record["asked"], self._asked) if self.record else None
+        if difference:
+            raise RunError(
+                f"{self.path} cannot be resumed: {difference}; use the old value, --overwrite, or another --output"
+            )
+
+    def begin(self) -> None:
+        """Write the beginnings of a new run, in place of an old one where there is one; a resumed run stays as it is.
+
+        Raises:
+            OutputError: the directory cannot be written.
+        """
+        if rank() == 0:
+            self._clear()
+            self.checkpoints.mkdir(exist_ok=True)
+        if not self.resumed:
+            started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+            self.update(status="running", asked=self._asked, command=sys.argv, versions=versions(), started=started)
+
+    def _clear(self) -> None:
+        """Remove what a kill left half-written, and an old run that is not resumed; files of others are left alone."""
+        for leftover in self.path.glob(".*.????????"):
+            if leftover.name[1:-9] in _PARTS:
+                _remove(leftover)
+        if not self.resumed:
+            # First of all it stops being a run that could be resumed, in case this is killed half-way.
+            write_json(self.path / "run.json", {"status": _DISCARDED})
+            for name in _PARTS[1:]:
+                _remove(self.path / name)
 
     def _read(self) -> dict[str, Any] | None:
         try:
-            record: dict[str, Any] = json.loads((self.path / "run.json").read_text())
+            record: dict[str, Any] = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
-            raise RunError(f"{self.path / 'run.json'} cannot be read: {error}") from None
-        return record
+        return record if isinstance(record, dict) else {}
 
     def update(self, **changes: Any) -> None:
         """Change entries of `run.json`."""
         self.record.update(changes)
-        write_json(self.path / "run.json", self.record)
+        if rank() == 0:
+            write_json(self.path / "run.json", self.record)
 
     def log(self, entry: dict[str, Any]) -> None:
         """Add a line to `metrics.jsonl`."""
@@ -119,9 +167,16 @@ class RunDirectory:
         return lines
 
     def forget_after(self, step: int) -> None:
-        """Drop the log lines of steps that a resumed run will do again."""
+        """Drop the log lines and checkpoints of later steps, which are to be done again."""
         kept = [json.dumps(entry) + "\n" for entry in self.metrics() if entry["step"] <= step]
         write_text(self.path / "metrics.jsonl", "".join(kept))
+        self.drop_checkpoints_after(step)
+
+    def drop_checkpoints_after(self, step: int) -> None:
+        """Remove the checkpoints of later steps."""
+        for directory in self.checkpoints.glob("step-*"):
+            if directory > self.checkpoint_at(step):
+                _remove(directory)
 
     def checkpoint_at(self, step: int) -> Path:
         """The place of the checkpoint of a step."""
@@ -137,10 +192,19 @@ class RunDirectory:
 
     def drop_old_checkpoints(self, keep: int) -> None:
         """Keep the newest `keep` checkpoints, and what was left half-written by a kill not at all."""
-        for directory in sorted(self.checkpoints.glob("step-*"))[:-keep]:
-            shutil.rmtree(directory, ignore_errors=True)
-        for directory in self.checkpoints.glob(".step-*"):
-            shutil.rmtree(directory, ignore_errors=True)
+        for directory in [*sorted(self.checkpoints.glob("step-*"))[:-keep], *self.checkpoints.glob(".step-*")]:
+            _remove(directory)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+_HARMLESS = ("base", "corpus source")
+"""Names, which may be written in several ways; digest and fingerprint say whether the contents are the same."""
 
 
 def _first_difference(old: Any, new: Any, where: str = "") -> str | None:
@@ -151,4 +215,4 @@ def _first_difference(old: Any, new: Any, where: str = "") -> str | None:
             if difference:
                 return difference
         return None
-    return None if old == new else f"{where.replace('_', ' ')} was {old}, now {new}"
+    return None if old == new or where in _HARMLESS else f"{where.replace('_', ' ')} was {old}, now {new}"
