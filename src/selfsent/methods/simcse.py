@@ -16,7 +16,7 @@ from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import masked_loss
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import DeleteWords, MaskTokens, Noise, RepeatWords, View
+from selfsent.views import DeleteWords, MaskTokens, Noise, PickWords, RepeatWords, View
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,22 @@ class Options:
     temperature: float = setting(0.05, "divides the cosines", above=0.0)
     mlp: bool = setting(True, "a dense layer with tanh above the pooling, in training only")
     delete_words: float = setting(0.0, "share of the words deleted from each view, beside dropout", minimum=0.0, maximum=0.95)
+    pick_words: int = setting(0, "largest number of words that stay in a view, beside dropout; 0 keeps all", minimum=0)
     repeat_words: float = setting(0.0, "largest share of the words said twice in one view (ESimCSE: 0.32)", minimum=0.0, maximum=1.0)
     mlm_weight: float = setting(0.0, "weight of a masked-language-model loss beside (the paper's option: 0.1)", minimum=0.0)
 
     def __post_init__(self) -> None:
         check_limits(self)
-        if self.delete_words and self.repeat_words:
-            raise SettingsError("--delete-words and --repeat-words are two kinds of noise for the same views: give one")
+        if sum(map(bool, (self.delete_words, self.pick_words, self.repeat_words))) > 1:
+            raise SettingsError("--delete-words, --pick-words and --repeat-words are kinds of noise for the same views: give one")
 
 
 def views(options: Options) -> tuple[View, ...]:
     """The sentence twice, and once masked when the masked-language-model loss is on."""
-    deletion: Noise | None = DeleteWords(options.delete_words) if options.delete_words else None
-    repetition: Noise | None = RepeatWords(options.repeat_words) if options.repeat_words else None
-    pair = (View(noise=deletion), View(noise=deletion or repetition))
+    both: Noise | None = DeleteWords(options.delete_words) if options.delete_words else None
+    both = PickWords(options.pick_words) if options.pick_words else both
+    second: Noise | None = RepeatWords(options.repeat_words) if options.repeat_words else both
+    pair = (View(noise=both), View(noise=second))
     return (*pair, View(noise=MaskTokens())) if options.mlm_weight else pair
 
 
@@ -64,7 +66,7 @@ class ContrastiveLearner(Learner):
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
-        if not (model.dropout_rate or options.delete_words or options.repeat_words):
+        if not (model.dropout_rate or options.delete_words or options.pick_words or options.repeat_words):
             raise SettingsError(
                 "the two views of a sentence would be identical: this base has dropout 0 and no noise is set;"
                 " give --dropout 0.1, --delete-words 0.3 or --repeat-words 0.32"

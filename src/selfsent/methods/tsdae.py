@@ -102,7 +102,10 @@ def _built_like_bert(model: Encoder) -> bool:
 
 
 class SmallDecoder(nn.Module):
-    """For every other architecture: a decoder of its own, two layers in the manner of BERT, over the encoder's word embeddings."""
+    """For every other architecture: a decoder of its own, two layers in the manner of BERT, over the encoder's word embeddings.
+
+    Its dropout rate is the encoder's.
+    """
 
     def __init__(self, model: Encoder) -> None:
         super().__init__()
@@ -117,6 +120,8 @@ class SmallDecoder(nn.Module):
             num_attention_heads=heads,
             intermediate_size=4 * size,
             max_position_embeddings=1,
+            hidden_dropout_prob=model.dropout_rate,
+            attention_probs_dropout_prob=model.dropout_rate,
             attn_implementation=ATTENTION,
         )
         config._attn_implementation = ATTENTION
@@ -126,7 +131,7 @@ class SmallDecoder(nn.Module):
         self.norm = nn.LayerNorm(size)
         self.frequencies: Tensor
         self.register_buffer("frequencies", 10_000 ** -(torch.arange(0, size, 2) / size), persistent=False)
-        self.memory = nn.ModuleList(Memory(model.embedding_size, size, 1e-12, 0.1, 0.02) for _ in self.layers)
+        self.memory = nn.ModuleList(Memory(model.embedding_size, size, 1e-12, model.dropout_rate, 0.02) for _ in self.layers)
 
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
         """States, (tokens, d), from which each token of `packed` predicts the next, given the (sentences, e) vectors."""

@@ -1,6 +1,6 @@
 """A second look at a sentence: makers (text to text, before training) and noise (token ids to token ids, in every batch)."""
 
-from selfsent.views.noise import DeleteWords, MaskTokens, Noise, RepeatWords
+from selfsent.views.noise import DeleteWords, MaskTokens, Noise, PickWords, RepeatWords
 from selfsent.views.tokens import Template, Tokens, View
 
-__all__ = ["DeleteWords", "MaskTokens", "Noise", "RepeatWords", "Template", "Tokens", "View"]
+__all__ = ["DeleteWords", "MaskTokens", "Noise", "PickWords", "RepeatWords", "Template", "Tokens", "View"]

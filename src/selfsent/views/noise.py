@@ -84,6 +84,33 @@ class DeleteWords:
 
 
 @dataclass(frozen=True)
+class PickWords:
+    """Of each sentence only a few words stay, in their order: 1 to `most` of them, every number equally likely.
+
+    A view then says nothing of how long the sentence is, and two views of one sentence share few words: unlike deletion of a share, it
+    leaves a contrastive loss no shortcut.
+    """
+
+    most: int = 8
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise SettingsError(f"the number of words to pick is {self.most}; it must be at least 1")
+
+    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+        """Pick words of every sentence."""
+        if len(tokens.ids) == 0:
+            return tokens
+        word, sentence, place = tokens.words()
+        number = uniforms(key, tokens.rows, np.zeros(len(tokens.rows), dtype=np.int64), draw=1)
+        stay = 1 + (number * self.most).astype(np.int64)
+        order = np.lexsort((uniforms(key, tokens.rows[sentence], place), sentence))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = place  # within a sentence, places run 0, 1, 2 ...: the nth smallest number gets n
+        return tokens.take(np.flatnonzero((rank < stay[sentence])[word]))
+
+
+@dataclass(frozen=True)
 class RepeatWords:
     """A share of the words, drawn for each sentence from 0 to `ratio`, stands twice.
 
