@@ -68,7 +68,7 @@ def no_hub(monkeypatch):
     """No test waits for a network."""
     monkeypatch.setattr("selfsent.evaluation.hub.hub_reachable", lambda: False)
     monkeypatch.setattr("selfsent.evaluation.datasets.hub_reachable", lambda: False)
-    monkeypatch.setattr("selfsent.evaluation.encoders.hub_reachable", lambda: False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import types
 import numpy as np
 import pytest
 
+from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError, DataError
 from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder
 
@@ -97,5 +98,20 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 
 def test_a_directory_without_a_model_is_refused(tmp_path):
-    with pytest.raises(BaseEncoderError, match="cannot load"):
+    with pytest.raises(BaseEncoderError, match="holds no encoder"):
         as_encoder(str(tmp_path))
+
+
+def test_a_directory_gives_the_vectors_of_sentence_transformers(tmp_path):
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    encoder = as_encoder("bundled")
+    texts = ["One sentence.", "Another, rather longer sentence about something else.", "", "Short"]
+    kind = {"dtype": torch.float32}
+    reference = SentenceTransformer(str(resolve("bundled")), local_files_only=True, model_kwargs=kind)
+    assert encoder(texts) == pytest.approx(reference.encode(texts), abs=1e-5)
+    assert encoder.pooling == "mean"
+    (tmp_path / "run.json").write_text("{}")
+    reference.save(str(tmp_path / "model"))
+    assert as_encoder(tmp_path)(texts) == pytest.approx(encoder(texts), abs=1e-6)

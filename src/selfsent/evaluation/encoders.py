@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError, DataError
 from selfsent.evaluation.bootstrap import Floats
-from selfsent.evaluation.hub import hub_reachable
 from selfsent.evaluation.statistics import cosines
 
 Vectors = NDArray[np.float32]
@@ -68,6 +68,10 @@ class Encoder:
         self.remember([*left, *right])
         return cosines(self(left), self(right))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
+        """Itself: copies share the model and what it remembers."""
+        return self
+
     @property
     def measure(self) -> str:
         """What `similarity` is, for the signature."""
@@ -106,14 +110,15 @@ class PairEncoder(Encoder):
         raise DataError(f"{self.name} is a cross-encoder: it has no vectors, so this task cannot use it")
 
 
-def as_encoder(model: Any, *, name: str | None = None) -> Encoder:
+def as_encoder(model: Any, *, name: str | None = None, fast: bool = False) -> Encoder:
     """An encoder from any model.
 
     Args:
         model: an `Encoder`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a function
-            from texts to vectors, or a string: a directory (also a run directory), a hub id,
+            from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
             `package.module:factory`, or an `.npz` with `texts` and `embeddings`.
         name: how to call it in results.
+        fast: compute in bfloat16, for models given by directory or hub id.
 
     Raises:
         BaseEncoderError: the model cannot be found or loaded.
@@ -122,7 +127,7 @@ def as_encoder(model: Any, *, name: str | None = None) -> Encoder:
     if isinstance(model, Encoder):
         return model
     if isinstance(model, str | Path):
-        return _from_name(str(model), name)
+        return _from_name(str(model), name, fast)
     label = name or _own_name(model)
     if callable(getattr(model, "encode", None)):
         return Encoder(_encode_with(model), label, _pooling_of(model))
@@ -133,34 +138,41 @@ def as_encoder(model: Any, *, name: str | None = None) -> Encoder:
     raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
 
 
-def _from_name(path: str, name: str | None) -> Encoder:
+def _from_name(path: str, name: str | None, fast: bool) -> Encoder:
     label = name or path
     if path.endswith(".npz"):
         return Encoder(_StoredVectors(Path(path)), label)
     if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", path):
         return as_encoder(_call_factory(path), name=label)
-    place = Path(path)
-    if (place / "model").is_dir() and (place / "run.json").is_file():
-        place = place / "model"
-    if place.is_dir() and _is_cross_encoder(place):
+    place = Path(path).expanduser()
+    is_run = (place / "model").is_dir() and (place / "run.json").is_file()
+    directory = resolve(place / "model" if is_run else path)
+    if _is_cross_encoder(directory):
         from sentence_transformers import CrossEncoder
 
-        return as_encoder(CrossEncoder(str(place)), name=label)
-    return as_encoder(_load_sentence_transformer(place if place.is_dir() else None, path), name=label)
+        return as_encoder(CrossEncoder(str(directory), local_files_only=True), name=label)
+    return _from_directory(directory, label, fast)
 
 
-def _load_sentence_transformer(directory: Path | None, name: str) -> Any:
+def _from_directory(directory: Path, label: str, fast: bool) -> Encoder:
+    """Packed, without padding, where selfsent can run the model so; otherwise as sentence-transformers does."""
+    import torch
     from sentence_transformers import SentenceTransformer
 
-    if directory is None and (name.startswith((".", "/", "~")) or name.count("/") > 1):
-        raise BaseEncoderError(f"{name} is no directory: give one that holds a model, or a hub id")
+    from selfsent.encoder import load_encoder
+    from selfsent.encoding import encode
+
     try:
-        local = directory is not None or not hub_reachable()
-        return SentenceTransformer(str(directory or name), local_files_only=local, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        reason = str(error).strip().split("\n")[0]
-        where = "directory" if directory else "hub id, which is not in the cache if the hub cannot be reached"
-        raise BaseEncoderError(f"cannot load the model {name} ({where}): {reason}") from error
+        model = load_encoder(directory)
+    except BaseEncoderError:
+        try:
+            kind = {"dtype": torch.float32}
+            padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)
+            return as_encoder(padded, name=label)
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
+    return Encoder(lambda texts: encode(model, texts, fast), label, model.pooling)
 
 
 def _is_cross_encoder(directory: Path) -> bool:

@@ -62,6 +62,7 @@ def evaluate(
     labels: str | Path | None = None,
     data: str | Path | Store | None = None,
     name: str | None = None,
+    fast: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Score a model.
@@ -76,6 +77,7 @@ def evaluate(
         labels: a tab-separated file of text, label.
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
+        fast: compute in bfloat16, for models given by directory or hub id.
         progress: called with the name of each task before it runs.
 
     Raises:
@@ -87,7 +89,7 @@ def evaluate(
     given = [partial(score, path) for score, path in files if path is not None]
     names = _task_names(suite, task, bool(given) or documents is not None)
     store = data if isinstance(data, Store) else Store(data)
-    encoder = as_encoder(model, name=name)
+    encoder = as_encoder(model, name=name, fast=fast)
     scores: dict[str, Score] = {}
     absent: dict[str, str] = {}
     for each in names:

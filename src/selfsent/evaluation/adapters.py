@@ -1,0 +1,96 @@
+"""Our encoders in other libraries: a scikit-learn transformer, and a model for the mteb benchmark (2.x)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from selfsent.errors import SettingsError
+from selfsent.evaluation.encoders import Encoder, Vectors, as_encoder
+
+
+class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Texts to sentence vectors, as a step of a scikit-learn `Pipeline`.
+
+    Args:
+        model: anything `selfsent.evaluation.encoders.as_encoder` takes. Clones share it, and its memory of the texts it
+            has seen, so that a grid search encodes every text once.
+        unit: scale vectors to length one.
+    """
+
+    def __init__(self, model: Any = "bundled", unit: bool = False) -> None:
+        self.model = model
+        self.unit = unit
+
+    def fit(self, texts: Sequence[str], y: Any = None) -> SentenceVectors:
+        """Load the model; nothing is learnt."""
+        self.encoder_ = _loaded(self.model) if isinstance(self.model, str) else as_encoder(self.model)
+        return self
+
+    def transform(self, texts: Iterable[str]) -> Vectors:
+        """The vectors of texts, (n, d), float32.
+
+        Raises:
+            SettingsError: something that is not a text.
+        """
+        chosen = list(texts)
+        wrong = next((text for text in chosen if not isinstance(text, str)), None)
+        if wrong is not None:
+            raise SettingsError(f"SentenceVectors takes a list of texts, not one with {type(wrong).__name__} in it")
+        vectors: Vectors = (self.encoder_ if hasattr(self, "encoder_") else self.fit(chosen).encoder_)(chosen)
+        if self.unit:
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+        return vectors
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class MtebModel:
+    """A model that `mteb.evaluate` accepts.
+
+    Args:
+        model: anything `selfsent.evaluation.encoders.as_encoder` takes.
+        name: `organisation/name`, under which mteb files the results.
+        revision: of the model.
+    """
+
+    def __init__(self, model: Any, name: str = "selfsent/model", revision: str | None = None, **_: Any) -> None:
+        self.encoder: Encoder = as_encoder(model)
+        self.name, self.revision = name, revision
+
+    def encode(self, inputs: Iterable[dict[str, Any]], **_: Any) -> Vectors:
+        """The vectors of the texts of all batches, (n, d), float32; prompts are not used."""
+        return self.encoder([text for batch in inputs for text in batch["text"]])
+
+    def similarity(self, left: Any, right: Any) -> NDArray[np.float32]:
+        """The cosine of every row of one with every row of the other, (n, m)."""
+        return _unit(left) @ _unit(right).T
+
+    def similarity_pairwise(self, left: Any, right: Any) -> NDArray[np.float32]:
+        """The cosine of each pair of rows, (n,)."""
+        cosine: NDArray[np.float32] = np.einsum("nd,nd->n", _unit(left), _unit(right))
+        return cosine
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        """What mteb notes about the model."""
+        module = import_module("mteb.models.model_meta")
+        known = {"name": self.name, "revision": self.revision, "similarity_fn_name": module.ScoringFunction.COSINE}
+        return module.ModelMeta.create_empty(known)
+
+
+@lru_cache(maxsize=4)
+def _loaded(model: str) -> Encoder:
+    return as_encoder(model)
+
+
+def _unit(vectors: Any) -> NDArray[np.float32]:
+    rows = np.atleast_2d(np.asarray(vectors, np.float32))
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), np.float32)

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+
+from selfsent.errors import SettingsError
+from selfsent.evaluation.adapters import MtebModel, SentenceVectors
+from selfsent.evaluation.encoders import as_encoder
+
+TEXTS = [f"{'good' if n % 2 else 'bad'} w{n % 7} w{n % 5}" for n in range(60)]
+LABELS = [n % 2 for n in range(60)]
+
+
+def test_pipeline_and_grid_search_encode_every_text_once(model):
+    pipeline = Pipeline([("vectors", SentenceVectors(as_encoder(model))), ("label", LogisticRegression())])
+    search = GridSearchCV(pipeline, {"vectors__unit": [False, True], "label__C": [0.1, 10]}, cv=3)
+    search.fit(TEXTS, LABELS)
+    assert search.best_score_ > 0.95
+    assert search.predict(["good w1 w2", "bad w1 w2"]).tolist() == [1, 0]
+    assert len(model.seen) == len(set(model.seen))
+
+
+def test_transform_gives_the_models_vectors(model):
+    step = clone(SentenceVectors(as_encoder(model), unit=False))
+    expected = np.asarray(model.encode(TEXTS), np.float32)
+    assert (step.fit_transform(TEXTS) == expected).all()
+    unit = step.set_params(unit=True).transform(TEXTS)
+    assert np.linalg.norm(unit, axis=1) == pytest.approx(np.ones(60), abs=1e-6)
+
+
+def test_what_is_no_text_is_refused(model):
+    with pytest.raises(SettingsError, match="not one with int"):
+        SentenceVectors(model).fit_transform(["a", 3])
+
+
+def test_mteb_runs_a_task_and_agrees(model):
+    mteb = pytest.importorskip("mteb", reason="mteb is not installed")
+    from datasets import Dataset, DatasetDict
+    from mteb.abstasks.sts import AbsTaskSTS
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    pairs = {"sentence1": TEXTS[:30], "sentence2": TEXTS[30:], "score": [float(n % 6) for n in range(30)]}
+
+    class LocalPairs(AbsTaskSTS):
+        metadata = TaskMetadata(
+            name="LocalPairs",
+            dataset={"path": "local/pairs", "revision": "1"},
+            description="Made here.",
+            reference=None,
+            type="STS",
+            category="t2t",
+            eval_splits=["test"],
+            eval_langs=["eng-Latn"],
+            main_score="cosine_spearman",
+            date=None,
+            domains=None,
+            task_subtypes=None,
+            license=None,
+            annotations_creators=None,
+            dialect=None,
+            sample_creation=None,
+            bibtex_citation=None,
+        )
+
+        def load_data(self, **_):
+            self.dataset = DatasetDict(test=Dataset.from_dict(pairs))
+            self.data_loaded = True
+
+    wrapped = MtebModel(model, "local/words", "1")
+    result = mteb.evaluate(wrapped, LocalPairs(), cache=None, show_progress_bar=False, co2_tracker=False)
+    theirs = result.task_results[0].scores["test"][0]["cosine_spearman"]
+
+    from selfsent.evaluation.datasets import Rows
+    from selfsent.evaluation.sts import score_pairs
+
+    ours = score_pairs(Rows("local", pairs, "000000"), as_encoder(model))
+    assert theirs == pytest.approx(ours.score / 100, abs=1e-6)
