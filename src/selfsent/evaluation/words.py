@@ -27,8 +27,8 @@ _CLOSED = {
     "PART": "not n't 's to",
     "ADV": "very too also just only even still already never always often again now then here once perhaps maybe quite "
     "rather almost soon ever well away back together however therefore instead more most less least",
-    "ADJ": "new old good bad great small big large little long short high low young early late own same other different "
-    "many few much several last next first second best better worse worst free full open sure able",
+    "ADJ": "new old good bad great small big large little long short high low young early late own same other "
+    "different many few much several last next first second best better worse worst free full open sure able",
     "NUM": "zero two three four five six seven eight nine ten eleven twelve hundred thousand million billion",
 }
 _LISTED = {word: tag for tag, words in _CLOSED.items() for word in words.split()}
