@@ -102,9 +102,9 @@ def _built_like_bert(model: Encoder) -> bool:
 
 
 class SmallDecoder(nn.Module):
-    """For every other architecture: a decoder of its own, two layers in the manner of BERT, over the encoder's word embeddings.
+    """For every other architecture: two layers of its own, in the manner of BERT, over the encoder's word embeddings.
 
-    Its dropout rate is the encoder's.
+    They drop out at the encoder's rate.
     """
 
     def __init__(self, model: Encoder) -> None:
@@ -131,7 +131,8 @@ class SmallDecoder(nn.Module):
         self.norm = nn.LayerNorm(size)
         self.frequencies: Tensor
         self.register_buffer("frequencies", 10_000 ** -(torch.arange(0, size, 2) / size), persistent=False)
-        self.memory = nn.ModuleList(Memory(model.embedding_size, size, 1e-12, model.dropout_rate, 0.02) for _ in self.layers)
+        looks = [Memory(model.embedding_size, size, 1e-12, model.dropout_rate, 0.02) for _ in self.layers]
+        self.memory = nn.ModuleList(looks)
 
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
         """States, (tokens, d), from which each token of `packed` predicts the next, given the (sentences, e) vectors."""

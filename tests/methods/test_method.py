@@ -1,0 +1,50 @@
+import dataclasses
+
+import pytest
+
+from selfsent.errors import SettingsError
+from selfsent.methods import METHODS, get_method
+from selfsent.settings import Settings
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
+def test_a_method_says_all_that_is_shown_of_it(method):
+    assert METHODS[method.name] is method
+    assert "arXiv" in method.citation
+    for text in (method.title, method.citation, method.objective):
+        assert text
+        assert "\n" not in text
+    for settings in (method.published, method.defaults):
+        assert isinstance(settings, Settings)
+        assert settings.steps or settings.epochs
+    for field in dataclasses.fields(method.options):
+        assert field.metadata["description"]
+    assert all(view.column >= 0 for view in method.views(method.options()))
+
+
+def test_an_unknown_method_is_named_with_those_there_are():
+    with pytest.raises(SettingsError, match=r"'tsda'.*tsdae, simcse, mlm"):
+        get_method("tsda")
+
+
+def test_the_head_is_trained_only_where_the_method_asks_for_it(learner_of):
+    def trained(learner):
+        shared = set(learner.model.transformer.parameters())
+        return {p.requires_grad for p in learner.model.language_model_head.parameters() if p not in shared}
+
+    assert trained(learner_of("simcse", dropout=0.1)) == {False}
+    assert trained(learner_of("simcse", dropout=0.1, mlm_weight=0.1)) == {True}
+    assert trained(learner_of("mlm")) == {True}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_trained_parameter_is_in_one_group_and_only_matrices_decay(name, learner_of):
+    learner = learner_of(name, dropout=0.1)
+    groups = learner.parameter_groups(Settings(weight_decay=0.3))
+    grouped = [parameter for group in groups for parameter in group["params"]]
+    assert len({id(p) for p in grouped}) == len(grouped)
+    assert {id(p) for p in grouped} == {id(p) for p in learner.parameters() if p.requires_grad}
+    assert {(p.ndim > 1, group["weight_decay"]) for group in groups for p in group["params"]} == {
+        (True, 0.3),
+        (False, 0.0),
+    }

@@ -1,0 +1,109 @@
+import math
+
+import pytest
+import torch
+
+import tiny
+from naive import objectives
+from selfsent.errors import SettingsError
+from selfsent.methods.simcse import Options, contrastive_loss, views
+from selfsent.views import DeleteWords, MaskTokens, RepeatWords, View
+
+
+def random_vectors(n=6, d=5):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(n, d, generator=generator).requires_grad_() for _ in range(2)]
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1.0])
+def test_loss_and_gradients_equal_two_loops(temperature):
+    ours, theirs = random_vectors(), random_vectors()
+    loss = contrastive_loss(*ours, temperature)
+    slow = objectives.simcse(*theirs, temperature)
+    assert loss.count == 6
+    torch.testing.assert_close(loss.total, slow)
+    loss.total.backward()
+    slow.backward()
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_identical_sentences_cannot_be_told_apart():
+    vectors = torch.ones(8, 3)
+    loss = contrastive_loss(vectors, vectors, 0.05)
+    assert loss.total.item() / loss.count == pytest.approx(math.log(8), rel=1e-5)
+
+
+def test_length_of_a_vector_does_not_count():
+    first, second = random_vectors()
+    scaled = contrastive_loss(first * 1000, second / 1000, 0.05).total
+    torch.testing.assert_close(scaled, contrastive_loss(first, second, 0.05).total)
+
+
+@pytest.mark.parametrize("name", ["bert", "mpnet"])
+@pytest.mark.parametrize("mlp", [True, False])
+def test_learner_equals_loops_over_single_sentences(name, mlp, learner_of, damaged_and_whole):
+    learner = learner_of("simcse", name, delete_words=0.3, mlp=mlp)
+    damaged, whole = damaged_and_whole(learner.model.tokenizer)
+    loss = learner([tiny.pack(damaged), tiny.pack(whole)])
+    first, second = ([_vector(learner, ids) for ids in sentences] for sentences in (damaged, whole))
+    torch.testing.assert_close(loss.total, objectives.simcse(first, second, 0.05), rtol=1e-4, atol=1e-4)
+
+
+def _vector(learner, ids):
+    state = learner.model.transformer(input_ids=torch.tensor([ids])).last_hidden_state[0, 0]
+    if not learner.options.mlp:
+        return state
+    layer = learner.mlp[0]
+    return torch.tanh(layer.weight @ state + layer.bias)
+
+
+def test_dropout_alone_makes_the_two_views_differ(learner_of, damaged_and_whole):
+    learner = learner_of("simcse", dropout=0.1)
+    _, whole = damaged_and_whole(learner.model.tokenizer)
+    batch = tiny.pack(whole)
+    assert learner([batch, batch]).total > learner.eval()([batch, batch]).total + 1e-3
+
+
+def test_the_auxiliary_loss_is_added_at_its_weight(learner_of, damaged_and_whole):
+    masked = damaged_and_whole
+    plain, both = (learner_of("simcse", delete_words=0.3, mlm_weight=weight) for weight in (0.0, 0.1))
+    damaged, whole = masked(plain.model.tokenizer)
+    first, second = tiny.pack(damaged), tiny.pack(whole)
+    goals = tiny.pack(whole)
+    goals.given_targets = goals.given_ids.copy()  # every token, to be predicted where it stands
+    contrast, sum_ = plain([first, second]), both([first, second, goals])
+    head = both.model.language_model_head
+    scores = head.output(head(both.model.states(goals)))
+    words = torch.nn.functional.cross_entropy(scores, goals.targets)
+    assert sum_.count == contrast.count == len(first)
+    torch.testing.assert_close(sum_.total / sum_.count, contrast.total / contrast.count + 0.1 * words)
+
+
+def test_the_mlp_is_trained_but_not_saved(learner_of, tmp_path):
+    learner = learner_of("simcse", dropout=0.1)
+    learner.model.save(tmp_path / "model")
+    assert not [path for path in tmp_path.rglob("*") if "Dense" in path.name]
+    assert all(parameter.requires_grad for parameter in learner.mlp.parameters())
+
+
+@pytest.mark.parametrize("name", list(tiny.ARCHITECTURES))
+def test_identical_views_are_refused(name, learner_of):
+    with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
+        learner_of("simcse", name, dropout=0.0)
+    assert learner_of("simcse", name, dropout=0.0, repeat_words=0.3)
+
+
+def test_views_follow_the_options():
+    assert views(Options()) == (View(), View())
+    assert views(Options(delete_words=0.2)) == (View(noise=DeleteWords(0.2)),) * 2
+    assert views(Options(repeat_words=0.3)) == (View(), View(noise=RepeatWords(0.3)))
+    assert views(Options(mlm_weight=0.1))[2] == View(noise=MaskTokens())
+
+
+@pytest.mark.parametrize(
+    "options", [{"temperature": 0.0}, {"delete_words": 1.0}, {"delete_words": 0.1, "repeat_words": 0.1}]
+)
+def test_options_out_of_range_are_refused(options):
+    with pytest.raises(SettingsError):
+        Options(**options)

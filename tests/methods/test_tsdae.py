@@ -1,0 +1,145 @@
+import pytest
+import torch
+
+import tiny
+from naive import objectives
+from selfsent.errors import SettingsError
+from selfsent.methods import get_method
+from selfsent.methods.tsdae import Options, SmallDecoder, TiedDecoder
+
+LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
+MASKED = [name for name in tiny.ARCHITECTURES if name not in tiny.CAUSAL]
+
+
+def slow_models(directory, learner):
+    """Encoder and decoder by transformers alone, from the base's own files; only the new looks are the learner's."""
+    from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+
+    plain = {"attn_implementation": "eager", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    encoder = AutoModel.from_pretrained(directory, **plain)
+    masked = AutoModelForMaskedLM.from_pretrained(directory)
+    config = AutoConfig.from_pretrained(directory, is_decoder=True, add_cross_attention=True, **plain)
+    decoder = AutoModelForCausalLM.from_config(config)
+    left_out = decoder.load_state_dict(masked.state_dict(), strict=False)
+    assert all(".crossattention." in name for name in left_out.missing_keys)
+    assert not left_out.unexpected_keys
+    for layer, memory in zip(decoder.base_model.encoder.layer, learner.decoder.memory, strict=True):
+        for theirs, ours in looks(layer, memory):
+            theirs.load_state_dict(ours.state_dict())
+    return encoder, decoder
+
+
+def looks(layer, memory):
+    """Pairs of what looks at the sentence vector: theirs, ours."""
+    cross = layer.crossattention
+    pairs = (cross.self.value, memory.value), (cross.output.dense, memory.output), (cross.output.LayerNorm, memory.norm)
+    return pairs
+
+
+def perturb(learner):
+    """Values that are not those of the initialisation, so that a forgotten bias or norm shows."""
+    with torch.no_grad():
+        for parameter in learner.decoder.memory.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+
+
+def grad(parameter):
+    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+
+
+@pytest.mark.parametrize(("name", "tie"), [*((name, True) for name in LIKE_BERT), ("bert", False), ("electra", False)])
+def test_loss_and_gradients_equal_an_explicit_decoder_loop(name, tie, base_of, learner_of, damaged_and_whole):
+    learner = learner_of("tsdae", name, tie=tie)
+    assert isinstance(learner.decoder, TiedDecoder)
+    perturb(learner)
+    encoder, decoder = slow_models(base_of(name), learner)
+    damaged, whole = damaged_and_whole(learner.model.tokenizer)
+    loss = learner([tiny.pack(damaged), tiny.pack(whole)])
+    expected = objectives.tsdae(encoder, decoder, damaged, whole)
+    assert loss.count == sum(len(ids) - 1 for ids in whole)
+    torch.testing.assert_close(loss.total, expected, rtol=1e-5, atol=1e-4)
+
+    loss.total.backward()
+    expected.backward()
+    theirs = dict(decoder.base_model.named_parameters())
+    words = learner.model.transformer.get_input_embeddings().weight
+    for key, parameter in learner.model.transformer.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        wanted = grad(encoder.get_parameter(key))
+        # Untied, the copy has the decoder's share, but the projection to the vocabulary stays the encoder's embedding.
+        if tie:
+            wanted = wanted + grad(theirs[key])
+        if tie or parameter is not words:
+            torch.testing.assert_close(grad(parameter), wanted, rtol=1e-3, atol=2e-4, msg=key)
+    for layer, memory in zip(decoder.base_model.encoder.layer, learner.decoder.memory, strict=True):
+        for slow, fast in looks(layer, memory):
+            for a, b in zip(fast.parameters(), slow.parameters(), strict=True):
+                torch.testing.assert_close(a.grad, b.grad, rtol=1e-3, atol=2e-4)
+        # Why the learner has no query and key there: a softmax over one slot is 1.
+        for unneeded in (layer.crossattention.self.query, layer.crossattention.self.key):
+            assert not grad(unneeded.weight).any()
+
+
+def test_tied_weights_are_the_encoder_s_own_tensors(learner_of):
+    tied, untied = learner_of("tsdae"), learner_of("tsdae", tie=False)
+    own = {id(p) for p in tied.decoder.parameters()}
+    assert own == {id(p) for p in tied.decoder.memory.parameters()}
+    layers = sum(p.numel() for p in untied.model.transformer.encoder.parameters())
+    assert (
+        sum(p.numel() for p in untied.decoder.parameters()) > sum(p.numel() for p in tied.decoder.parameters()) + layers
+    )
+    encoder = {id(p) for p in untied.model.parameters()}
+    assert not encoder & {id(p) for p in untied.decoder.parameters()}
+
+
+@pytest.mark.parametrize("name", MASKED)
+@torch.no_grad()
+def test_each_prediction_equals_that_from_the_prefix_alone(name, learner_of, damaged_and_whole):
+    """Neither what follows a token nor another sentence reaches its prediction."""
+    learner = learner_of("tsdae", name)
+    perturb(learner)
+    assert isinstance(learner.decoder, TiedDecoder if name in LIKE_BERT else SmallDecoder)
+    damaged, whole = damaged_and_whole(learner.model.tokenizer)
+    vectors = learner.model(tiny.pack(damaged))
+    together = tiny.pack(whole)
+    states = learner.decoder(learner.model, vectors, together)
+    for number in (0, 4):
+        for length in (1, 2, len(whole[number])):
+            prefix = tiny.pack([whole[number][:length]])
+            alone = learner.decoder(learner.model, vectors[number : number + 1], prefix)
+            found = states[together.first[number] + length - 1]
+            torch.testing.assert_close(alone[-1], found, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MASKED)
+@torch.no_grad()
+def test_the_damaged_sentence_counts(name, learner_of, damaged_and_whole):
+    learner = learner_of("tsdae", name)
+    damaged, whole = damaged_and_whole(learner.model.tokenizer)
+    target = tiny.pack(whole)
+    loss = learner([tiny.pack(damaged), target]).total
+    other = learner([tiny.pack([damaged[0], *damaged[:0:-1]]), target]).total
+    assert abs(loss - other) > 1e-3
+
+
+def test_a_model_as_wide_as_another_s_vector_is_still_decoded(learner_of, damaged_and_whole, base_of, tmp_path):
+    """The sentence vector may be narrower than the transformer: a dense module stands behind the pooling."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
+
+    from selfsent.encoder import load_encoder
+
+    modules = [Transformer(str(base_of("bert"))), Pooling(tiny.SIZE, "cls"), Dense(tiny.SIZE, 12)]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"), create_model_card=False)
+    encoder = load_encoder(tmp_path / "dense")
+    learner = get_method("tsdae").learner(encoder, Options())
+    damaged, whole = damaged_and_whole(encoder.tokenizer)
+    learner([tiny.pack(damaged), tiny.pack(whole)]).total.backward()
+    assert encoder.sentence_transformer[2].linear.weight.grad.any()
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.1])
+def test_the_ratio_is_a_share(ratio):
+    with pytest.raises(SettingsError, match="--ratio"):
+        Options(ratio=ratio)
