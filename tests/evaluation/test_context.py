@@ -20,7 +20,7 @@ def make_documents(count, sentences=4, seed=0):
             [" ".join([*rng.choice(own, 4), *rng.choice(common, 4)]) + f" end{line}" for line in range(sentences)]
         )
     documents[0][1] = documents[1][2] + "!"
-    documents[2][2] = documents[2][1].upper()
+    documents[2][2] = documents[2][1] + " !"
     return documents
 
 

@@ -154,11 +154,10 @@ class ContextTask:
         similarity = vectors[queries] @ vectors.T
         similarity = similarity if isinstance(similarity, np.ndarray) else similarity.toarray()
         line = np.arange(len(queries))
-        excluded = self.near[queries].toarray().astype(bool)
+        excluded = self.near[queries].toarray().astype(bool)  # the query itself among them
         relevant = self._relevant(queries) & ~excluded
         answer = np.where(relevant, similarity, -np.inf).argmax(1)
         excluded |= self.near[answer].toarray().astype(bool) | relevant
-        excluded[line, queries] = True
         as_near = similarity >= similarity[line, answer][:, None] - TIE
         return (as_near & ~excluded).sum(1), (~excluded).sum(1)
 
