@@ -45,6 +45,17 @@ def test_ranks_match_explicit_loops(corpus, model, relation):
     assert task.score(as_encoder(model)).score == pytest.approx(100 * np.mean(loops))
 
 
+def test_a_near_duplicate_is_neither_answer_nor_candidate(corpus_of, model):
+    corpus = corpus_of([["a b c", "A, b c!", "z y x"], ["a b d", "e f g"]])
+    task = ContextTask(corpus, everything(corpus), relation="same", candidates=None)
+    vectors = np.zeros((5, 6), np.float32)
+    vectors[[0, 1], 0] = 1  # the same place as its near-duplicate
+    vectors[2, :2] = 0.6, 0.8  # the answer
+    vectors[3, [0, 2]] = 0.8, 0.6  # nearer than the answer
+    vectors[4, 5] = 1
+    assert task.reciprocal_ranks(vectors)[0] == 1 / 2
+
+
 def test_blocks_do_not_change_the_ranks(corpus, model, monkeypatch):
     whole = ContextTask(corpus, everything(corpus)).score(as_encoder(model))
     monkeypatch.setattr(context, "BLOCK", 100)
