@@ -222,6 +222,7 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
         scores, neighbours = compare(corpus, hold_out.test, before, after)
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
     write_text(directory.model / "README.md", model_card(directory.record, corpus.report.summary(), scores))
+    directory.sweep()
     directory.update(status="finished")
 
 

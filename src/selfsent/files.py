@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -24,6 +25,11 @@ def _sync(path: Path) -> None:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+
+
+def is_half_written(path: Path) -> bool:
+    """Whether this is what `whole_file` or `whole_directory` left behind when it was killed."""
+    return re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name) is not None
 
 
 @contextmanager

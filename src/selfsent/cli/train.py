@@ -78,7 +78,8 @@ def run(options: argparse.Namespace) -> None:
     method = get_method(options.method)
     # The options of the method are known only now: everything is parsed again with them.
     add_dataclass_options(options.parser.add_argument_group(f"options of {method.name}"), method.options)
-    options = options.parser.parse_args(options.arguments[1:])
+    arguments = options.arguments
+    options = options.parser.parse_args(arguments[1:])
     names = {item.name for kind in (Settings, method.options) for item in dataclasses.fields(kind)}
     changes = {name: value for name, value in vars(options).items() if name in names}
     try:
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
         if not (Path(options.output) / "run.json").is_file():
             raise
         saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
-        given = [argument for argument in options.arguments if argument not in ("--overwrite", "--resume")]
+        given = [argument for argument in arguments if argument not in ("--overwrite", "--resume")]
         raise KeyboardInterrupt(f"{saved}; go on with: {shlex.join(['selfsent', *given, '--resume'])}") from None
     if result.scores:
         show(scores_table(result.scores))

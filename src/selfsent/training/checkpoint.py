@@ -32,7 +32,7 @@ def _distinct(learner: Learner) -> dict[str, Tensor]:
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     state = optimizer.state_dict()["state"]
     return {
-        f"{number}.{name}": torch.as_tensor(value) for number, values in state.items() for name, value in values.items()
+        f"{number}.{name}": torch.as_tensor(value).contiguous() for number, values in state.items() for name, value in values.items()
     }
 
 
@@ -65,7 +65,7 @@ def is_whole(directory: Path) -> bool:
     """Whether every file of a checkpoint is there and as it was written."""
     try:
         digests = json.loads((directory / _MANIFEST).read_text())
-        return all(_digest(directory / name) == digest for name, digest in digests.items())
+        return bool(digests) and all(_digest(directory / name) == digest for name, digest in digests.items())
     except (OSError, ValueError, AttributeError):
         return False
 

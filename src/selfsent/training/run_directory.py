@@ -15,7 +15,7 @@ from typing import Any
 
 from selfsent.distributed import rank
 from selfsent.errors import RunError
-from selfsent.files import write_json, write_text
+from selfsent.files import is_half_written, write_json, write_text
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
@@ -76,7 +76,7 @@ class RunDirectory:
             if (
                 not ours
                 and self.path.is_dir()
-                and any(not f.name.startswith(".run.json.") for f in self.path.iterdir())
+                and not all(map(is_half_written, self.path.iterdir()))
             ):
                 raise RunError(f"{self.path} exists and is not a run of selfsent: choose another --output")
         except NotADirectoryError:
@@ -126,14 +126,19 @@ class RunDirectory:
 
     def _clear(self) -> None:
         """Remove what a kill left half-written, and an old run that is not resumed; files of others are left alone."""
-        for leftover in self.path.glob(".*.????????"):
-            if leftover.name[1:-9] in _PARTS:
-                _remove(leftover)
+        self.sweep()
         if not self.resumed:
             # First of all it stops being a run that could be resumed, in case this is killed half-way.
             write_json(self.path / "run.json", {"status": _DISCARDED})
             for name in _PARTS[1:]:
                 _remove(self.path / name)
+
+    def sweep(self) -> None:
+        """Remove what a kill left half-written."""
+        for folder in (self.path, self.checkpoints, self.model):
+            for leftover in folder.glob(".*"):
+                if is_half_written(leftover):
+                    _remove(leftover)
 
     def _read(self) -> dict[str, Any] | None:
         try:
@@ -191,8 +196,8 @@ class RunDirectory:
         return None
 
     def drop_old_checkpoints(self, keep: int) -> None:
-        """Keep the newest `keep` checkpoints, and what was left half-written by a kill not at all."""
-        for directory in [*sorted(self.checkpoints.glob("step-*"))[:-keep], *self.checkpoints.glob(".step-*")]:
+        """Remove all but the newest `keep` checkpoints."""
+        for directory in sorted(self.checkpoints.glob("step-*"))[:-keep]:
             _remove(directory)
 
 

@@ -1,0 +1,164 @@
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def nothing_written(tmp_path):
+    """Afterwards, only what the test made is there."""
+    yield
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.usefixtures("nothing_written")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--method", "tsdea"), "there is no method 'tsdea'; there are tsdae, simcse, mlm"),
+        (("--lerning-rate", "1"), "unrecognized arguments: --lerning-rate 1"),
+        (("--over",), "unrecognized arguments: --over"),
+        (("--temperature", "0.1"), "unrecognized arguments: --temperature 0.1"),
+        (("--method", "simcse", "--temperature", "0"), "--temperature is 0.0; it must be above 0.0"),
+        (("--method", "simcse", "--temperature", "warm"), "argument --temperature: invalid float value: 'warm'"),
+        (("--ratio", "1.5"), "--ratio is 1.5; it must be at most 1.0"),
+        (("--settings", "papers"), "tsdae has no settings 'papers'; it has published"),
+        (("--budget", "soon"), "'soon' is not a duration: write 90s, 5m or 1h30m"),
+        (("--budget", "0s"), "a duration must be above zero"),
+        (("--steps", "0"), "--steps is 0; it must be at least 1"),
+        (("--steps", "1.5"), "argument --steps: invalid int value: '1.5'"),
+        (("--steps", "5", "--epochs", "1"), "steps and epochs both say how long to train"),
+        (("--steps", "5", "--budget", "5m"), "steps and budget both say how long to train"),
+        (("--epochs", "inf"), "--epochs is inf; it must be a finite number"),
+        (("--learning-rate", "nan"), "--learning-rate is nan; it must be a finite number"),
+        (("--learning-rate", "-1"), "--learning-rate is -1.0; it must be above 0.0"),
+        (("--dropout", "1"), "--dropout is 1.0; it must be at least 0 and below 1"),
+        (("--schedule", "wild"), "argument --schedule: invalid choice: 'wild'"),
+        (("--pooling", "most"), "argument --pooling: invalid choice: 'most'"),
+        (("--keep", "1"), "--keep is 1; at least 2 checkpoints are kept"),
+        (("--checkpoint-every", "0"), "--checkpoint-every is 0; it must be at least 1"),
+        (("--keep-best",), "--keep-best needs --dev to say what to score"),
+        (("--dev-every", "3"), "--dev-every needs --dev to say what to score"),
+        (("--dev", "stsx"), "there is no task 'stsx' to score on; there are context, "),
+        (("--dev", "context", "--dev-every", "-1"), "--dev-every is -1; it must be at least 1"),
+        (("--resume", "--overwrite"), "--resume and --overwrite contradict each other"),
+        (
+            ("--method", "simcse", "--accumulate", "2"),
+            "simcse compares the sentences of a batch, so --accumulate would",
+        ),
+        (("--batch-size", "4", "--accumulate", "5"), "accumulate (5) cannot exceed batch_size (4)"),
+    ],
+)
+def test_one_line_before_anything_is_read(arguments, said, selfsent, tmp_path):
+    common = ("--base", "bundled", "--output", tmp_path / "run")
+    assert said in selfsent("train", tmp_path / "there-is-no-such-corpus.txt", *common, *arguments).complaint
+
+
+@pytest.mark.usefixtures("nothing_written")
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "said"),
+    [
+        ("absent.txt", None, (), "absent.txt: no such file"),
+        ("one.txt", "the only sentence\n", (), "only one distinct sentence"),
+        ("empty.txt", "", (), "no text in it"),
+        ("bad.txt", b"fine\nnot \xff utf-8\n", (), "bad.txt"),
+        ("two.csv", "body,id\na b c,1\nd e f,2\n", (), "body"),
+        ("two.csv", "text,id\na b c,1\nd e f,2\n", ("--document-column", "ticket"), "ticket"),
+    ],
+)
+def test_a_corpus_that_holds_nothing_to_learn_from(name, content, arguments, said, selfsent, base, tmp_path):
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    common = ("--base", base, "--output", tmp_path / "run", "--steps", 1)
+    complaint = selfsent("train", tmp_path / name, *common, *arguments).complaint
+    assert said in complaint
+    assert name in complaint
+
+
+@pytest.mark.usefixtures("nothing_written")
+def test_bases_that_cannot_be_used(train, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    assert f"there is no directory {tmp_path}/absent" in train("--base", tmp_path / "absent").complaint
+    assert "is a file; a base encoder is a directory" in train("--base", tmp_path / "file").complaint
+    assert "holds no encoder: neither config.json" in train("--base", tmp_path / "empty").complaint
+    assert "cannot be loaded as an encoder" in train("--base", tmp_path / "broken").late_complaint
+
+
+def test_outputs_that_cannot_be_used(train, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").touch()
+    assert "is, or lies in, a file" in train(output=tmp_path / "file").complaint
+    assert "is, or lies in, a file" in train(output=tmp_path / "file" / "run").complaint
+    for flag in ([], ["--overwrite"], ["--resume"]):
+        assert "exists and is not a run of selfsent" in train(*flag, output=tmp_path / "full").complaint
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a directory in which nobody can write")
+def test_an_output_where_nobody_can_write(train):
+    assert "cannot be written" in train(output=Path("/proc/run")).late_complaint
+
+
+@pytest.mark.usefixtures("nothing_written")
+def test_the_label_free_score_needs_documents(train):
+    assert "the corpus has no documents" in train("--dev", "context").late_complaint
+
+
+@pytest.mark.usefixtures("nothing_written")
+def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfsent.evaluation.datasets.hub_reachable", lambda: False)
+    monkeypatch.setattr("selfsent.evaluation.hub.hub_reachable", lambda: False)
+    (tmp_path / "mirror").mkdir()
+    complaint = train("--dev", "stsb-dev", "--data", tmp_path / "mirror").late_complaint
+    assert "stsb-dev is absent" in complaint
+    assert "is not a folder" in train("--dev", "stsb-dev", "--data", tmp_path / "nowhere").late_complaint
+
+
+def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
+    assert train().status == 0
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    before = sorted(path for path in (tmp_path / "run").rglob("*"))
+    assert "cannot be loaded" in train("--overwrite", "--base", tmp_path / "broken").late_complaint
+    assert sorted(path for path in (tmp_path / "run").rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "the following arguments are required: COMMAND"),
+        (("trian",), "invalid choice: 'trian'"),
+        (("train",), "the following arguments are required"),
+        (("encode", "bundled", "x.txt", "--output", "x.csv"), "must end in .npy or .parquet"),
+        (("encode", "bundled", "x.txt", "--output", "x.npy", "--slow"), "unrecognised argument --slow"),
+        (("encode", "bundled", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
+        (("search", "bundled", "no-such.txt", "query"), "no-such.txt: no such file"),
+        (("search", "bundled", "no-such.txt", " "), "the query is empty"),
+        (("search", "bundled", "no-such.txt", "query", "--top", "0"), "--top is 0; it must be at least 1"),
+        (("evaluate", "bundled"), "nothing to score: give --task, --suite or --documents"),
+        (("evaluate", "bundled", "--task", "stsx"), "there is no task 'stsx'"),
+        (("evaluate", "bundled", "--suite", "stsx"), "there is no suite 'stsx'"),
+        (("evaluate", "./no-such-model", "--task", "stsb"), "there is no directory ./no-such-model"),
+        (("methods", "tsdea"), "there is no method 'tsdea'"),
+    ],
+)
+def test_every_command_complains_in_one_line(arguments, said, selfsent, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert said in selfsent(*arguments).complaint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_where_vectors_cannot_be_written(selfsent, model, sentences, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "vectors.npy").mkdir()
+    assert (
+        "cannot be written" in selfsent("encode", model, sentences, "--output", tmp_path / "file" / "v.npy").complaint
+    )
+    assert (
+        "is a directory: name a file"
+        in selfsent("encode", model, sentences, "--output", tmp_path / "vectors.npy").complaint
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "vectors.npy"]

@@ -1,0 +1,208 @@
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import processes
+import pytest
+
+from selfsent.training.checkpoint import is_whole
+
+METHODS = ("tsdae", "simcse", "mlm")
+STEPS = 12
+
+
+def arguments(method, base, corpus, output, *more):
+    common = ["--base", base, "--output", output, "--batch-size", 8, "--max-length", 32, "--steps", STEPS]
+    return ["train", corpus, "--method", method, *common, "--checkpoint-every", 3, *more]
+
+
+def weights(run):
+    """Digests of all that a run has learned: the model, and learner and optimiser two steps before the end."""
+    files = sorted(file for file in Path(run).rglob("*.safetensors"))
+    assert {"model.safetensors", "learner.safetensors", "optimizer.safetensors"} <= {file.name for file in files}
+    return {str(file.relative_to(run)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def no_leftovers(run):
+    return not [path for path in Path(run).rglob(".*")]
+
+
+@pytest.fixture(scope="module")
+def whole_run(base, sentences, tmp_path_factory, cache):
+    """Runs that nothing interrupts, one a method."""
+    folder, made = tmp_path_factory.mktemp("whole"), {}
+
+    def of(method):
+        if method not in made:
+            log = folder / f"{method}.log"
+            process = processes.start(arguments(method, base, sentences, folder / method), log)
+            assert processes.finish(process) == 0, log.read_text()
+            made[method] = folder / method
+        return made[method]
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def killed_run(base, sentences, tmp_path_factory, cache):
+    """Runs that were killed with `kill -9` after eight steps, when the checkpoints of steps 3 and 6 were there."""
+    folder, made = tmp_path_factory.mktemp("killed"), {}
+
+    def of(method):
+        if method not in made:
+            run, halted = folder / method, folder / f"{method}.halted"
+            given = arguments(method, base, sentences, run)
+            processes.kill_when(processes.start(given, folder / "log", halt_at=8, halted=halted), halted)
+            assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["step-00000003", "step-00000006"]
+            assert json.loads((run / "run.json").read_text())["status"] == "running"
+            assert not (run / "model").exists()
+            made[method] = run
+        return made[method]
+
+    return of
+
+
+@pytest.fixture
+def killed(killed_run, base, sentences, tmp_path):
+    """A copy of a killed run, and the arguments to go on with."""
+
+    def of(method):
+        run = shutil.copytree(killed_run(method), tmp_path / "run")
+        return run, arguments(method, base, sentences, run)
+
+    return of
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_killed_run_resumes_to_the_same_weights(method, whole_run, killed, selfsent):
+    run, given = killed(method)
+    resumed = selfsent(*given, "--resume")
+    assert resumed.status == 0, resumed.err
+    assert "resumed at step 6 of 12" in resumed.err
+    assert weights(run) == weights(whole_run(method))
+    steps = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert steps == list(range(1, STEPS + 1))
+    assert no_leftovers(run)
+
+
+def test_a_checkpoint_cut_short_is_passed_over(whole_run, killed, selfsent):
+    run, given = killed("tsdae")
+    newest = run / "checkpoints" / "step-00000006" / "learner.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-7])
+    resumed = selfsent(*given, "--resume")
+    assert resumed.status == 0, resumed.err
+    assert "checkpoint step-00000006 is damaged or cut short" in resumed.err
+    assert "resumed at step 3 of 12" in resumed.err
+    assert weights(run) == weights(whole_run("tsdae"))
+
+
+def test_without_any_checkpoint_it_begins_again(whole_run, killed, selfsent):
+    run, given = killed("simcse")
+    shutil.rmtree(run / "checkpoints")
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 9, "lo')  # a line cut short
+    resumed = selfsent(*given, "--resume")
+    assert resumed.status == 0, resumed.err
+    assert "beginning at the first step" in resumed.err
+    assert weights(run) == weights(whole_run("simcse"))
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == STEPS
+
+
+def test_many_deaths_while_files_are_put_in_place(whole_run, base, sentences, tmp_path):
+    run, log = tmp_path / "run", tmp_path / "log"
+    given = arguments("mlm", base, sentences, run, "--resume")
+    ends = []
+    for renames in [1, 3, 2, 3, 3, 3, 3, 4, 5, 1, 2, None]:
+        status = processes.finish(processes.start(given, log, renames=renames))
+        assert status in (0, -signal.SIGKILL), log.read_text()
+        ends.append(status)
+    assert ends.count(-signal.SIGKILL) >= 8, ends
+    assert weights(run) == weights(whole_run("mlm"))
+    assert no_leftovers(run)
+
+
+def test_a_finished_run_is_left_alone(whole_run, base, sentences, selfsent):
+    run = whole_run("tsdae")
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    again = selfsent(*arguments("tsdae", base, sentences, run, "--resume"))
+    assert again.status == 0
+    assert "is finished already" in again.err
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+
+
+def test_a_second_run_is_refused(whole_run, base, sentences, selfsent):
+    run = whole_run("tsdae")
+    before = (run / "run.json").read_bytes()
+    complaint = selfsent(*arguments("tsdae", base, sentences, run)).complaint
+    assert "already holds a run: give --resume to go on, --overwrite to start again" in complaint
+    both = selfsent(*arguments("tsdae", base, sentences, run, "--resume", "--overwrite")).complaint
+    assert "--resume and --overwrite contradict each other" in both
+    assert (run / "run.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (("--learning-rate", 1e-5), "settings learning rate was 0.0003, now 1e-05"),
+        (("--ratio", 0.5), "options ratio was 0.6, now 0.5"),
+        (("--pooling", "mean"), "pooling was cls, now mean"),
+    ],
+)
+def test_other_settings_do_not_resume(changed, said, whole_run, base, sentences, selfsent):
+    given = arguments("tsdae", base, sentences, whole_run("tsdae"), "--resume", *changed)
+    assert f"cannot be resumed: {said}; use the old value" in selfsent(*given).late_complaint
+
+
+def test_another_corpus_does_not_resume(whole_run, base, sentences, selfsent, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text(sentences.read_text() + "one more\n")
+    complaint = selfsent(*arguments("tsdae", base, other, whole_run("tsdae"), "--resume")).late_complaint
+    assert "corpus fingerprint was" in complaint
+    same = tmp_path / "same.txt"
+    same.write_text(sentences.read_text())
+    assert selfsent(*arguments("tsdae", base, same, whole_run("tsdae"), "--resume")).status == 0
+
+
+def test_overwrite_starts_again_and_spares_other_files(killed, whole_run, selfsent):
+    run, given = killed("mlm")
+    (run / "notes.txt").write_text("mine")
+    (run / "best").mkdir()
+    done = selfsent(*given, "--overwrite")
+    assert done.status == 0, done.err
+    assert "resumed" not in done.err
+    assert weights(run) == weights(whole_run("mlm"))
+    assert (run / "notes.txt").read_text() == "mine"
+    assert not (run / "best").exists()
+
+
+def test_interrupt_saves_and_says_how_to_go_on(base, sentences, tmp_path, selfsent):
+    run, log = tmp_path / "a run", tmp_path / "log"
+    given = [str(each) for each in arguments("simcse", base, sentences, run)]
+    given[given.index(str(STEPS))] = "100000"
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "selfsent", *given], stderr=file, stdout=file, env=environment
+        )
+    try:
+        while not list((run / "checkpoints").glob("step-*")) if run.exists() else True:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130, log.read_text()
+    finally:
+        process.kill()
+    last = log.read_text().splitlines()[-1]
+    assert last.startswith("selfsent: stopped and saved; go on with: selfsent train ")
+    assert last.endswith(
+        f"--output '{run}' --batch-size 8 --max-length 32 --steps 100000 --checkpoint-every 3 --resume"
+    )
+    assert "Traceback" not in log.read_text()
+    assert is_whole(max((run / "checkpoints").glob("step-*")))
+    assert no_leftovers(run)

@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from selfsent.errors import OutputError
+from selfsent.files import whole_directory, whole_file, write_json, write_text
+
+
+def test_a_file_appears_when_the_block_ends(tmp_path):
+    path = tmp_path / "deep" / "file.txt"
+    with whole_file(path) as temporary:
+        temporary.write_text("new")
+        assert not path.exists()
+        assert temporary.parent == path.parent
+    assert path.read_text() == "new"
+    assert [each.name for each in path.parent.iterdir()] == ["file.txt"]
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "file.txt"
+    write_text(path, "old")
+    with pytest.raises(RuntimeError, match="half-way"), whole_file(path) as temporary:
+        temporary.write_text("ne")
+        raise RuntimeError("half-way")
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_directory_takes_the_place_of_another_as_a_whole(tmp_path):
+    path = tmp_path / "model"
+    for content in ("old", "new"):
+        with whole_directory(path) as temporary:
+            (temporary / content).mkdir()
+            (temporary / content / "file").write_text(content)
+        assert [str(each.relative_to(path)) for each in path.rglob("*")] == [content, f"{content}/file"]
+    with pytest.raises(RuntimeError), whole_directory(path) as temporary:
+        (temporary / "newer").touch()
+        raise RuntimeError
+    assert (path / "new" / "file").read_text() == "new"
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+def test_json_keeps_letters_as_they_are(tmp_path):
+    write_json(tmp_path / "a.json", {"sentence": "Grüße 你好"})
+    assert "Grüße 你好" in (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == {"sentence": "Grüße 你好"}
+
+
+@pytest.mark.parametrize("place", ["file/below", "folder"])
+def test_what_cannot_be_written_is_said(tmp_path, place):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OutputError, match=place):
+        write_text(tmp_path / place, "text")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_directory_below_a_file_cannot_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be written"), whole_directory(tmp_path / "file" / "x"):
+        pass

@@ -1,0 +1,70 @@
+import math
+
+import pytest
+
+from selfsent.errors import SettingsError
+from selfsent.settings import Settings, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("5m", 300), ("1.5h", 5400), ("1h30m", 5400), ("1m0.5s", 60.5), ("12", 12)]
+)
+def test_durations(text, seconds):
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5 m", "m", "-5m", "5d", "1m30", "0s", "0", "1e3", "five", "٣m", "5m!"])
+def test_what_is_no_duration(text):
+    with pytest.raises(SettingsError, match="duration"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("batch_size", 0),
+        ("learning_rate", 0.0),
+        ("learning_rate", -1e-5),
+        ("learning_rate", math.nan),
+        ("learning_rate", math.inf),
+        ("epochs", math.inf),
+        ("epochs", 0.0),
+        ("steps", 0),
+        ("budget", -1.0),
+        ("schedule", "steps"),
+        ("precision", "float16"),
+        ("accumulate", 0),
+        ("max_length", 3),
+        ("seed", -1),
+        ("seed", 2**31),
+        ("warmup", math.nan),
+    ],
+)
+def test_a_value_out_of_range_is_named_by_its_flag(name, value):
+    with pytest.raises(SettingsError, match=rf"^--{name.replace('_', '-')} is "):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize("pair", [("steps", "epochs"), ("steps", "budget"), ("epochs", "budget")])
+def test_only_one_length(pair):
+    with pytest.raises(SettingsError, match="both say how long to train"):
+        Settings(**dict.fromkeys(pair, 2))
+
+
+def test_a_batch_has_at_least_a_sentence_a_part():
+    assert Settings(batch_size=2, accumulate=2).accumulate == 2
+    with pytest.raises(SettingsError, match="accumulate"):
+        Settings(batch_size=2, accumulate=3)
+
+
+def test_a_new_length_replaces_the_old_one():
+    settings = Settings(steps=10)
+    assert settings.but(epochs=2.0) == Settings(epochs=2.0)
+    assert settings.but(seed=3) == Settings(steps=10, seed=3)
+    assert settings.steps == 10
+
+
+def test_the_summary_names_what_is_set():
+    assert Settings(steps=10, learning_rate=3e-5).summary() == (
+        "batch size 64, learning rate 3e-05, steps 10, max length 128, seed 0"
+    )

@@ -1,0 +1,78 @@
+import pytest
+import torch
+
+from selfsent.training.checkpoint import is_whole, load_checkpoint, restore, save_checkpoint, snapshot
+
+
+class Learner(torch.nn.Module):
+    """Two layers with tied weights, and a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+        self.last.weight = self.first.weight
+        self.register_buffer("average", torch.zeros(4))
+
+    def forward(self, x):
+        return self.last(self.first(x))
+
+
+def trained(steps=3, learner=None, optimizer=None):
+    torch.manual_seed(0)
+    learner = learner or Learner()
+    optimizer = optimizer or torch.optim.AdamW(learner.parameters(), fused=True)
+    for _ in range(steps):
+        learner(torch.randn(5, 4)).square().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        learner.average += 1
+    return learner, optimizer
+
+
+def same(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True))
+
+
+def test_learner_optimiser_and_progress_come_back(tmp_path):
+    learner, optimizer = trained()
+    save_checkpoint(tmp_path / "a", learner, optimizer, {"step": 3, "best": None})
+    fresh = Learner()
+    fresh_optimizer = torch.optim.AdamW(fresh.parameters(), fused=True)
+    assert load_checkpoint(tmp_path / "a", fresh, fresh_optimizer) == {"step": 3, "best": None}
+    assert same(learner, fresh)
+    assert fresh.last.weight is fresh.first.weight
+    trained(2, learner, optimizer)
+    trained(2, fresh, fresh_optimizer)
+    assert same(learner, fresh)
+
+
+def test_a_snapshot_is_a_copy():
+    learner, _ = trained()
+    before = snapshot(learner)
+    values = {name: tensor.clone() for name, tensor in learner.state_dict().items()}
+    trained(2, learner)
+    restore(learner, before)
+    assert all(torch.equal(values[name], tensor) for name, tensor in learner.state_dict().items())
+
+
+def test_a_checkpoint_of_another_learner_does_not_fit():
+    with pytest.raises(ValueError, match="does not fit the learner: bias"):
+        restore(torch.nn.Linear(2, 2), snapshot(torch.nn.Linear(2, 2, bias=False)))
+
+
+@pytest.mark.parametrize("file", ["learner.safetensors", "optimizer.safetensors", "progress.json", "manifest.json"])
+def test_cut_short_changed_or_absent_is_not_whole(tmp_path, file):
+    save_checkpoint(tmp_path / "a", *trained(), {"step": 3})
+    assert is_whole(tmp_path / "a")
+    content = (tmp_path / "a" / file).read_bytes()
+    for damaged in (content[:-1], b"", content[:-2] + b"x" + content[-1:]):
+        (tmp_path / "a" / file).write_bytes(damaged)
+        assert not is_whole(tmp_path / "a")
+    (tmp_path / "a" / file).unlink()
+    assert not is_whole(tmp_path / "a")
+
+
+def test_nothing_is_no_checkpoint(tmp_path):
+    assert not is_whole(tmp_path)
+    (tmp_path / "manifest.json").write_text("{}")
+    assert not is_whole(tmp_path)

@@ -1,0 +1,116 @@
+import json
+
+import pytest
+
+from selfsent.errors import RunError
+from selfsent.training.run_directory import RunDirectory
+
+ASKED = {
+    "method": "mlm",
+    "settings": {"seed": 0, "steps": 5},
+    "base": "a",
+    "corpus": {"source": "x", "fingerprint": "f"},
+}
+
+
+def begun(path, asked=ASKED, resume=False, overwrite=False):
+    directory = RunDirectory(path)
+    directory.check(resume, overwrite)
+    directory.match(asked)
+    directory.begin()
+    return directory
+
+
+def test_nothing_is_written_before_it_begins(tmp_path):
+    directory = RunDirectory(tmp_path / "run")
+    directory.check(False, False)
+    directory.match(ASKED)
+    assert list(tmp_path.iterdir()) == []
+    directory.begin()
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["status"] == "running"
+    assert record["asked"] == ASKED
+    assert {"selfsent", "torch", "python"} <= record["versions"].keys()
+    assert not RunDirectory(tmp_path / "run").resumed
+
+
+def test_an_empty_directory_may_be_used(tmp_path):
+    (tmp_path / ".run.json.0a1b2c3d").touch()  # left behind by a kill
+    begun(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoints", "run.json"]
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"epochs": 3}', None])
+def test_a_directory_of_others_is_refused(tmp_path, content):
+    (tmp_path / ("run.json" if content else "letter.txt")).write_text(content or "dear")
+    for resume, overwrite in [(False, False), (True, False), (False, True)]:
+        with pytest.raises(RunError, match="is not a run of selfsent"):
+            RunDirectory(tmp_path).check(resume, overwrite)
+
+
+def test_a_record_that_cannot_be_read(tmp_path):
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(RunError, match=r"run\.json cannot be read"):
+        RunDirectory(tmp_path).check(True, False)
+
+
+@pytest.mark.parametrize("name", ["file", "file/run"])
+def test_a_file_is_no_place(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="is, or lies in, a file|already|cannot"):
+        RunDirectory(tmp_path / name).check(False, False)
+
+
+def test_a_place_without_permission(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(RunError, match=f"{tmp_path} cannot be written to"):
+        RunDirectory(tmp_path / "a" / "b").check(False, False)
+
+
+def test_names_may_differ_if_contents_do_not(tmp_path):
+    begun(tmp_path)
+    same = {**ASKED, "base": "./a", "corpus": {"source": "./x", "fingerprint": "f"}}
+    assert begun(tmp_path, same, resume=True).resumed
+    with pytest.raises(RunError, match="settings seed was 0, now 1"):
+        begun(tmp_path, {**ASKED, "settings": {"seed": 1, "steps": 5}}, resume=True)
+    with pytest.raises(RunError, match="corpus fingerprint was f, now g"):
+        begun(tmp_path, {**ASKED, "corpus": {"source": "x", "fingerprint": "g"}}, resume=True)
+
+
+def test_a_run_killed_while_it_was_thrown_away_is_no_run(tmp_path, monkeypatch):
+    begun(tmp_path).log({"step": 1})
+
+    def killed(path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("selfsent.training.run_directory._remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            begun(tmp_path, {**ASKED, "method": "simcse"}, overwrite=True)
+    again = begun(tmp_path, resume=True)
+    assert not again.resumed
+    assert again.metrics() == []
+
+
+def test_a_line_cut_short_is_left_out(tmp_path):
+    directory = begun(tmp_path)
+    for step in (1, 2, 3):
+        directory.log({"step": step})
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 4, "lo')
+    assert [entry["step"] for entry in directory.metrics()] == [1, 2, 3]
+    directory.forget_after(2)
+    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
+
+
+def test_old_later_and_half_written_checkpoints_go(tmp_path):
+    directory = begun(tmp_path)
+    for step in (9, 10, 11, 100):
+        directory.checkpoint_at(step).mkdir()
+    (directory.checkpoints / ".step-00000011.0a1b2c3d").mkdir()
+    (directory.checkpoints / ".mine").mkdir()
+    directory.sweep()
+    directory.drop_old_checkpoints(3)
+    assert [int(path.name[5:] or 0) for path in sorted(directory.checkpoints.iterdir())] == [0, 10, 11, 100]
+    directory.drop_checkpoints_after(10)
+    assert sorted(path.name for path in directory.checkpoints.iterdir()) == [".mine", "step-00000010"]
