@@ -1,12 +1,12 @@
-"""Training speed against sentence-transformers' own trainer, side by side: same sentences, base, batch size and machine.
+"""Training speed against sentence-transformers' own trainer: same sentences, base, batch size and machine.
 
     python benchmarks/train.py                 # tsdae and simcse at batch 32, in under 20 minutes
     python benchmarks/train.py --batch-size 128 --base path/to/encoder --repetitions 5
 
-Ours and theirs alternate; medians are compared. Both sides are timed from text to trained weights (reading files and loading models
-left out, tokenising left in), over the same number of sentences, and both are then scored on the same held-out sentences by
-the same code, so that a faster run that learned less would show. Precision is float32 for both where the processor does not compute
-bfloat16; otherwise both are tried in both, and the peer's fastest counts.
+Ours and theirs alternate; medians are compared. Both sides are timed from text to trained weights (reading files and
+loading models left out, tokenising left in), over the same number of sentences, and both are then scored on the same
+held-out sentences by the same code, so that a faster run that learned less would show. Precision is float32 for both
+where the processor does not compute bfloat16; otherwise both are tried in both, and the peer's fastest counts.
 """
 
 from __future__ import annotations
@@ -84,32 +84,42 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
 def theirs(method: str, texts: list[str], base: str, batch_size: int, precision: str) -> tuple[float, Any, float]:
     """Seconds, the trained loss module, and the share of token slots wasted on padding."""
     from datasets import Dataset
-    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
     from sentence_transformers.sentence_transformer import losses
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     torch.manual_seed(0)
     transformer = Transformer(base, model_kwargs={"dtype": torch.float32}, max_seq_length=128)
-    model = SentenceTransformer(modules=[transformer, Pooling(transformer.get_embedding_dimension(), "cls")], device="cpu")
+    model = SentenceTransformer(
+        modules=[transformer, Pooling(transformer.get_embedding_dimension(), "cls")], device="cpu"
+    )
     if method == "tsdae":
         # The decoder is loaded in the checkpoint's own precision, and the tied encoder with it: back to float32.
         loss: Any = losses.DenoisingAutoEncoderLoss(model, tie_encoder_decoder=True).float()
         data = Dataset.from_dict({"damaged": texts, "text": texts})
         draw = random.Random(0)
-        data.set_transform(lambda batch: {"damaged": [damaged(text, draw) for text in batch["text"]], "text": batch["text"]})
+        data.set_transform(
+            lambda batch: {"damaged": [damaged(text, draw) for text in batch["text"]], "text": batch["text"]}
+        )
     else:
         loss = losses.MultipleNegativesRankingLoss(model)
         data = Dataset.from_dict({"anchor": texts, "positive": texts})
     slots = used = 0
     collate = model.tokenizer
     for start in range(0, min(len(texts), 20 * batch_size), batch_size):
-        mask = collate(texts[start : start + batch_size], padding=True, truncation=True, max_length=128, return_tensors="pt")["attention_mask"]
+        mask = collate(
+            texts[start : start + batch_size], padding=True, truncation=True, max_length=128, return_tensors="pt"
+        )["attention_mask"]
         slots, used = slots + mask.numel(), used + int(mask.sum())
     with tempfile.TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
-            folder, per_device_train_batch_size=batch_size, num_train_epochs=1, learning_rate=RATE, warmup_steps=0.1, use_cpu=True,
-            bf16=precision == "bfloat16", save_strategy="no", logging_strategy="no", report_to="none", disable_tqdm=True,
-            dataloader_drop_last=True, seed=0, remove_unused_columns=False,
+            folder, per_device_train_batch_size=batch_size, num_train_epochs=1, learning_rate=RATE,
+            warmup_steps=0.1, use_cpu=True, bf16=precision == "bfloat16", save_strategy="no",
+            logging_strategy="no", report_to="none", disable_tqdm=True, dataloader_drop_last=True, seed=0, remove_unused_columns=False,
         )  # fmt: skip
         trainer = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=data, loss=loss)
         start = time.perf_counter()
@@ -145,7 +155,9 @@ def held_out_loss(side: str, method: str, trained: Any, held: list[str]) -> floa
             total, count = total + float(loss.total), count + loss.count
         else:
             tokenizer = (trained.model if method == "simcse" else trained.encoder).tokenizer
-            features = [dict(tokenizer(t, padding=True, truncation=True, max_length=128, return_tensors="pt")) for t in views]
+            features = [
+                dict(tokenizer(t, padding=True, truncation=True, max_length=128, return_tensors="pt")) for t in views
+            ]
             size = int(features[1]["attention_mask"][:, 1:].sum()) if method == "tsdae" else len(part)
             total, count = total + float(trained(features, None)) * size, count + size
     return total / count
@@ -178,9 +190,17 @@ def main() -> None:
     base = str(resolve(options.base))
     precisions = ["float32", "bfloat16"] if computes_bfloat16("cpu") else ["float32"]
     texts, held = sentences(options.sentences, options.corpus)
-    print(f"{len(texts)} sentences of {options.corpus}, batch {options.batch_size}, base {options.base}, precision {' and '.join(precisions)}")
+    print(
+        f"{len(texts)} sentences of {options.corpus}, batch {options.batch_size}, base {options.base},"
+        f" precision {' and '.join(precisions)}"
+    )
     print(f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, {json.dumps(versions())}")
-    report: dict[str, Any] = {"versions": versions(), "options": vars(options), "threads": torch.get_num_threads(), "methods": {}}
+    report: dict[str, Any] = {
+        "versions": versions(),
+        "options": vars(options),
+        "threads": torch.get_num_threads(),
+        "methods": {},
+    }
     for method in options.methods:
         report["methods"][method] = compare(method, texts, held, base, options, precisions)
     print()
@@ -190,7 +210,9 @@ def main() -> None:
         Path(options.output).write_text(json.dumps(report, indent=1))
 
 
-def compare(method: str, texts: list[str], held: list[str], base: str, options: Any, precisions: list[str]) -> dict[str, Any]:
+def compare(
+    method: str, texts: list[str], held: list[str], base: str, options: Any, precisions: list[str]
+) -> dict[str, Any]:
     """Both sides in turn, in every precision; the fastest of each counts."""
     seconds: dict[tuple[str, str], list[float]] = {}
     losses: dict[tuple[str, str], list[float]] = {}
@@ -201,7 +223,10 @@ def compare(method: str, texts: list[str], held: list[str], base: str, options: 
                 taken, trained, waste[side] = run(method, texts, base, options.batch_size, precision)
                 seconds.setdefault((side, precision), []).append(taken)
                 losses.setdefault((side, precision), []).append(held_out_loss(side, method, trained, held))
-                print(f"  {method} {side} {precision}: {taken:.1f} s, held-out loss {losses[side, precision][-1]:.4f}", file=sys.stderr)
+                print(
+                    f"  {method} {side} {precision}: {taken:.1f} s, held-out loss {losses[side, precision][-1]:.4f}",
+                    file=sys.stderr,
+                )
     medians = {key: statistics.median(values) for key, values in seconds.items()}
     fastest = {side: min(v for (s, _), v in medians.items() if s == side) for side in ("ours", "theirs")}
     print(f"\n{method}")

@@ -38,7 +38,8 @@ class Run:
     Args:
         directory: where it lies.
         record: the content of its `run.json`.
-        scores: before and after, when the corpus has documents to hold out: base, trained, TF-IDF and the paired difference.
+        scores: before and after, when the corpus has documents to hold out: base, trained, TF-IDF and the paired
+            difference.
         neighbours: for three held-out sentences, the nearest sentences before and after.
     """
 
@@ -126,7 +127,8 @@ def train(
     """Train a sentence encoder on unlabelled sentences, and score it before and after where the corpus has documents.
 
     Args:
-        corpus: a corpus, anything `read_corpus` reads, or a function that is called for it when all else has been checked.
+        corpus: a corpus, anything `read_corpus` reads, or a function that is called for it when all else has been
+            checked.
         method: name of a method; see `selfsent.methods.METHODS`.
         base: the encoder to start from: `bundled`, a directory or a hub id.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
@@ -257,7 +259,7 @@ def _neighbours(task: ContextTask, before: Scored, after: Scored, how_many: int 
 
     def unit(model: Scored) -> np.ndarray:
         vectors: np.ndarray = model(task.texts)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
     units = {"before": unit(before), "after": unit(after)}
     medium = [q for q in task.queries if 40 <= len(task.texts[q]) <= 100] or list(task.queries)

@@ -17,11 +17,12 @@ def resolve(base: str | Path) -> Path:
     """The local directory of a base encoder, fetched from the hub when it is an id that is not in the hub's cache yet.
 
     Args:
-        base: `bundled` for the encoder that ships with selfsent, a directory in transformers or sentence-transformers layout,
-            or a hub id.
+        base: `bundled` for the encoder that ships with selfsent, a directory in transformers or
+            sentence-transformers layout, or a hub id.
 
     Raises:
-        BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be reached.
+        BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be
+            reached.
     """
     name = str(base)
     if name == BUNDLED:
@@ -39,7 +40,8 @@ def resolve(base: str | Path) -> Path:
 def _checked(directory: Path) -> Path:
     if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
         raise BaseEncoderError(
-            f"{directory} holds no encoder: neither config.json (transformers) nor modules.json (sentence-transformers) is there"
+            f"{directory} holds no encoder: neither config.json (transformers)"
+            " nor modules.json (sentence-transformers) is there"
         )
     return directory
 
@@ -53,7 +55,8 @@ def _from_hub(name: str) -> Path:
         pass
     try:
         return Path(snapshot_download(name, allow_patterns=_WANTED, etag_timeout=5))
-    except Exception as error:  # the hub client raises its own and its HTTP library's errors, which change between versions
+    # The hub client raises its own and its HTTP library's errors, which change between versions.
+    except Exception as error:
         reason = str(error).strip().splitlines()
         raise BaseEncoderError(
             f"{name!r} is no local directory, is not in the hub's cache, and could not be fetched"

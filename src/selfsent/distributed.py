@@ -9,6 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from selfsent.packing import apply
+
 
 def join() -> None:
     """Meet the other processes that `torchrun` started, where it did."""
@@ -60,5 +62,5 @@ class _Gather(torch.autograd.Function):
 
 
 def gather(local: Tensor) -> Tensor:
-    """The rows of all processes, (processes x n, d) from (n, d) on each, in order of rank; gradients flow back to every one."""
-    return local if world_size() == 1 else _Gather.apply(local)
+    """The rows of all processes, (processes x n, d) from (n, d) on each, by rank; gradients flow back to every one."""
+    return local if world_size() == 1 else apply(_Gather, local)

@@ -20,9 +20,18 @@ logger = logging.getLogger(__name__)
 Pooling = Literal["cls", "mean", "max", "lasttoken"]
 POOLINGS = ("cls", "mean", "max", "lasttoken")
 _DROPOUTS = (
-    "hidden_dropout_prob attention_probs_dropout_prob dropout attention_dropout embedding_dropout mlp_dropout"
-    " attn_pdrop resid_pdrop embd_pdrop hidden_dropout activation_dropout"
-).split()
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "dropout",
+    "attention_dropout",
+    "embedding_dropout",
+    "mlp_dropout",
+    "attn_pdrop",
+    "resid_pdrop",
+    "embd_pdrop",
+    "hidden_dropout",
+    "activation_dropout",
+)
 """What the architectures call their dropout rates."""
 
 
@@ -153,7 +162,7 @@ class Encoder(nn.Module):
         return self.language_model_head
 
     def save(self, directory: Path) -> None:
-        """Write an ordinary sentence-transformers directory, with the language-model head in a file of its own beside it."""
+        """Write an ordinary sentence-transformers directory, the language-model head in a file of its own beside it."""
         self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)

@@ -1,8 +1,9 @@
 """Packed batches: the tokens of many sentences in one flat row, and attention that stays within each sentence.
 
-A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that block is
-padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers, norms and embeddings see real
-tokens only. Attention, which must not cross a sentence's border, runs on small groups of sentences of similar length.
+A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that
+block is padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers,
+norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, runs on small groups
+of sentences of similar length.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ IGNORED = -1
 class Group:
     """Sentences of similar length, which lie one behind the other in the packed row.
 
-    `pad` is the position in the packed row for each slot of the (sentences, length) block, `unpad` the slot of each token;
-    both are None when all sentences have the same length, so that the block is a plain view.
+    `pad` is the position in the packed row for each slot of the (sentences, length) block, `unpad` the slot of each
+    token; both are None when all sentences have the same length, so that the block is a plain view.
     """
 
     start: int
@@ -47,7 +48,8 @@ class Packed:
         targets: (tokens,) what to predict at each position, `IGNORED` where nothing; or None.
         device: where the tensors are wanted.
 
-    Inside, sentences are kept in order of falling length; everything that leaves by sentence (`pool`, `first`) is in the order given.
+    Inside, sentences are kept in order of falling length; everything that leaves by sentence (`pool`, `first`) is in
+    the order given.
     """
 
     def __init__(
@@ -143,7 +145,13 @@ class Packed:
         pad = np.zeros(mask.size, dtype=np.int64)
         pad[unpad] = np.arange(tokens)
         return Group(
-            start, tokens, end - begin, longest, self._tensor(pad), self._tensor(unpad), self._tensor(mask[:, None, None])
+            start,
+            tokens,
+            end - begin,
+            longest,
+            self._tensor(pad),
+            self._tensor(unpad),
+            self._tensor(mask[:, None, None]),
         )
 
     @property
@@ -164,7 +172,7 @@ class Packed:
         return floor.scatter_reduce(0, index, states, "amax")
 
     def without_last(self) -> Packed:
-        """Every sentence less its last token, each position's target being the token that follows it: teacher forcing."""
+        """Every sentence less its last token; each position's target is the token behind it: teacher forcing."""
         last = np.cumsum(self.given_lengths) - 1
         keep = np.ones(len(self.given_ids), dtype=bool)
         keep[last] = False
@@ -173,7 +181,7 @@ class Packed:
 
 
 def concatenate(batches: Sequence[Packed]) -> Packed:
-    """Several packed batches as one, so that one forward pass serves them all; sentences keep their order."""
+    """Several packed batches as one, for one forward pass; sentences keep their order."""
     if len(batches) == 1:
         return batches[0]
     targets = [batch.given_targets for batch in batches]
@@ -183,6 +191,12 @@ def concatenate(batches: Sequence[Packed]) -> Packed:
         None if any(t is None for t in targets) else np.concatenate([t for t in targets if t is not None]),
         batches[0].device,
     )
+
+
+def apply(function: type[torch.autograd.Function], *inputs: Any) -> Tensor:
+    """Call an autograd function that returns one tensor; torch leaves it without types."""
+    output: Tensor = function.apply(*inputs)  # type: ignore[no-untyped-call]  # torch's own
+    return output
 
 
 class _Pad(torch.autograd.Function):
@@ -220,7 +234,7 @@ def _attend(
 
     def block(states: Tensor) -> Tensor:
         if group.pad is not None:
-            states = _Pad.apply(states.reshape(group.tokens, heads * size), group.pad, group.unpad)
+            states = apply(_Pad, states.reshape(group.tokens, heads * size), group.pad, group.unpad)
         return states.reshape(group.sentences, group.length, heads, size).transpose(1, 2)
 
     mask = group.mask
@@ -236,7 +250,7 @@ def _attend(
     out = out.transpose(1, 2)
     if group.unpad is None:
         return out.reshape(group.tokens, heads, size)
-    return _Unpad.apply(out.reshape(-1, heads * size), group.unpad).view(group.tokens, heads, size)
+    return apply(_Unpad, out.reshape(-1, heads * size), group.unpad).view(group.tokens, heads, size)
 
 
 def packed_attention(
@@ -252,7 +266,9 @@ def packed_attention(
     """Scaled dot-product attention within each sentence of a packed batch.
 
     Args:
-        query: (tokens, heads, head size); `key` and `value` alike.
+        query: (tokens, heads, head size).
+        key: the same shape.
+        value: the same shape.
         packed: the batch the tokens belong to.
         dropout: probability that an attention weight is dropped.
         scaling: factor on the scores; 1/sqrt(head size) when None.
@@ -262,13 +278,10 @@ def packed_attention(
     Returns:
         (tokens, heads, head size).
     """
-    options = {"dropout_p": dropout, "scale": scaling}
-    parts = [
-        _attend(
-            group, *(x.narrow(0, group.start, group.tokens) for x in (query, key, value)), causal, window, **options
-        )
-        for group in packed.groups
-    ]
+    parts = []
+    for group in packed.groups:
+        own = [states.narrow(0, group.start, group.tokens) for states in (query, key, value)]
+        parts.append(_attend(group, own[0], own[1], own[2], causal, window, dropout_p=dropout, scale=scaling))
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -299,8 +312,10 @@ def _attention_interface(
     causal = kwargs.get("is_causal")
     window = kwargs.get("sliding_window")
     out = packed_attention(
-        *(x.transpose(1, 2)[0] for x in (query, key, value)),
-        packed=packed,
+        query.transpose(1, 2)[0],
+        key.transpose(1, 2)[0],
+        value.transpose(1, 2)[0],
+        packed,
         dropout=kwargs.get("dropout", 0.0),
         scaling=kwargs.get("scaling"),
         causal=bool(getattr(module, "is_causal", False) if causal is None else causal),

@@ -1,4 +1,4 @@
-"""What goes to the terminal: notices, progress bars, tables. Standard output is for results, standard error for all else."""
+"""What goes to the terminal: notices, progress bars, tables. Standard output is for results alone."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and p
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaint is one line, and that takes no abbreviations: they would change with the options."""
+    """An argument parser whose complaint is one line; no abbreviations, as they would change with the options."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})

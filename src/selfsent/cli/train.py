@@ -21,7 +21,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "train",
         help="train an encoder on unlabelled sentences",
-        description="Train an encoder on unlabelled sentences; score it before and after where the corpus has documents.",
+        description="Train an encoder on unlabelled sentences; score it before and after if the corpus has documents.",
         epilog="The options of a method: selfsent methods NAME.",
     )
     parser.add_argument(

@@ -104,4 +104,4 @@ def paired(a: float, b: float, samples_a: Floats, samples_b: Floats) -> Differen
     low, high = interval(differences)
     # One is added to both counts: a p-value of exactly zero is more than a finite number of resamples can say.
     against = 1 + min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
-    return Difference(a - b, low, high, min(1.0, 2 * against / (differences.size + 1)))
+    return Difference(a - b, low, high, min(1.0, float(2 * against / (differences.size + 1))))

@@ -18,8 +18,8 @@ HEAD_FILE = "language_model_head.safetensors"
 class LanguageModelHead(nn.Module):
     """The part of a masked language model above its encoder: from token states to scores over the vocabulary.
 
-    `transform` is everything up to the vocabulary projection, whatever the architecture calls it: the language model itself, with
-    its encoder replaced by a stub that hands the given states on, and its projection by the identity.
+    `transform` is everything up to the vocabulary projection, whatever the architecture calls it: the language model
+    itself, with its encoder replaced by a stub that hands the given states on, and its projection by the identity.
 
     Args:
         language_model: a transformers model for masked language modelling.
@@ -82,12 +82,14 @@ def new_head(transformer: Any) -> LanguageModelHead:
         language_model = AutoModelForMaskedLM.from_config(transformer.config)
     except ValueError:
         kind = transformer.config.model_type
-        raise BaseEncoderError(f"transformers has no masked language model for {kind!r}: choose another base or method") from None
+        raise BaseEncoderError(
+            f"transformers has no masked language model for {kind!r}: choose another base or method"
+        ) from None
     return LanguageModelHead(language_model, transformer)
 
 
 def load_head(directory: Path, transformer: Any) -> LanguageModelHead | None:
-    """The language-model head in a directory: the one selfsent saved beside a model, or the one of a transformers checkpoint.
+    """The language-model head in a directory: one that selfsent saved, or that of a transformers checkpoint.
 
     Args:
         directory: where the transformer was loaded from.

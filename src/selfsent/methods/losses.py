@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.packing import apply
+
 _CHUNK = 2**23
 """Scores computed at a time: the vocabulary projection of a batch never lies in memory as a whole."""
 
@@ -70,5 +72,4 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
     Returns:
         A float32 scalar: the sum over the n rows, in nats.
     """
-    total: Tensor = _LinearCrossEntropy.apply(states, weight, bias, targets)
-    return total
+    return apply(_LinearCrossEntropy, states, weight, bias, targets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
@@ -14,7 +14,8 @@ from selfsent.settings import Settings
 from selfsent.views import View
 
 
-class Loss(NamedTuple):
+@dataclass(frozen=True)
+class Loss:
     """A loss as a sum and the number of things summed, so that means over processes and micro-batches are exact.
 
     `total` is a scalar tensor with gradient; `count` what it is to be divided by, the same on any number of processes.
@@ -27,8 +28,8 @@ class Loss(NamedTuple):
 class Learner(nn.Module):
     """The model that is trained: the encoder, and whatever else the method trains or tracks, as submodules.
 
-    The training loop wraps, clips, saves and restores the learner as a whole, so whatever is a submodule or buffer is resumed exactly
-    and synchronised between processes.
+    The training loop wraps, clips, saves and restores the learner as a whole, so whatever is a submodule or buffer
+    is resumed exactly and synchronised between processes.
 
     Args:
         model: the encoder; what is saved at the end.
@@ -45,7 +46,11 @@ class Learner(nn.Module):
                 parameter.requires_grad_(False)  # until the method asks for the head
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
-        """Once, before the optimiser is made and anything is wrapped: whatever depends on the data."""
+        """Once, before the optimiser is made and anything is wrapped: whatever depends on the data.
+
+        Args:
+            batches: every sentence of this process' share once, undamaged, in random order; made as they are asked for.
+        """
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch, given as one packed batch a view; `labels` is (batch,) or (batch, d)."""
@@ -75,8 +80,9 @@ class Method:
         learner: makes the learner from an encoder and the options.
         options: a frozen dataclass of the method's own options, fields made with `selfsent.settings.setting`.
         views: the views that the learner eats, for given options.
-        compares: whether the loss compares the sentences of a batch: then batches are random, and cutting one into micro-batches
-            would change the method. A loss that is a sum over sentences gets batches of similar length.
+        compares: whether the loss compares the sentences of a batch: then batches are random, and cutting one into
+            micro-batches would change the method. A loss that is a sum over sentences gets batches of similar length.
+        fits: whether `prepare` is all there is: one look at every sentence, no steps.
         pooling: the pooling it is published with.
         published: the settings of the paper.
         defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.md.
@@ -97,3 +103,4 @@ class Method:
     defaults: Settings
     large_learning_rate: float
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
+    fits: bool = False

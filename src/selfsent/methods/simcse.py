@@ -1,4 +1,4 @@
-"""SimCSE: a sentence must recognise itself, seen twice through different dropout, among the other sentences of the batch."""
+"""SimCSE: a sentence must recognise itself, seen twice through different dropout, among the others of the batch."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ class Options:
 
     temperature: float = setting(0.05, "divides the cosines", above=0.0)
     mlp: bool = setting(True, "a dense layer with tanh above the pooling, in training only")
-    delete_words: float = setting(0.0, "share of the words deleted from each view, beside dropout", minimum=0.0, maximum=0.95)
-    pick_words: int = setting(0, "largest number of words that stay in a view, beside dropout; 0 keeps all", minimum=0)
-    repeat_words: float = setting(0.0, "largest share of the words said twice in one view (ESimCSE: 0.32)", minimum=0.0, maximum=1.0)
-    mlm_weight: float = setting(0.0, "weight of a masked-language-model loss beside (the paper's option: 0.1)", minimum=0.0)
+    delete_words: float = setting(0.0, "share of the words deleted from each view", minimum=0.0, maximum=0.95)
+    pick_words: int = setting(0, "largest number of words that stay in a view; 0 keeps all", minimum=0)
+    repeat_words: float = setting(
+        0.0, "largest share of the words said twice in one view (ESimCSE: 0.32)", minimum=0.0, maximum=1.0
+    )
+    mlm_weight: float = setting(0.0, "weight of a masked-language-model loss (the paper's option: 0.1)", minimum=0.0)
 
     def __post_init__(self) -> None:
         check_limits(self)
         if sum(map(bool, (self.delete_words, self.pick_words, self.repeat_words))) > 1:
-            raise SettingsError("--delete-words, --pick-words and --repeat-words are kinds of noise for the same views: give one")
+            raise SettingsError("--delete-words, --pick-words and --repeat-words change the same views: give one")
 
 
 def views(options: Options) -> tuple[View, ...]:
@@ -46,7 +48,9 @@ def views(options: Options) -> tuple[View, ...]:
 
 
 def contrastive_loss(first: Tensor, second: Tensor, temperature: float) -> Loss:
-    """−Σᵢ log exp(cos(aᵢ, bᵢ)/τ) / Σⱼ exp(cos(aᵢ, bⱼ)/τ), j over the batches of all processes (Gao et al. 2021, equation 1).
+    """−Σᵢ log exp(cos(aᵢ, bᵢ)/τ) / Σⱼ exp(cos(aᵢ, bⱼ)/τ), j over all processes.
+
+    Gao et al. 2021, equation 1.
 
     Args:
         first: (n, d) vectors aᵢ of this process' sentences.

@@ -22,7 +22,7 @@ from selfsent.views import DeleteWords, View
 class Options:
     """Options of TSDAE."""
 
-    ratio: float = setting(0.6, "share of the words deleted from the sentence that is encoded", minimum=0.0, maximum=1.0)
+    ratio: float = setting(0.6, "share of the words deleted before encoding", minimum=0.0, maximum=1.0)
     tie: bool = setting(True, "encoder and decoder share their weights, where the architecture allows it")
 
     def __post_init__(self) -> None:
@@ -32,9 +32,9 @@ class Options:
 class Memory(nn.Module):
     """Cross-attention to a memory of one slot, computed as what it is.
 
-    With a single key the softmax is 1 whatever query and key are, so every position of a sentence gets W_o W_v s: computed once per
-    sentence, without query and key. Dropout on the attention weight, which would drop whole heads, is left out; dropout on the
-    result and the residual with its norm are as in the decoder of BERT.
+    With a single key the softmax is 1 whatever query and key are, so every position of a sentence gets W_o W_v s:
+    computed once per sentence, without query and key. Dropout on the attention weight, which would drop whole heads,
+    is left out; dropout on the result and the residual with its norm are as in the decoder of BERT.
     """
 
     def __init__(self, memory_size: int, size: int, epsilon: float, dropout: float, spread: float) -> None:
@@ -54,9 +54,10 @@ class Memory(nn.Module):
 
 
 class TiedDecoder(nn.Module):
-    """The encoder's own embeddings and layers, read from left to right, with a look at the sentence vector in every layer.
+    """The encoder's own embeddings and layers, read from left to right, each layer with a look at the sentence vector.
 
-    For transformers built like BERT. With `tie` it has no weights but those of the looks; otherwise it starts as a copy.
+    For transformers built like BERT. With `tie` it has no weights but those of the looks; otherwise it starts as a
+    copy.
     """
 
     def __init__(self, model: Encoder, tie: bool) -> None:
@@ -76,15 +77,15 @@ class TiedDecoder(nn.Module):
         )
 
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
-        """States, (tokens, d), from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
+        """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
         embeddings, layers, *projection = self.copied or _parts(model.transformer)
         states = embeddings(input_ids=packed.ids[None], position_ids=packed.positions[None] + self.position_offset)
         for narrow_to_wide in projection:
             states = narrow_to_wide(states)
         for layer, memory in zip(cast(nn.ModuleList, layers), self.memory, strict=True):
-            states, _ = layer.attention(states, None, packed=packed, is_causal=True)
+            states, _ = cast(Any, layer).attention(states, None, packed=packed, is_causal=True)
             states = memory(states, vectors, packed.sentence)
-            states = layer.feed_forward_chunk(states)
+            states = cast(Any, layer).feed_forward_chunk(states)
         return cast(Tensor, states[0])
 
 
@@ -96,8 +97,10 @@ def _parts(transformer: Any) -> list[nn.Module]:
 
 def _built_like_bert(model: Encoder) -> bool:
     layers = getattr(getattr(model.transformer, "encoder", None), "layer", None)
-    return model.runs_packed and layers is not None and all(
-        hasattr(layer, "attention") and hasattr(layer, "feed_forward_chunk") for layer in layers
+    return (
+        model.runs_packed
+        and layers is not None
+        and all(hasattr(layer, "attention") and hasattr(layer, "feed_forward_chunk") for layer in layers)
     )
 
 
@@ -135,7 +138,7 @@ class SmallDecoder(nn.Module):
         self.memory = nn.ModuleList(looks)
 
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
-        """States, (tokens, d), from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
+        """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
         angles = packed.positions[:, None] * self.frequencies
         places = torch.cat([angles.sin(), angles.cos()], dim=-1)[:, : model.hidden_size]
         words = self.widen(model.transformer.get_input_embeddings()(packed.ids))
@@ -148,7 +151,7 @@ class SmallDecoder(nn.Module):
 
 
 class DenoisingLearner(Learner):
-    """−Σ_t log p(w_t | w_<t, s): s the vector of the damaged sentence, w the whole one (Wang et al. 2021, equation 1)."""
+    """−Σₜ log p(wₜ | w₁…wₜ₋₁, s): s the vector of the damaged sentence (Wang et al. 2021, equation 1)."""
 
     options: Options
 

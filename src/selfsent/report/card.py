@@ -64,13 +64,14 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
     difference = scores["difference"]
     return "\n".join(
         [
-            "Label-free score: a sentence must find the next one of its document (MRR@10 x 100), on held-out documents.",
+            "Label-free score: find the next sentence of the document (MRR@10 x 100), on held-out documents.",
             "",
             "| | score | 95 % interval |",
             "|---|---|---|",
             *rows,
             "",
-            f"Trained less base: {difference['score']:+.2f} ({difference['low']:+.2f} to {difference['high']:+.2f}, paired).",
+            f"Trained less base, paired: {difference['score']:+.2f}"
+            f" ({difference['low']:+.2f} to {difference['high']:+.2f}).",
         ]
     )
 

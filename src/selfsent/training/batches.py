@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -15,11 +15,16 @@ from selfsent.views import Template, View
 from selfsent.views.noise import make_key
 
 
+_CHUNK, _TOKENS = 4096, 8192
+"""Sentences read, and tokens packed, at a time where every sentence is read once."""
+
+
 class Batches:
     """The batches of a run, by step. Nothing is drawn from a running state, so any step can be asked for, in any order.
 
-    Sentences are drawn at random, without replacement within an epoch; the last, incomplete batch of an epoch is left out. Batches of
-    similar length would save nothing, because packed batches hold no padding, and would weigh short sentences more.
+    Sentences are drawn at random, without replacement within an epoch; the last, incomplete batch of an epoch is
+    left out. Batches of similar length would save nothing, because packed batches hold no padding, and would weigh
+    short sentences more.
 
     Args:
         tables: the token table of each text column.
@@ -62,6 +67,24 @@ class Batches:
                 tokens = view.noise(tokens, make_key(self.settings.seed, epoch, 1 + number), self.template)
             packed.append(self.template.pack(tokens, self.settings.max_length).to(device))
         return packed
+
+    def once(self, device: str = "cpu", told: Callable[[int], None] = lambda count: None) -> Iterator[list[Packed]]:
+        """Every sentence once, undamaged, one packed batch a text column: this process' share, in random order.
+
+        Args:
+            device: where the batches are wanted.
+            told: is told how many sentences, over all processes, were read since it was last told.
+        """
+        columns = sorted({view.column for view in self.views})
+        order = self._order(0)
+        for begin in range(_CHUNK * rank(), len(order), _CHUNK * world_size()):
+            chunk = self.rows[order[begin : begin + _CHUNK]]
+            ends = np.cumsum(np.max([self.tables[column][chunk].lengths for column in columns], axis=0))
+            for rows in np.split(chunk, np.searchsorted(ends, np.arange(_TOKENS, ends[-1], _TOKENS))):
+                if len(rows):
+                    tokens = [self.tables[column][rows] for column in columns]
+                    yield [self.template.pack(each, self.settings.max_length).to(device) for each in tokens]
+            told(min(_CHUNK * world_size(), len(order) - begin + _CHUNK * rank()))
 
     def micro_batches(self, step: int, device: str = "cpu") -> Iterator[list[Packed]]:
         """This process' part of a step's batch, cut into as many micro-batches as gradients are accumulated over."""

@@ -32,7 +32,9 @@ def _distinct(learner: Learner) -> dict[str, Tensor]:
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     state = optimizer.state_dict()["state"]
     return {
-        f"{number}.{name}": torch.as_tensor(value).contiguous() for number, values in state.items() for name, value in values.items()
+        f"{number}.{name}": torch.as_tensor(value).contiguous()
+        for number, values in state.items()
+        for name, value in values.items()
     }
 
 

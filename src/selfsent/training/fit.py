@@ -94,7 +94,8 @@ def make_plan(
     options = method.options(**{name: value for name, value in changes.items() if name in own})
     if method.compares and settings.accumulate > 1:
         raise SettingsError(
-            f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns: lower --batch-size instead"
+            f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
+            " lower --batch-size instead"
         )
     if not (settings.steps or settings.epochs or settings.budget):
         settings = settings.but(epochs=1.0)

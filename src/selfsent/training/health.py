@@ -20,7 +20,8 @@ class Health:
 
     Args:
         mean_cosine: mean cosine of different sentences; near 1 when all point one way.
-        effective_rank: exponential of the entropy of the singular values' shares (Roy and Vetterli 2007): dimensions in use.
+        effective_rank: exponential of the entropy of the singular values' shares (Roy and Vetterli 2007): dimensions
+            in use.
         uniformity: log mean exp(−2‖a − b‖²) over different sentences (Wang and Isola 2020); lower is more uniform.
         alignment: mean ‖a − a′‖² of a sentence seen twice; None where the method has no second view of the same length.
     """
@@ -61,7 +62,7 @@ def measure(vectors: Tensor, again: Tensor | None = None) -> Health:
 
 @torch.no_grad()
 def probe(model: Encoder, views: Sequence[Packed]) -> Health:
-    """Health of the encoder on a fixed batch, without dropout; alignment between the first two views where there are two."""
+    """Health of the encoder on a fixed batch, without dropout; alignment where there are two views."""
     training = model.training
     model.eval()
     vectors = [model(view) for view in views[:2]]

@@ -230,7 +230,8 @@ class Loop:
                 raise self._stop(f"the embeddings are not finite at step {self.step}")
             if self.start_health is not None and health.collapsed(self.start_health):
                 raise self._stop(
-                    f"the embeddings are collapsing to one point (mean cosine {health.mean_cosine:.4f}) at step {self.step}"
+                    f"the embeddings are collapsing to one point at step {self.step}"
+                    f" (mean cosine {health.mean_cosine:.4f})"
                 )
         if self.leads:
             self.directory.log(

@@ -8,10 +8,10 @@ from selfsent.settings import Precision
 
 
 def computes_bfloat16(device: torch.device | str) -> bool:
-    """Whether the processor multiplies bfloat16 matrices in hardware; without, it is slower than float32, often by far."""
+    """Whether the processor multiplies bfloat16 matrices in hardware; otherwise that is far slower than float32."""
     kind = torch.device(device).type
     if kind == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if kind == "cpu":
         capable = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
         tiles = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)

@@ -73,11 +73,7 @@ class RunDirectory:
         try:
             old = self._read()
             ours = old is not None and {"asked", "status"} & old.keys()
-            if (
-                not ours
-                and self.path.is_dir()
-                and not all(map(is_half_written, self.path.iterdir()))
-            ):
+            if not ours and self.path.is_dir() and not all(map(is_half_written, self.path.iterdir())):
                 raise RunError(f"{self.path} exists and is not a run of selfsent: choose another --output")
         except NotADirectoryError:
             raise RunError(f"{self.path} is, or lies in, a file: choose another --output") from None
@@ -90,7 +86,8 @@ class RunDirectory:
             return
         if not (resume or overwrite):
             raise RunError(
-                f"{self.path} already holds a run: give --resume to go on, --overwrite to start again, or another --output"
+                f"{self.path} already holds a run: give --resume to go on, --overwrite to start again,"
+                " or another --output"
             )
         if resume:
             self.record, self.resumed = old, True

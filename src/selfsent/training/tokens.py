@@ -93,7 +93,7 @@ def _write(corpus: Corpus, fast: Tokenizer, column: str, directory: Path, advanc
     done = 0
     with (directory / "ids.bin").open("wb") as ids, (directory / "starts.bin").open("wb") as starts:
         for texts in corpus.batches(column, size=4096):
-            encoded = fast.encode_batch_fast(texts, add_special_tokens=False)
+            encoded = fast.encode_batch(texts, add_special_tokens=False)
             lengths = np.fromiter((min(len(e), LONGEST) for e in encoded), np.int64, len(encoded))
             flat = np.concatenate([np.asarray(e.ids[:LONGEST], dtype=dtype) for e in encoded])
             words = np.concatenate([np.asarray([-1, *e.word_ids[:LONGEST]], dtype=np.int64) for e in encoded])

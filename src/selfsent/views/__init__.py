@@ -1,4 +1,4 @@
-"""A second look at a sentence: makers (text to text, before training) and noise (token ids to token ids, in every batch)."""
+"""A second look at a sentence: makers (text to text, before training) and noise (ids to ids, in every batch)."""
 
 from selfsent.views.noise import DeleteWords, MaskTokens, Noise, PickWords, RepeatWords
 from selfsent.views.tokens import Template, Tokens, View

@@ -1,4 +1,4 @@
-"""Noise on token ids. Every kind is a pure function of (key, row): the same whatever the number of workers, ranks or restarts."""
+"""Noise on token ids: a pure function of (key, row), whatever the number of workers, ranks or restarts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _mixed(x: np.ndarray) -> np.ndarray:
     """The finaliser of splitmix64: scrambles uint64 values."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    return np.asarray(x ^ (x >> np.uint64(31)))
 
 
 def make_key(*parts: int) -> int:
@@ -87,8 +87,8 @@ class DeleteWords:
 class PickWords:
     """Of each sentence only a few words stay, in their order: 1 to `most` of them, every number equally likely.
 
-    A view then says nothing of how long the sentence is, and two views of one sentence share few words: unlike deletion of a share, it
-    leaves a contrastive loss no shortcut.
+    A view then says nothing of how long the sentence is, and two views of one sentence share few words: unlike
+    deletion of a share, it leaves a contrastive loss no shortcut.
     """
 
     most: int = 8
@@ -156,7 +156,7 @@ class MaskTokens:
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Mask tokens of every sentence, and set the targets."""
         if template.mask is None:
-            raise SettingsError("this base's tokenizer has no mask token, which masking needs: choose another base or method")
+            raise SettingsError("masking needs a mask token, which this base has not: choose another base or method")
         if len(tokens.ids) == 0:
             return tokens
         within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)

@@ -34,7 +34,7 @@ class Tokens:
     @property
     def starts(self) -> np.ndarray:
         """(sentences,) place of each sentence's first token."""
-        return np.cumsum(self.lengths) - self.lengths
+        return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     @property
     def sentence(self) -> np.ndarray:
@@ -42,7 +42,7 @@ class Tokens:
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def words(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Words of the batch: (tokens,) running number of each token's word, (words,) sentence and (words,) place in it."""
+        """(tokens,) running number of each token's word; (words,) sentence of each word and (words,) place in it."""
         begins = self.word_starts.copy()
         begins[self.starts[self.lengths > 0]] = True
         word = np.cumsum(begins) - 1

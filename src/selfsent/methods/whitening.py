@@ -1,0 +1,106 @@
+"""Whitening: a linear map after which the sentences' vectors have mean zero and the identity as covariance."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from selfsent.encoder import Encoder
+from selfsent.errors import SettingsError
+from selfsent.heads.affine import affine
+from selfsent.methods.method import Learner, Method
+from selfsent.methods.moments import Moments, moments_of
+from selfsent.packing import Packed
+from selfsent.settings import Settings, check_limits, setting
+from selfsent.views import View
+
+logger = logging.getLogger(__name__)
+
+_FLAT = 1e-9
+"""Variance, as a share of the largest, below which a direction holds nothing but the rounding errors of float32."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of whitening."""
+
+    dimensions: int = setting(0, "principal directions kept; 0 keeps all that have any variance", minimum=0)
+    ridge: float = setting(
+        0.0, "added to every eigenvalue, as a share of their mean, to calm those of few sentences", minimum=0.0
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+def whitening_map(moments: Moments, options: Options) -> tuple[Tensor, Tensor]:
+    """W and −Wμ of z = W(u − μ), W = Λ^(−1/2)ᵀUᵀ from Σ = UΛUᵀ (Su et al. 2021, algorithm 1), largest variance first.
+
+    Args:
+        moments: mean μ and covariance Σ of the sentences' vectors u.
+        options: how many directions to keep, and the ridge on Λ.
+
+    Returns:
+        (k, d) and (k,), float64.
+
+    Raises:
+        SettingsError: there are not as many directions with variance as were asked for.
+    """
+    variances, directions = torch.linalg.eigh(moments.covariance)
+    variances, directions = variances.flip(0).clamp_min(0.0), directions.flip(1)
+    variances = variances + options.ridge * variances.mean()
+    usable = int((variances > _FLAT * variances[0]).sum())
+    kept = options.dimensions or usable
+    if usable == 0 or kept > usable:
+        raise SettingsError(
+            f"the {int(moments.count)} sentences vary in {usable} of {len(variances)} directions:"
+            f" lower --dimensions{f' ({kept})' if options.dimensions else ''}, give --ridge 0.01, or give more sentences"
+        )
+    if kept < len(variances) and not options.dimensions:
+        logger.warning("the sentences vary in %d of %d directions: only these are kept", kept, len(variances))
+    weight = (directions[:, :kept] * variances[:kept].rsqrt()).T
+    return weight, -weight @ moments.mean
+
+
+def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Options | None = None) -> None:
+    """Fit whitening on the vectors of sentences, and put it behind the encoder's last module.
+
+    Args:
+        model: the encoder.
+        batches: every sentence once.
+        options: by default, all directions and no ridge.
+    """
+    weight, bias = whitening_map(moments_of(model, batches), options or Options())
+    model.sentence_transformer.append(affine(weight, bias))
+
+
+class WhiteningLearner(Learner):
+    """z = (u − μ) U Λ^(−1/2): a fit, without steps (Su, Cao, Liu and Ou 2021, section 3)."""
+
+    options: Options
+
+    def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
+        """The whole fit."""
+        whiten(self.model, batches, self.options)
+
+
+WHITENING = Method(
+    name="whitening",
+    title="Whitening sentence representations",
+    citation="Su, Cao, Liu and Ou, 2021. arXiv:2103.15316",
+    objective="nothing by steps: z = (u − μ) U Λ^(−1/2), Σ = U Λ Uᵀ the covariance of the vectors u",
+    learner=WhiteningLearner,
+    options=Options,
+    views=lambda options: (View(),),
+    compares=False,
+    fits=True,
+    pooling="mean",
+    published=Settings(epochs=1),
+    defaults=Settings(epochs=1),
+    large_learning_rate=Settings.learning_rate,
+    presets={"published": {"dimensions": 256}},
+)

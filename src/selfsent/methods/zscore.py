@@ -1,0 +1,55 @@
+"""Z-scores: every dimension less its mean, divided by its standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from selfsent.errors import SettingsError
+from selfsent.heads.affine import affine
+from selfsent.methods.method import Learner, Method
+from selfsent.methods.moments import moments_of
+from selfsent.packing import Packed
+from selfsent.settings import Settings
+from selfsent.views import View
+
+_FLAT = 1e-9
+"""Variance, as a share of the largest, below which a dimension is constant but for rounding."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Z-scores have no options."""
+
+
+class ZScoreLearner(Learner):
+    """zⱼ = (uⱼ − μⱼ) / σⱼ: a fit, without steps. A dimension that does not vary becomes 0."""
+
+    def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
+        """The whole fit."""
+        moments = moments_of(self.model, batches)
+        variances = moments.covariance.diagonal()
+        varies = variances > _FLAT * variances.max()
+        if not bool(varies.any()):
+            raise SettingsError("the vectors of all sentences are the same: choose another --base or --pooling")
+        scale = torch.where(varies, variances, 1.0).rsqrt() * varies
+        self.model.sentence_transformer.append(affine(scale.diag(), -scale * moments.mean))
+
+
+ZSCORE = Method(
+    name="zscore",
+    title="Z-scores of every dimension",
+    citation="Timkey and van Schijndel, 2021. arXiv:2109.04404",
+    objective="nothing by steps: zⱼ = (uⱼ − μⱼ) / σⱼ",
+    learner=ZScoreLearner,
+    options=Options,
+    views=lambda options: (View(),),
+    compares=False,
+    fits=True,
+    pooling="mean",
+    published=Settings(epochs=1),
+    defaults=Settings(epochs=1),
+    large_learning_rate=Settings.learning_rate,
+)
