@@ -14,7 +14,6 @@ from selfsent.training.tokens import TokenTable
 from selfsent.views import Template, View
 from selfsent.views.noise import make_key
 
-
 _CHUNK, _TOKENS = 4096, 8192
 """Sentences read, and tokens packed, at a time where every sentence is read once."""
 
@@ -62,9 +61,11 @@ class Batches:
         """Every view of the sentences at `rows`, damaged as in the given epoch."""
         packed = []
         for number, view in enumerate(self.views):
-            tokens = self.tables[view.column][rows]
+            key = make_key(self.settings.seed, epoch, 1 + number)
+            chosen = rows if view.partners is None else view.partners(rows, key, self.rows)
+            tokens = self.tables[view.column][chosen]
             if view.noise is not None:
-                tokens = view.noise(tokens, make_key(self.settings.seed, epoch, 1 + number), self.template)
+                tokens = view.noise(tokens, key, self.template)
             packed.append(self.template.pack(tokens, self.settings.max_length).to(device))
         return packed
 

@@ -20,15 +20,19 @@ from selfsent.distributed import wait, world_size
 from selfsent.encoder import Encoder, Pooling, load_encoder
 from selfsent.errors import SettingsError
 from selfsent.methods import Method
+from selfsent.methods.whitening import WHITENING, whiten
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
 from selfsent.training.loop import Habits, Loop, Notice
+from selfsent.training.once import fit_once
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.tokens import build_table
 from selfsent.views import Template
 
 LARGE = 30_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
+WITHOUT_STEPS = ("max_length", "precision", "seed")
+"""The settings that mean something to a method that takes no steps."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Plan:
         base: name of the base encoder.
         pooling: how token states become a vector.
         dropout: dropout rate of the encoder; None for what its configuration says.
+        whiten: whether the trained encoder is whitened at the end.
+        ignored: settings the user gave that mean nothing to this method.
     """
 
     method: Method
@@ -50,6 +56,13 @@ class Plan:
     base: str
     pooling: Pooling
     dropout: float | None
+    whiten: bool = False
+    ignored: tuple[str, ...] = ()
+
+    def summary(self) -> str:
+        """The plan in one line."""
+        how = "a fit, without steps" if self.method.fits else self.settings.summary()
+        return f"{self.method.name} from {self.base}: {how}{', whitened at the end' if self.whiten else ''}"
 
 
 def make_plan(
@@ -58,6 +71,7 @@ def make_plan(
     preset: str | None = None,
     pooling: Pooling | None = None,
     dropout: float | None = None,
+    whiten: bool = False,
     **changes: Any,
 ) -> Plan:
     """Settings and options of a run: the method's defaults or a preset's, then what the user changed.
@@ -68,6 +82,7 @@ def make_plan(
         preset: `published` for the paper's settings, or one of the method's own presets.
         pooling: another pooling than the method's.
         dropout: another dropout rate than the base's.
+        whiten: fit whitening on the trained encoder's vectors, and put it behind the encoder.
         **changes: fields of `Settings` and of the method's options.
 
     Raises:
@@ -87,6 +102,10 @@ def make_plan(
             )
     if dropout is not None and not 0 <= dropout < 1:
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
+    if whiten and method is WHITENING:
+        raise SettingsError("whitening is whitened already: leave out --whiten")
+    ignored = tuple(name for name in changes if method.fits and name in general - {*WITHOUT_STEPS})
+    changes = {name: value for name, value in changes.items() if name not in ignored}
     start = method.published if preset else method.defaults
     settings = start.but(**{name: value for name, value in changes.items() if name in general})
     if not preset and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:
@@ -99,7 +118,7 @@ def make_plan(
         )
     if not (settings.steps or settings.epochs or settings.budget):
         settings = settings.but(epochs=1.0)
-    return Plan(method, options, settings, str(base), pooling or method.pooling, dropout)
+    return Plan(method, options, settings, str(base), pooling or method.pooling, dropout, whiten, ignored)
 
 
 def _parameters(directory: Path) -> int:
@@ -132,6 +151,7 @@ def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         "base_digest": _digest(resolve(plan.base)),
         "pooling": plan.pooling,
         "dropout": plan.dropout,
+        "whiten": plan.whiten,
         "corpus": {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(rows)},
     }
 
@@ -145,6 +165,7 @@ def fit(
     notice: Notice = lambda line: None,
     watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
     tokenising: Callable[[int, int], None] = lambda count, total: None,
+    encoding: Callable[[int, int], None] = lambda count, total: None,
 ) -> Encoder:
     """Train, and save the model in the run directory.
 
@@ -159,6 +180,7 @@ def fit(
         notice: is told, in one line, what the user should know.
         watch: is told every step.
         tokenising: is told how many sentences were tokenised since it was last told, and how many there are.
+        encoding: is told the same of sentences that are encoded once, outside the steps.
 
     Raises:
         BaseEncoderError: the base cannot be loaded.
@@ -190,11 +212,23 @@ def fit(
     ]
     template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
     batches = Batches(tables, rows, views, template, settings)
+
+
+    def told(count: int) -> None:
+        encoding(count, len(rows))
+
+    def finish(encoder: Encoder) -> None:
+        if plan.whiten:
+            whiten(encoder, batches.once(str(encoder.device), told))
+
+    if plan.method.fits:
+        fit_once(learner, batches, directory, finish, told)
+        return model
     if settings.epochs:
         settings = dataclasses.replace(
             settings, epochs=None, steps=max(1, round(settings.epochs * batches.steps_per_epoch))
         )
-    Loop(learner, batches, settings, directory, habits, notice, watch).run()
+    Loop(learner, batches, settings, directory, habits, notice, watch, finish).run()
     return model
 
 
@@ -205,6 +239,8 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
         SettingsError: the batch cannot be shared out evenly, or is too small for the method.
     """
     settings = plan.settings
+    if plan.method.fits:
+        return settings
     if settings.batch_size > sentences:
         notice(f"the corpus has {sentences} sentences to train on: --batch-size {settings.batch_size} is cut to that")
         settings = settings.but(batch_size=sentences)

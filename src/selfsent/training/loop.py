@@ -16,15 +16,17 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from selfsent.distributed import of_the_first, rank, wait, world_size
-from selfsent.encoder import Encoder
+from selfsent.distributed import rank, wait, world_size
+from selfsent.encoder import Encoder, load_encoder
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.files import whole_directory
 from selfsent.methods import Learner
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
-from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
-from selfsent.training.health import Health, probe
+from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
+from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
+from selfsent.training.health import Health
+from selfsent.training.health import probe as health_of
 from selfsent.training.precision import resolve_precision
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at
@@ -32,8 +34,6 @@ from selfsent.views.noise import make_key
 
 Scorer = Callable[[Encoder], float]
 Notice = Callable[[str], None]
-PROBES = 20
-"""How often in a run the health of the space is looked at."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ class Loop:
         habits: checkpoints and scores.
         notice: is told what the user should know, in one line.
         watch: is told every step: its number, the number of steps, and the figures of the last log line.
+        finish: what is done to the encoder behind the last step, before it is saved.
     """
 
     def __init__(
@@ -93,14 +94,17 @@ class Loop:
         habits: Habits,
         notice: Notice = lambda line: None,
         watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
+        finish: Callable[[Encoder], None] = lambda encoder: None,
     ) -> None:
         use_cpu = not torch.cuda.is_available()
         self.precision = resolve_precision(settings.precision, "cpu" if use_cpu else "cuda")
         self.accelerator = Accelerator(cpu=use_cpu, mixed_precision="bf16" if self.precision == "bfloat16" else "no")
         self.learner, self.batches, self.settings = learner, batches, settings
         self.directory, self.habits, self.notice, self.watch = directory, habits, notice, watch
+        self.finish = finish
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
+        learner.prepare(batches.once(self.device))
         self.learner.train()
         self.optimizer = make_optimizer(learner, settings)
         self.wrapped = self.accelerator.prepare_model(learner)
@@ -126,24 +130,22 @@ class Loop:
         started = time.perf_counter()
         self.steps = int(self.directory.record.get("steps") or self.steps)
         if not self.steps:
-            self.steps = self._calibrate(started)
+            self.steps = steps_for_budget(self, started)
         self.directory.update(steps=self.steps, precision=self.precision, processes=world_size())
         self._resume()
         if self.start_health is None:
-            self.start_health = self._probe()
+            self.start_health = self.probe()
         with _setting(self.stopped):
             self._train()
-        if self.leads:
-            self._save_result()
-            shutil.rmtree(self.directory.path / "best", ignore_errors=True)
+        self._save_result()
         self.directory.update(status="trained", seconds=time.perf_counter() - started)
         wait()
 
     def _train(self) -> None:
-        every = self.habits.checkpoint_every or max(1, math.ceil(self.steps / 10))
+        every = self.habits.checkpoint_every or max(1, math.ceil(self.steps / TENTHS))
         log_every = max(1, min(50, self.steps // PROBES))
         probe_every = max(1, math.ceil(self.steps / PROBES))
-        score_every = self.habits.score_every or max(1, math.ceil(self.steps / 10))
+        score_every = self.habits.score_every or max(1, math.ceil(self.steps / TENTHS))
         meter = Meter()
         while self.step < self.steps:
             meter.add(*self.advance(self.step))
@@ -156,7 +158,7 @@ class Loop:
                 self._score(self.habits.scorer)
             stopping = self.stopping and not done
             if (self.step % every == 0 and not done) or stopping:
-                self._checkpoint()
+                self.checkpoint()
             self.watch(self.step, self.steps, self.figures)
             if stopping:
                 raise Interrupted
@@ -183,6 +185,7 @@ class Loop:
             raise self._stop(f"the loss is not finite at step {step + 1}")
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        self.learner.progress = (step + 1) / (self.steps or 1000)
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()
 
@@ -212,9 +215,10 @@ class Loop:
         where = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         return TrainingError(f"{reason}: {where}; try a lower --learning-rate")
 
-    def _probe(self) -> Health:
+    def probe(self) -> Health:
+        """Health of the space, on a fixed batch."""
         views = self.batches.views_of(self.batches.rows[: min(128, len(self.batches.rows))], 0, self.device)
-        return probe(self.learner.model, views)
+        return health_of(self.learner.model, views)
 
     def _log(self, meter: Meter, healthy: bool) -> None:
         self.figures = {
@@ -224,7 +228,7 @@ class Loop:
             **meter.speeds(),
         }
         if healthy:
-            health = self._probe()
+            health = self.probe()
             self.figures.update(health.to_json())
             if not math.isfinite(health.mean_cosine):
                 raise self._stop(f"the embeddings are not finite at step {self.step}")
@@ -251,7 +255,8 @@ class Loop:
                 with whole_directory(self.directory.path / "best") as temporary:
                     self.learner.model.save(temporary)
 
-    def _checkpoint(self) -> None:
+    def checkpoint(self) -> None:
+        """Save where the run is."""
         if self.leads:
             start = self.start_health.__dict__ if self.start_health else None
             progress = {
@@ -281,41 +286,18 @@ class Loop:
         self.notice(f"resumed at step {self.step} of {self.steps}")
 
     def _save_result(self) -> None:
+        wait()
         best = self.directory.path / "best"
-        with whole_directory(self.directory.model) as temporary:
-            if self.habits.keep_best and best.is_dir():
-                shutil.copytree(best, temporary, dirs_exist_ok=True)
-            else:
-                self.learner.model.save(temporary)
-
-    def _calibrate(self, started: float) -> int:
-        """How many steps fit the budget: time some on a copy of the state, then go back to the start."""
-        budget = cast(float, self.settings.budget)
-        state = snapshot(self.learner)
-        seconds: list[float] = []
-        begin = time.perf_counter()
-        while of_the_first(time.perf_counter() - begin) < (0.06 if len(seconds) >= 8 else 0.3) * budget:
-            since = time.perf_counter()
-            self.advance(len(seconds))
-            seconds.append(time.perf_counter() - since)
-        since = time.perf_counter()
-        self._probe()
-        extra = PROBES * (time.perf_counter() - since)
-        since = time.perf_counter()
-        self._checkpoint()
-        extra += 10 * (time.perf_counter() - since)
-        if self.habits.scorer:
-            since = time.perf_counter()
-            self.habits.scorer(self.learner.model)
-            extra += 10 * (time.perf_counter() - since)
+        model = self.learner.model
+        if self.habits.keep_best and best.is_dir():
+            model = load_encoder(best).to(self.device)
+        self.finish(model)
         if self.leads:
-            self.directory.forget_after(-1)
-        restore(self.learner, state)
-        self.optimizer = make_optimizer(self.learner, self.settings)
-        measured = seconds[2:] or seconds
-        each = sum(measured) / len(measured)
-        left = budget - (time.perf_counter() - started) - extra
-        return max(1, int(of_the_first(left / each)))
+            with whole_directory(self.directory.model) as temporary:
+                model.save(temporary)
+        wait()
+        if self.leads:
+            shutil.rmtree(best, ignore_errors=True)
 
 
 class Meter:

@@ -14,22 +14,27 @@ from selfsent.settings import Settings
 def rate_at(step: int, steps: int, settings: Settings) -> float:
     """The share of the peak learning rate at a step, counted from 0, of a run of `steps` steps.
 
-    It rises linearly over the warm-up; then it stays, or falls to zero on a line or along half a cosine.
+    It rises linearly over the warm-up; then it stays, falls to zero on a line or along half a cosine, or goes down the stairs of
+    Carlsson et al. 2021: by a fifth every 500 steps, until a fifth is left.
     """
     warmup = settings.warmup if settings.warmup >= 1 else settings.warmup * steps
     if step < warmup:
         return (step + 1) / (warmup + 1)
+    if settings.schedule == "stairs":
+        return (5 - min(4, step // 500)) / 5
     left = (steps - step) / max(1.0, steps - warmup)
     if settings.schedule == "constant":
         return 1.0
     return left if settings.schedule == "linear" else 0.5 * (1 - math.cos(math.pi * left))
 
 
-def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.AdamW:
-    """AdamW over the learner's parameter groups; a group may bring its own rate, which the schedule scales alike."""
+def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimizer:
+    """The optimiser over the learner's parameter groups; a group may bring its own rate, which the schedule scales alike."""
     groups: list[dict[str, Any]] = learner.parameter_groups(settings)
     for group in groups:
         group.setdefault("lr", settings.learning_rate)
         group["peak"] = group["lr"]
+    if settings.optimizer == "rmsprop":
+        return torch.optim.RMSprop(groups, alpha=settings.smoothing, eps=settings.epsilon, foreach=True)
     device = next(learner.parameters()).device.type
     return torch.optim.AdamW(groups, eps=settings.epsilon, fused=device in {"cpu", "cuda"})
