@@ -63,7 +63,9 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         model = load_encoder(base, plan.pooling)
         learner = plan.method.learner(model, plan.options)
         directory = RunDirectory(Path(folder) / "run")
-        directory.open({}, resume=False, overwrite=False)
+        directory.check(resume=False, overwrite=False)
+        directory.match({})
+        directory.begin()
         start = time.perf_counter()
         table = build_table(corpus, model.tokenizer, "text")
         template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
@@ -119,7 +121,8 @@ def theirs(method: str, texts: list[str], base: str, batch_size: int, precision:
         arguments = SentenceTransformerTrainingArguments(
             folder, per_device_train_batch_size=batch_size, num_train_epochs=1, learning_rate=RATE,
             warmup_steps=0.1, use_cpu=True, bf16=precision == "bfloat16", save_strategy="no",
-            logging_strategy="no", report_to="none", disable_tqdm=True, dataloader_drop_last=True, seed=0, remove_unused_columns=False,
+            logging_strategy="no", report_to="none", disable_tqdm=True, dataloader_drop_last=True, seed=0,
+            remove_unused_columns=False,
         )  # fmt: skip
         trainer = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=data, loss=loss)
         start = time.perf_counter()

@@ -1,0 +1,121 @@
+"""Train and score a grid of settings, one table of a recipe file; what is done already is not done again.
+
+    python benchmarks/grid.py recipes/demo.yaml --output docs/results/demo_dev.json
+
+The recipe names a corpus, what all rows share, and the rows; each row is trained for each seed and scored on the
+recipe's tasks. `context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
+`selfsent evaluate --documents` uses. A row without a method is the untrained base.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from selfsent import read_corpus
+from selfsent.api import HoldOut, scored
+from selfsent.corpus import Corpus
+from selfsent.encoder import load_encoder
+from selfsent.evaluation.context import ContextTask
+from selfsent.evaluation.tasks import evaluate
+from selfsent.files import write_json
+from selfsent.methods import get_method
+from selfsent.settings import parse_duration
+from selfsent.training.fit import asked, fit, make_plan
+from selfsent.training.loop import Habits
+from selfsent.training.run_directory import RunDirectory, versions
+
+
+def open_corpus(recipe: dict[str, Any]) -> tuple[Corpus, HoldOut]:
+    """The recipe's corpus, thinned to so many sentences where it says so, and its hold-out."""
+    corpus = read_corpus(recipe["corpus"])
+    hold_out = HoldOut.of(corpus, dev=recipe.get("context") == "dev", notice=print)
+    count = recipe.get("sentences")
+    if count and count < len(hold_out.train):
+        chosen = np.sort(np.random.default_rng(0).permutation(hold_out.train)[:count])
+        hold_out = HoldOut(chosen, hold_out.dev, hold_out.test)
+    return corpus, hold_out
+
+
+def train_row(
+    row: dict[str, Any], seed: int, corpus: Corpus, rows: np.ndarray, runs: Path
+) -> tuple[str, dict[str, Any]]:
+    """Train one row; the model's directory and what is worth keeping of the run."""
+    row = dict(row)
+    if "method" not in row:
+        return row.get("base", "bundled"), {}
+    if "budget" in row:
+        row["budget"] = parse_duration(str(row["budget"]))
+    method, base = row.pop("method"), row.pop("base", "bundled")
+    plan = make_plan(
+        get_method(method),
+        base,
+        row.pop("preset", None),
+        row.pop("pooling", None),
+        row.pop("dropout", None),
+        seed=seed,
+        **row,
+    )
+    directory = RunDirectory(runs)
+    directory.check(resume=False, overwrite=True)
+    directory.match(asked(plan, corpus, rows))
+    directory.begin()
+    start = time.perf_counter()
+    fit(corpus, rows, plan, directory, Habits(checkpoint_every=10**9), notice=print)
+    losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]
+    kept = {"steps": directory.record["steps"], "seconds": round(time.perf_counter() - start, 1), "loss": losses[-1:]}
+    return str(directory.model), kept
+
+
+def score_row(
+    model: str, recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut, data: str | None
+) -> dict[str, Any]:
+    """The scores of a model on the recipe's tasks, context last."""
+    encoder = scored(load_encoder(model), model)
+    scores: dict[str, Any] = {}
+    if recipe.get("tasks"):
+        result = evaluate(encoder, task=recipe["tasks"], data=data)
+        scores = {name: [score.score, score.low, score.high] for name, score in result.scores.items()}
+    if recipe.get("context"):
+        held = hold_out.dev if recipe["context"] == "dev" else hold_out.test
+        task = ContextTask(corpus, held)
+        score = task.score(encoder)
+        scores["context"] = [score.score, score.low, score.high]
+        scores["context of TF-IDF"] = [task.tfidf.score, task.tfidf.low, task.tfidf.high]
+    return scores
+
+
+def main() -> None:
+    """Run what is missing of a recipe and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, default=Path("runs/grid"))
+    parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    recipe = yaml.safe_load(options.recipe.read_text())
+    done: dict[str, Any] = json.loads(options.output.read_text())["rows"] if options.output.is_file() else {}
+    corpus, hold_out = open_corpus(recipe)
+    for seed in recipe.get("seeds", [0]):
+        for name, row in recipe["rows"].items():
+            key = f"{name} | seed {seed}"
+            if key in done:
+                continue
+            settings = {**(recipe.get("all", {}) if row and "method" in row else {}), **(row or {})}
+            model, kept = train_row(settings, seed, corpus, hold_out.train, options.runs / options.recipe.stem)
+            done[key] = {**settings, **kept, "scores": score_row(model, recipe, corpus, hold_out, options.data)}
+            write_json(options.output, {"recipe": options.recipe.name, "versions": versions(), "rows": done})
+            figures = "  ".join(f"{task} {score[0]:.2f}" for task, score in done[key]["scores"].items())
+            print(f"{key}: {figures}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
