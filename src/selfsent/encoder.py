@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -39,7 +42,7 @@ class Encoder(nn.Module):
     """Sentences in, vectors out, on packed batches; what a run trains and saves.
 
     Args:
-        sentence_transformer: the ordinary model: a transformer, a pooling, and whatever else it has behind that.
+        sentence_transformer: the ordinary model: a transformer, perhaps an n-gram CNN, a pooling, and whatever follows.
         language_model_head: the head that predicts words from the transformer's states, when the base has one.
     """
 
@@ -67,7 +70,38 @@ class Encoder(nn.Module):
     @property
     def pooling(self) -> Pooling:
         """How token states become one vector."""
-        return cast(Pooling, self.sentence_transformer[1].pooling_mode)
+        return cast(Pooling, self.sentence_transformer[self._pooling_place].pooling_mode)
+
+    @property
+    def _pooling_place(self) -> int:
+        return cast(int, _pooling_place(self.sentence_transformer))
+
+    @property
+    def token_modules(self) -> list[nn.Module]:
+        """What stands between transformer and pooling, and makes other token states of token states; mostly nothing."""
+        return list(self.sentence_transformer)[1 : self._pooling_place]
+
+    def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
+        """Add modules that make token states into others, just before the pooling.
+
+        Args:
+            modules: sentence-transformers modules.
+            width: of the token states that come out.
+
+        Raises:
+            BaseEncoderError: what stands behind the pooling expects vectors of another width.
+        """
+        from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+        before, behind = self.token_modules, list(self.sentence_transformer)[self._pooling_place + 1 :]
+        if any(getattr(module, "in_features", width) != width for module in behind):
+            raise BaseEncoderError(
+                f"this base has a dense layer behind its pooling, which cannot take vectors of width {width}: choose another base"
+            )
+        parts = [self.sentence_transformer[0], *before, *modules, PoolingModule(width, self.pooling), *behind]
+        for module in parts:
+            module.to(self.device)
+        self.sentence_transformer._modules = OrderedDict((str(place), module) for place, module in enumerate(parts))
 
     @property
     def hidden_size(self) -> int:
@@ -136,8 +170,30 @@ class Encoder(nn.Module):
         """Last-layer states of every token, (tokens, d), in packed order."""
         return self._states_packed(packed) if self.runs_packed else self._states_padded(packed)
 
+    def token_vectors(self, packed: Packed) -> Tensor:
+        """What the pooling reads of every token, (tokens, e), in packed order: its state, led through the modules in between."""
+        modules = self.token_modules
+        if not modules:
+            return self.states(packed)
+        from selfsent.heads.ngram_cnn import forward_packed, reads_padding
+
+        if reads_padding(modules):
+            return self._token_vectors_padded(packed)
+        return forward_packed(modules, self.states(packed), packed)
+
+    def _token_vectors_padded(self, packed: Packed) -> Tensor:
+        """For modules that look at padding: one block as long as the longest sentence, as sentence-transformers would have it."""
+        from selfsent.heads.ngram_cnn import forward_padded
+
+        lengths = packed.lengths[torch.from_numpy(packed.order).to(packed.device)]
+        mask = torch.arange(int(packed.given_lengths.max()), device=packed.device) < lengths[:, None]
+        ids = torch.full_like(mask, self.tokenizer.pad_token_id or 0, dtype=torch.long)
+        ids[mask] = packed.ids
+        block = self.transformer(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+        return forward_padded(self.token_modules, block, ids, mask.long())[mask]
+
     def pool(self, states: Tensor, packed: Packed) -> Tensor:
-        """From (tokens, d) states to (sentences, e) vectors: the pooling and whatever modules stand behind it."""
+        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and whatever modules stand behind it."""
         if self.pooling == "mean":
             vectors = packed.mean(states)
         elif self.pooling == "max":
@@ -145,13 +201,21 @@ class Encoder(nn.Module):
         else:
             vectors = states[packed.first if self.pooling == "cls" else packed.last]
         features = {"sentence_embedding": vectors}
-        for module in list(self.sentence_transformer)[2:]:
+        for module in list(self.sentence_transformer)[self._pooling_place + 1 :]:
             features = module(features)
         return features["sentence_embedding"]
 
     def forward(self, packed: Packed) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences."""
-        return self.pool(self.states(packed), packed)
+        return self.pool(self.token_vectors(packed), packed)
+
+    def twin(self) -> Encoder:
+        """A copy with weights of its own, and without language-model head."""
+        head, self.language_model_head = self.language_model_head, None
+        try:
+            return copy.deepcopy(self)
+        finally:
+            self.language_model_head = head
 
     def require_head(self, purpose: str) -> LanguageModelHead:
         """The language-model head; made from nothing, with a warning, when the base came without one."""
@@ -203,15 +267,33 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
-    if len(model) < 2 or not isinstance(model[1], PoolingModule):
+    place = _pooling_place(model)
+    if place is None or not _known(list(model)[1:place]):
         raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
     if pooling is not None:
-        model[1] = PoolingModule(model[1].embedding_dimension, pooling)
-    if model[1].pooling_mode not in POOLINGS:
+        model[place] = PoolingModule(model[place].embedding_dimension, pooling)
+    if model[place].pooling_mode not in POOLINGS:
         raise BaseEncoderError(
-            f"{base} pools by {model[1].pooling_mode}; selfsent trains {', '.join(POOLINGS)}: choose one with --pooling"
+            f"{base} pools by {model[place].pooling_mode}; selfsent trains {', '.join(POOLINGS)}: choose one with --pooling"
         )
     return Encoder(model, head)
+
+
+def _pooling_place(sentence_transformer: Any) -> int | None:
+    """Where the only pooling of a model stands; None when there is none, or several."""
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    places = [place for place, module in enumerate(sentence_transformer) if isinstance(module, PoolingModule)]
+    return places[0] if len(places) == 1 and places[0] > 0 else None
+
+
+def _known(token_modules: Sequence[nn.Module]) -> bool:
+    """Whether these modules between transformer and pooling can be run on packed batches."""
+    if not token_modules:
+        return True
+    from selfsent.heads.ngram_cnn import is_known
+
+    return all(map(is_known, token_modules))
 
 
 def _position_offset(transformer: nn.Module) -> int:

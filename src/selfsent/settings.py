@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from selfsent.errors import SettingsError
 
-Schedule = Literal["constant", "linear", "cosine"]
+Schedule = Literal["constant", "linear", "cosine", "stairs"]
+Optimizer = Literal["adamw", "rmsprop"]
 Precision = Literal["auto", "bfloat16", "float32"]
 
 
@@ -40,10 +41,18 @@ class Settings:
     budget: float | None = setting(
         None, "training time in seconds; written as 90s, 5m or 1h on the command line", above=0.0
     )
-    schedule: Schedule = setting("linear", "learning rate after warm-up", choices=("constant", "linear", "cosine"))
+    schedule: Schedule = setting(
+        "linear",
+        "learning rate after warm-up; stairs: down by a fifth every 500 steps, to a fifth",
+        choices=("constant", "linear", "cosine", "stairs"),
+    )
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
     weight_decay: float = setting(0.0, "decoupled weight decay, not on biases and layer norms", minimum=0.0)
-    epsilon: float = setting(1e-8, "epsilon of AdamW", above=0.0)
+    optimizer: Optimizer = setting("adamw", "what turns gradients into steps", choices=("adamw", "rmsprop"))
+    epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
+    smoothing: float = setting(
+        0.99, "share of the old in RMSprop's mean of squares; AdamW has its own", minimum=0.0, maximum=1.0
+    )
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
     max_length: int = setting(128, "tokens kept of a sentence, special tokens included", minimum=4)

@@ -79,3 +79,22 @@ def attention(query, key, value, lengths, causal=False, window=None):
                     out[begin + i, head] += weight * value[begin + j, head]
         begin += length
     return out
+
+
+def convolution(states, weight, bias):
+    """A 1-D convolution over one sentence, place by place; beyond its borders everything is zero.
+
+    Args:
+        states: (length, d).
+        weight: (filters, d, window).
+        bias: (filters,).
+    """
+    half = weight.shape[2] // 2
+    out = []
+    for place in range(len(states)):
+        value = bias
+        for tap in range(weight.shape[2]):
+            if 0 <= place + tap - half < len(states):
+                value = value + weight[:, :, tap] @ states[place + tap - half]
+        out.append(value)
+    return torch.stack(out)

@@ -40,6 +40,8 @@ class Learner(nn.Module):
         super().__init__()
         self.model = model
         self.options = options
+        self.progress = 0.0
+        """Share of the run that is done, for what changes in its course; the loop sets it before every `after_step`."""
         if model.language_model_head is not None:
             shared = set(model.transformer.parameters())
             for parameter in set(model.language_model_head.parameters()) - shared:

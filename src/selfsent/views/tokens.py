@@ -11,6 +11,7 @@ from selfsent.packing import IGNORED, Packed
 
 if TYPE_CHECKING:
     from selfsent.views.noise import Noise
+    from selfsent.views.partners import Partners
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,11 @@ class Template:
 
 @dataclass(frozen=True)
 class View:
-    """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is."""
+    """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is.
+
+    With `partners` it reads other sentences of the corpus instead of those of the batch.
+    """
 
     column: int = 0
     noise: Noise | None = None
+    partners: Partners | None = None
