@@ -27,7 +27,7 @@ lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 	$(BIN)/lint-imports
 
 contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture
-	$(BIN)/python -m pytest tests/contract -m ""
+	SELFSENT_CONTRACT_RESULTS=docs/results/contract.json $(BIN)/python -m pytest tests/contract -m ""
 
 bench: $(VENV)/.installed-test ## training speed beside sentence-transformers
 	$(BIN)/python benchmarks/train.py

@@ -150,3 +150,31 @@ def pack(token_ids):
         np.concatenate([np.asarray(ids, dtype=np.int64) for ids in token_ids]),
         np.array([len(ids) for ids in token_ids]),
     )
+
+
+class Table:
+    """A token table in memory: the tokens of sentences by row, without special tokens."""
+
+    def __init__(self, tokenizer, sentences):
+        encoded = [tokenizer(sentence, add_special_tokens=False) for sentence in sentences]
+        self.ids = [np.array(one["input_ids"]) for one in encoded]
+        self.starts = [np.diff(one.word_ids(), prepend=-1) != 0 for one in encoded]
+
+    def __getitem__(self, rows):
+        from selfsent.views import Tokens
+
+        lengths = np.array([len(self.ids[row]) for row in rows])
+        ids, starts = (np.concatenate([part[row] for row in rows]) for part in (self.ids, self.starts))
+        return Tokens(ids, lengths, starts, rows)
+
+
+def make_batches(learner, views, settings, sentences):
+    """The batches of a run over sentences."""
+    from selfsent.training.batches import Batches
+    from selfsent.views import Template
+
+    tokenizer = learner.model.tokenizer
+    table = Table(tokenizer, sentences)
+    tables = [table] * (1 + max(view.column for view in views))
+    template = Template.of(tokenizer, learner.model.transformer.config.vocab_size)
+    return Batches(tables, np.arange(len(sentences)), views, template, settings)

@@ -35,6 +35,20 @@ def of_the_first(value: float) -> float:
     return shared[0]
 
 
+def mean_over_processes(value: float, device: torch.device | str = "cpu") -> float:
+    """The mean of the values of all processes, without gradient.
+
+    Args:
+        value: this process' value.
+        device: where the processes exchange tensors: that of the model.
+    """
+    if world_size() == 1:
+        return value
+    total = torch.tensor(value, dtype=torch.float64, device=device)
+    dist.all_reduce(total)
+    return float(total) / world_size()
+
+
 def world_size() -> int:
     """How many processes train together; 1 when this one is alone."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1

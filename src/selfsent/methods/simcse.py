@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.distributed import gather, rank
+from selfsent.distributed import gather, mean_over_processes, rank
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.method import Learner, Loss, Method
@@ -89,7 +89,9 @@ class ContrastiveLearner(Learner):
             return loss
         masked = views[2]
         words = masked_loss(self.model.require_head("simcse"), self.model.states(masked), masked)
-        return Loss(loss.total + self.options.mlm_weight * words.total * (loss.count / words.count), loss.count)
+        # A mean over the hidden tokens of all processes, as every process has the same number of sentences.
+        weight = self.options.mlm_weight * loss.count / mean_over_processes(words.count, loss.total.device)
+        return Loss(loss.total + weight * words.total, loss.count)
 
 
 SIMCSE = Method(

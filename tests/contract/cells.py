@@ -1,0 +1,55 @@
+"""The grid: every method on every architecture."""
+
+from dataclasses import dataclass
+
+import torch
+
+import tiny
+from selfsent.encoder import load_encoder
+from selfsent.methods import METHODS, Learner
+from selfsent.settings import Settings
+
+SLICE = ("bert", "albert", "modernbert")
+"""What every run of the tests looks at; the rest is for `make contract`."""
+SENTENCES = tiny.make_sentences(64, seed=3, words=(3, 5))
+NEEDS_WORDS = ("tsdae", "mlm")
+"""Methods that predict words, for which a base must have a masked language model."""
+BATCH = Settings(batch_size=16, learning_rate=5e-3, steps=32)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method on an architecture."""
+
+    method: str
+    architecture: str
+
+    def __str__(self):
+        return f"{self.method}-{self.architecture}"
+
+    @property
+    def refusal(self):
+        """Why this cannot be; empty where it can."""
+        wanted = self.method in NEEDS_WORDS and self.architecture in tiny.CAUSAL
+        return "transformers has no masked language model of this architecture" if wanted else ""
+
+    def learner(self, directory, dropout=0.1, **options) -> Learner:
+        """A learner, in training mode."""
+        method = METHODS[self.method]
+        # The first token of a causal model sees nothing but itself.
+        pooling = "lasttoken" if self.architecture in tiny.CAUSAL else method.pooling
+        torch.manual_seed(0)
+        return method.learner(load_encoder(directory, pooling, dropout), self.options(**options)).train()
+
+    def options(self, **options):
+        """The method's options; its defaults where nothing is said."""
+        # With dropout on nothing but attention weights, a sentence is too easily recognised for anything to be learned.
+        noise = {"delete_words": 0.4} if (self.method, self.architecture) == ("simcse", "qwen3") else {}
+        return METHODS[self.method].options(**noise, **options)
+
+    def views(self, **options):
+        """What the learner reads."""
+        return METHODS[self.method].views(self.options(**options))
+
+
+GRID = [Cell(method, architecture) for method in METHODS for architecture in tiny.ARCHITECTURES]

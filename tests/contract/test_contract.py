@@ -1,0 +1,172 @@
+"""What every method keeps on every architecture."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from cells import BATCH, GRID, SENTENCES, SLICE
+
+import tiny
+from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.packing import IGNORED, Packed
+from selfsent.training.checkpoint import restore, snapshot
+from selfsent.training.schedule import make_optimizer
+from selfsent.views import View
+
+
+def cells(possible):
+    return [
+        pytest.param(cell, marks=() if cell.architecture in SLICE or cell.refusal else pytest.mark.full, id=str(cell))
+        for cell in GRID
+        if bool(cell.refusal) != possible
+    ]
+
+
+@pytest.fixture(scope="module")
+def made(cell, base_of):
+    return cell.learner(base_of(cell.architecture))
+
+
+@pytest.fixture
+def learner(made):
+    """A learner with dropout, in training mode; every test has its own copy."""
+    return copy.deepcopy(made)
+
+
+@pytest.fixture
+def batches(cell, learner):
+    return tiny.make_batches(learner, cell.views(), BATCH, SENTENCES)
+
+
+def loss_of(learner, views, seed=0):
+    """Loss per item counted; dropout, where it is on, is that of the seed."""
+    torch.manual_seed(seed)
+    loss = learner(views)
+    return loss.total / loss.count
+
+
+every_cell = pytest.mark.parametrize("cell", cells(possible=True), scope="module")
+
+
+@every_cell
+def test_loss_is_a_sum_and_its_count(cell, learner, batches):
+    views = batches.views_of(np.arange(8), 0)
+    loss = learner.eval()(views)
+    assert loss.total.shape == ()
+    assert torch.isfinite(loss.total)
+    assert loss.total.dtype == torch.float32
+    assert 0 < loss.count <= max(view.tokens for view in views)
+    assert learner(views) == loss, "the loss changes without dropout"
+
+
+@every_cell
+def test_gradients_reach_every_trained_parameter(cell, learner, batches):
+    loss_of(learner, batches.views_of(np.arange(32), 0)).backward()
+    for name, parameter in learner.named_parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is not None, f"{name} is not part of the loss"
+            assert torch.isfinite(parameter.grad).all(), name
+            assert parameter.grad.any(), f"{name} gets no gradient"
+        else:
+            assert parameter.grad is None, name
+
+
+@every_cell
+def test_loss_depends_on_every_view(cell, learner, batches):
+    """Tokens change, and no target with them: for tsdae in the damaged sentences alone, while the whole ones stay."""
+    views = batches.views_of(np.arange(8), 0)
+    before = loss_of(learner.eval(), views)
+    for number, view in enumerate(views):
+        changed = [*views[:number], with_other_tokens(view), *views[number + 1 :]]
+        # Without dropout the loss is exactly the same for the same input, so that the least difference shows.
+        assert abs(loss_of(learner, changed) - before) > 1e-5, f"view {number} does not matter"
+
+
+def with_other_tokens(view):
+    """The batch with other tokens in place of those that are not to be predicted; the first and the last stay."""
+    ids, ends = view.given_ids.copy(), np.cumsum(view.given_lengths)
+    free = np.ones(len(ids), bool) if view.given_targets is None else view.given_targets == IGNORED
+    free[ends - view.given_lengths] = free[ends - 1] = False
+    ids[free] = 10 + (ids[free] + 7) % (tiny.VOCABULARY - 10)
+    return Packed(ids, view.given_lengths, view.given_targets)
+
+
+@every_cell
+def test_no_sentence_is_seen_twice_in_the_same_way(cell, learner, batches, base_of):
+    def looks(model, made):
+        torch.manual_seed(0)
+        return [model(view) for view in made.views_of(np.arange(32), 0)[:2]]
+
+    batches.views = [*batches.views, View()][:2]
+    with torch.no_grad():
+        first, second = looks(learner.model, batches)
+        assert (first - second).abs().amax(1).median() > 1e-3
+        still = without_dropout(cell, base_of(cell.architecture))
+        if still is not None:
+            first, second = looks(still.model, batches)
+            assert (first - second).abs().amax(1).median() > 1e-3
+
+
+def without_dropout(cell, directory):
+    """The learner without dropout; None where the method refuses that, since its views would be identical."""
+    try:
+        return cell.learner(directory, dropout=0.0)
+    except SettingsError:
+        return None
+
+
+@every_cell
+def test_a_few_sentences_can_be_learned_by_heart(cell, learner, batches):
+    rows = np.arange(len(SENTENCES))
+    before = loss_of(learner, batches.views_of(rows, 0)).item()
+    optimizer = make_optimizer(learner, BATCH)
+    for step in range(BATCH.steps):
+        views = batches.views_of(batches.rows_at(step), 0)
+        loss_of(learner, views, seed=step).backward()
+        torch.nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        learner.after_step()
+    after = loss_of(learner, batches.views_of(rows, 0)).item()
+    assert after < 0.85 * before
+
+
+@every_cell
+def test_bfloat16_is_near_float32(cell, learner, batches):
+    learner.eval()
+    views = batches.views_of(np.arange(6), 0)
+    exact = loss_of(learner, views)
+    with torch.autocast("cpu", torch.bfloat16):
+        low = loss_of(learner, views)
+    assert low.dtype == torch.float32
+    torch.testing.assert_close(low, exact, atol=0.1, rtol=0.05)
+    cosine = torch.nn.functional.cosine_similarity(*(gradient_of(learner, loss) for loss in (low, exact)), dim=0)
+    assert cosine > 0.9
+
+
+def gradient_of(learner, loss):
+    learner.zero_grad()
+    loss.backward()
+    return torch.cat([p.grad.flatten().float() for p in learner.parameters() if p.grad is not None])
+
+
+@every_cell
+def test_state_can_be_kept_and_brought_back(cell, learner, batches):
+    views = batches.views_of(np.arange(16), 0)
+    kept, before = snapshot(learner), loss_of(learner, views)
+    optimizer = make_optimizer(learner, BATCH)
+    before.backward()
+    optimizer.step()
+    learner.after_step()
+    assert loss_of(learner, views) != before
+    restore(learner, kept)
+    assert loss_of(learner, views) == before
+
+
+@pytest.mark.parametrize("cell", cells(possible=False), scope="module")
+def test_what_cannot_be_is_refused(cell, base_of):
+    with pytest.raises(BaseEncoderError) as caught:
+        cell.learner(base_of(cell.architecture))
+    assert cell.architecture in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,77 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import two_processes
+from safetensors.torch import load_file
+
+SCRIPT = Path(two_processes.__file__)
+
+
+@pytest.fixture(scope="module")
+def bases(base_of, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("bases")
+    for name in two_processes.ARCHITECTURES:
+        shutil.copytree(base_of(name), directory / name)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def of_two(bases, tmp_path_factory):
+    """What either of two processes ends up with, each having seen one half of every batch."""
+    output = tmp_path_factory.mktemp("two")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(SCRIPT)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        [*command, str(bases), str(output)], env=environment, capture_output=True, text=True, timeout=3600
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [load_file(str(output / f"rank{rank}.safetensors")) for rank in range(2)]
+
+
+@pytest.fixture(scope="module")
+def of_one(bases):
+    return two_processes.train(bases)
+
+
+def test_both_processes_have_the_same_weights(of_two):
+    first, second = of_two
+    assert set(first) == set(second)
+    for name, tensor in first.items():
+        assert torch.equal(tensor, second[name]), name
+
+
+@pytest.mark.parametrize("run", two_processes.RUNS)
+@pytest.mark.parametrize("architecture", two_processes.ARCHITECTURES)
+def test_two_processes_equal_one(architecture, run, of_one, of_two):
+    mine = {name: tensor for name, tensor in of_one.items() if name.startswith(f"{architecture}/{run}/")}
+    assert len(mine) > 10
+    for name, tensor in mine.items():
+        torch.testing.assert_close(
+            of_two[0][name], tensor, atol=1e-5, rtol=1e-5, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+def test_accumulation_changes_nothing(of_one):
+    pairs = [(name, name.replace("tsdae/", "tsdae, accumulated/")) for name in of_one if "/tsdae/" in name]
+    assert pairs
+    for whole, parts in pairs:
+        torch.testing.assert_close(of_one[parts], of_one[whole], atol=1e-5, rtol=1e-5)
+
+
+def test_the_steps_do_something(of_one, bases):
+    for architecture in two_processes.ARCHITECTURES:
+        before = load_file(str(bases / architecture / "model.safetensors"))
+        after = {name: tensor for name, tensor in of_one.items() if name.startswith(architecture)}
+        for run in two_processes.RUNS:
+            words = next(
+                n
+                for n in after
+                if n.startswith(f"{architecture}/{run}/") and "embeddings" in n and n.endswith("weight")
+            )
+            same = next(tensor for tensor in before.values() if tensor.shape == after[words].shape)
+            assert (after[words] - same).abs().max() > 1e-3

@@ -1,0 +1,54 @@
+"""A few steps of every method, by one process or, started by torchrun with BASES and OUTPUT, by several."""
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from cells import Cell
+
+import tiny
+from selfsent.distributed import rank, world_size
+from selfsent.settings import Settings
+from selfsent.training.loop import Habits, Loop
+from selfsent.training.run_directory import RunDirectory
+
+ARCHITECTURES = ("bert", "modernbert")
+SENTENCES = tiny.make_sentences(48, seed=6)
+# Adam divides a gradient by its size: with an epsilon below rounding errors it would blow those up to whole steps.
+SETTINGS = Settings(batch_size=12, learning_rate=1e-2, steps=4, warmup=0, epsilon=1e-2, precision="float32")
+RUNS = {
+    "tsdae": ({}, 1),
+    "tsdae, accumulated": ({}, 2),
+    "simcse": ({"delete_words": 0.3}, 1),
+    "simcse with mlm": ({"delete_words": 0.3, "mlm_weight": 0.1}, 1),
+    "mlm": ({}, 1),
+}
+
+
+def train(bases):
+    """The learners' weights after a few steps of every run, on every architecture, and the losses of the last step."""
+    weights = {}
+    for architecture in ARCHITECTURES:
+        for run, (options, accumulate) in RUNS.items():
+            cell = Cell(run.replace(",", "").split()[0], architecture)
+            learner = cell.learner(bases / architecture, dropout=0.0, **options)
+            settings = SETTINGS.but(accumulate=accumulate)
+            batches = tiny.make_batches(learner, cell.views(**options), settings, SENTENCES)
+            loop = Loop(learner, batches, settings, RunDirectory(bases / "none"), Habits())
+            for step in range(SETTINGS.steps):
+                total, count, *_ = loop.advance(step)
+            for name, parameter in learner.named_parameters():
+                weights[f"{architecture}/{run}/{name}"] = parameter.detach().clone()
+            weights[f"{architecture}/{run}/loss"] = torch.tensor(total / count)
+    return weights
+
+
+if __name__ == "__main__":
+    found = train(Path(sys.argv[1]))
+    assert world_size() == 2
+    save_file(found, str(Path(sys.argv[2]) / f"rank{rank()}.safetensors"))
+    torch.distributed.destroy_process_group()
