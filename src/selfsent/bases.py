@@ -18,7 +18,7 @@ def resolve(base: str | Path) -> Path:
 
     Args:
         base: `bundled` for the encoder that ships with selfsent, a directory in transformers or
-            sentence-transformers layout, or a hub id.
+            sentence-transformers layout, the directory of a finished run, or a hub id.
 
     Raises:
         BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be
@@ -38,6 +38,8 @@ def resolve(base: str | Path) -> Path:
 
 
 def _checked(directory: Path) -> Path:
+    if (directory / "run.json").is_file() and (directory / "model").is_dir():
+        return directory / "model"
     if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
         raise BaseEncoderError(
             f"{directory} holds no encoder: neither config.json (transformers)"

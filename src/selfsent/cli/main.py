@@ -53,14 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = make_parser()
     try:
-        options, unknown = parser.parse_known_args(given)
-        if options.command != "train":  # which has options that depend on the method
-            parser.refuse(unknown)
-        options.arguments = given
-        options.run(options)
-        sys.stdout.flush()
+        _run(given)
     except TrainingError as error:
         _complain(str(error), 1)
     except SelfsentError as error:
@@ -71,6 +65,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # A closed pipe, as in `selfsent search ... | head`, is the reader's choice and no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(0)
+
+
+def _run(arguments: list[str]) -> None:
+    parser = make_parser()
+    try:
+        options, unknown = parser.parse_known_args(arguments)
+        if options.command != "train":  # which has options that depend on the method
+            parser.refuse(unknown)
+        options.arguments = arguments
+        options.run(options)
+    finally:
+        sys.stdout.flush()
 
 
 def _complain(message: str, status: int) -> NoReturn:
