@@ -111,6 +111,7 @@ def train(
     preset: str | None = None,
     pooling: Pooling | None = None,
     dropout: float | None = None,
+    whiten: bool = False,
     resume: bool = False,
     overwrite: bool = False,
     checkpoint_every: int | None = None,
@@ -122,6 +123,7 @@ def train(
     notice: Notice = lambda line: None,
     watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
     tokenising: Callable[[int, int], None] = lambda count, total: None,
+    encoding: Callable[[int, int], None] = lambda count, total: None,
     **changes: Any,
 ) -> Run:
     """Train a sentence encoder on unlabelled sentences, and score it before and after where the corpus has documents.
@@ -135,6 +137,7 @@ def train(
         preset: `published` for the settings of the paper, or another preset of the method.
         pooling: `cls`, `mean`, `max` or `lasttoken` instead of the method's own.
         dropout: dropout rate of the encoder instead of the base's own.
+        whiten: whiten the trained encoder's vectors, by a fit on the training sentences.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         checkpoint_every: steps between checkpoints; ten in a run by default.
@@ -146,6 +149,7 @@ def train(
         notice: called with lines the user should see.
         watch: called after every step with its number, the number of steps, and the latest figures.
         tokenising: called with the number of sentences tokenised since the last call, and the number of them all.
+        encoding: called likewise where sentences are encoded once, outside the steps.
         **changes: fields of `selfsent.settings.Settings` and of the method's options.
 
     Raises:
@@ -154,12 +158,15 @@ def train(
     join()
     habits = Habits(checkpoint_every, keep, None, dev_every, keep_best)
     _check_dev(dev, dev_every, keep_best)
-    plan = make_plan(get_method(method), base, preset, pooling, dropout, **changes)
+    plan = make_plan(get_method(method), base, preset, pooling, dropout, whiten, **changes)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
-    notice(f"{method} from {base}: " + plan.settings.summary())
+    notice(plan.summary())
+    if plan.ignored:
+        flags = ", ".join("--" + name.replace("_", "-") for name in plan.ignored)
+        notice(f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored")
     hold_out = HoldOut.of(corpus, dev == "context", notice)
     directory.match(asked(plan, corpus, hold_out.train))
     if directory.status == "finished":
@@ -167,7 +174,7 @@ def train(
         return load_run(output)
     if directory.status != "trained":
         habits = replace(habits, scorer=_dev_scorer(dev, corpus, hold_out, data))
-        fit(corpus, hold_out.train, plan, directory, habits, notice, watch, tokenising)
+        fit(corpus, hold_out.train, plan, directory, habits, notice, watch, tokenising, encoding)
     if rank() == 0:
         _finish(corpus, hold_out, plan.base, directory)
     wait()

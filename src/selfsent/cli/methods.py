@@ -25,6 +25,7 @@ def describe(method: Any) -> dict[str, Any]:
         "citation": method.citation,
         "objective": method.objective,
         "pooling": method.pooling,
+        "fits": method.fits,
         "published": dataclasses.asdict(method.published),
         "defaults": {**dataclasses.asdict(method.defaults), "large_learning_rate": method.large_learning_rate},
         "presets": {name: dict(values) for name, values in method.presets.items()},
@@ -46,7 +47,8 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import show
 
     for method in chosen:
-        show(f"{method.name}: {method.title}\n  {method.citation}\n  minimises {method.objective}\n  {_line(method)}")
+        objective = f"{'computes' if method.fits else 'minimises'} {method.objective}"
+        show(f"{method.name}: {method.title}\n  {method.citation}\n  {objective}\n  {_line(method)}")
         if options.name:
             for item in dataclasses.fields(method.options):
                 show(f"  --{item.name.replace('_', '-')}: {item.metadata['description']} (default: {item.default})")
@@ -54,6 +56,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _line(method: Any) -> str:
+    if method.fits:
+        return f"published: pooling {method.pooling}; one look at every sentence, no steps"
     published = method.published
     length = f"{published.steps:,} steps" if published.steps else f"{published.epochs:g} pass over the corpus"
     return (

@@ -41,6 +41,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--pooling", choices=("cls", "mean", "max", "lasttoken"), help="instead of the method's own")
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
+    parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
     add_corpus_options(parser)
     add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, _Unset())
     habits = parser.add_argument_group("run")
@@ -105,7 +106,7 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
         notice(found.report.summary())
         return found
 
-    with counting("tokenising") as tokenising, training_bar() as watch:
+    with counting("tokenising") as tokenising, counting("encoding") as encoding, training_bar() as watch:
         return api.train(
             corpus,
             options.method,
@@ -114,6 +115,7 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
             preset=options.preset,
             pooling=options.pooling,
             dropout=options.dropout,
+            whiten=options.whiten,
             resume=options.resume,
             overwrite=options.overwrite,
             checkpoint_every=options.checkpoint_every,
@@ -125,5 +127,6 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
             notice=notice,
             watch=watch,
             tokenising=tokenising,
+            encoding=encoding,
             **changes,
         )

@@ -5,8 +5,10 @@ from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import MLM
 from selfsent.methods.simcse import SIMCSE
 from selfsent.methods.tsdae import TSDAE
+from selfsent.methods.whitening import WHITENING
+from selfsent.methods.zscore import ZSCORE
 
-METHODS = {method.name: method for method in (TSDAE, SIMCSE, MLM)}
+METHODS = {method.name: method for method in (TSDAE, SIMCSE, MLM, WHITENING, ZSCORE)}
 
 
 def get_method(name: str) -> Method:

@@ -13,7 +13,7 @@ from selfsent.packing import Packed
 
 
 class Moments:
-    """Count, mean and scatter matrix, merged part by part without cancellation (Chan, Golub and LeVeque 1983, equation 2.1).
+    """Count, mean and scatter matrix, merged part by part without cancellation (Chan et al. 1983, equation 2.1).
 
     Args:
         size: length of the vectors.

@@ -57,8 +57,8 @@ def whitening_map(moments: Moments, options: Options) -> tuple[Tensor, Tensor]:
     kept = options.dimensions or usable
     if usable == 0 or kept > usable:
         raise SettingsError(
-            f"the {int(moments.count)} sentences vary in {usable} of {len(variances)} directions:"
-            f" lower --dimensions{f' ({kept})' if options.dimensions else ''}, give --ridge 0.01, or give more sentences"
+            f"the {int(moments.count)} sentences vary in {usable} of {len(variances)} directions, not in {kept or 1}:"
+            " lower --dimensions, give --ridge 0.01, or give more sentences"
         )
     if kept < len(variances) and not options.dimensions:
         logger.warning("the sentences vary in %d of %d directions: only these are kept", kept, len(variances))
@@ -92,7 +92,7 @@ WHITENING = Method(
     name="whitening",
     title="Whitening sentence representations",
     citation="Su, Cao, Liu and Ou, 2021. arXiv:2103.15316",
-    objective="nothing by steps: z = (u − μ) U Λ^(−1/2), Σ = U Λ Uᵀ the covariance of the vectors u",
+    objective="z = (u − μ) U Λ^(−1/2), Σ = U Λ Uᵀ the covariance of the vectors u",
     learner=WhiteningLearner,
     options=Options,
     views=lambda options: (View(),),

@@ -42,7 +42,7 @@ ZSCORE = Method(
     name="zscore",
     title="Z-scores of every dimension",
     citation="Timkey and van Schijndel, 2021. arXiv:2109.04404",
-    objective="nothing by steps: zⱼ = (uⱼ − μⱼ) / σⱼ",
+    objective="zⱼ = (uⱼ − μⱼ) / σⱼ",
     learner=ZScoreLearner,
     options=Options,
     views=lambda options: (View(),),

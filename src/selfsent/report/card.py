@@ -32,7 +32,7 @@ vectors = model.encode(["a sentence", "another one"])
 
 ## Method
 
-`{method}`, pooling `{pooling}`, {steps:,} steps of {batch_size} sentences.
+`{method}`, pooling `{pooling}`, {steps}{whitened}.
 
 | setting | value |
 |---|---|
@@ -96,8 +96,10 @@ def model_card(record: dict[str, Any], corpus: str, scores: dict[str, Any] | Non
         source=_plain(asked["corpus"]["source"]),
         corpus=_plain(corpus),
         pooling=asked["pooling"],
-        steps=record["steps"],
-        batch_size=settings["batch_size"],
+        steps=f"{record['steps']:,} steps of {settings['batch_size']} sentences"
+        if record["steps"]
+        else "a fit, no steps",
+        whitened=", whitened at the end" if asked.get("whiten") else "",
         settings="\n".join(f"| {name} | {value} |" for name, value in listed.items() if value is not None),
         scores=_score_lines(scores),
         seed=settings["seed"],

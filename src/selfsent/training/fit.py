@@ -213,7 +213,6 @@ def fit(
     template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
     batches = Batches(tables, rows, views, template, settings)
 
-
     def told(count: int) -> None:
         encoding(count, len(rows))
 
