@@ -26,3 +26,9 @@ def is_subsequence(part, whole):
     """Whether `part` is `whole` less some of its items, in the same order."""
     rest = iter(whole)
     return all(any(item == other for other in rest) for item in part)
+
+
+def pick(words, chances, count):
+    """Keep the `count` words of the smallest chances, in their order."""
+    chosen = sorted(range(len(words)), key=lambda place: chances[place])[:count]
+    return [words[place] for place in sorted(chosen)]

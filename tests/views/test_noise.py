@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import tiny
-from naive.noise import delete, is_subsequence, repeat, words_of
+from naive.noise import delete, is_subsequence, pick, repeat, words_of
 from selfsent.errors import SettingsError
 from selfsent.packing import IGNORED
-from selfsent.views import DeleteWords, MaskTokens, RepeatWords, Template, Tokens
+from selfsent.views import DeleteWords, MaskTokens, PickWords, RepeatWords, Template, Tokens
 from selfsent.views.noise import make_key, uniforms
 
 KEY = make_key(0, 0, 1)
@@ -52,7 +52,7 @@ def template():
     return Template((1,), (2,), 3, ordinary)
 
 
-NOISES = [DeleteWords(0.6), RepeatWords(0.32), MaskTokens(), MaskTokens(whole_words=True)]
+NOISES = [DeleteWords(0.6), PickWords(4), RepeatWords(0.32), MaskTokens(), MaskTokens(whole_words=True)]
 
 
 def same(a, b):
@@ -189,7 +189,7 @@ def test_shares_must_be_shares(noise, ratio):
 
 
 def test_masking_needs_a_mask(template):
-    with pytest.raises(SettingsError, match="no mask token"):
+    with pytest.raises(SettingsError, match="needs a mask token"):
         MaskTokens()(make_batch(3), KEY, Template((), (), None, template.ordinary))
 
 
@@ -221,3 +221,13 @@ def test_real_tokenizers_tell_where_words_begin():
         batch = Tokens(ids, np.array([len(ids)]), starts, np.zeros(1, np.int64))
         left = DeleteWords(0.5)(batch, KEY, Template.of(tokenizer, len(tokenizer)))
         assert is_subsequence(tokenizer.decode(left.ids).split(), sentence.split())
+
+
+def test_picking_equals_lists_of_words(template):
+    batch = make_batch(200)
+    counts = 1 + (4 * uniforms(KEY, batch.rows, np.zeros(200, dtype=np.int64), draw=1)).astype(int)
+    expected = [pick(w, c, n) for w, c, n in zip(sentences_of(batch), chances_of(batch, KEY), counts, strict=True)]
+    assert sentences_of(PickWords(4)(batch, KEY, template)) == expected
+    assert sorted(set(map(len, expected))) == [1, 2, 3, 4]
+    with pytest.raises(SettingsError, match="at least 1"):
+        PickWords(0)
