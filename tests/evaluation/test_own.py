@@ -5,10 +5,15 @@ import scipy.stats
 from naive.metrics import cosine
 from selfsent.errors import DataError
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.evaluation.own import score_own_labels, score_own_pairs, score_own_relevance
+from selfsent.evaluation.own import OWN
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice([f"w{n}" for n in range(9)], 4)) for _ in range(30)]
+
+
+def scored(kind, path, encoder):
+    read, score = OWN[kind]
+    return score(read(path), encoder)
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ def save(tmp_path):
 def test_pairs(save, model, heading):
     scores = RNG.uniform(0, 1, 15)
     lines = [f"{a}\t{b}\t{s}\n" for a, b, s in zip(TEXTS[:15], TEXTS[15:], scores, strict=True)]
-    score = score_own_pairs(save(heading + "".join(lines)), as_encoder(model))
+    score = scored("pairs", save(heading + "".join(lines)), as_encoder(model))
     found = [cosine(*model.encode([a, b])) for a, b in zip(TEXTS[:15], TEXTS[15:], strict=True)]
     assert score.score == pytest.approx(100 * scipy.stats.spearmanr(found, scores)[0])
     assert (score.n, score.name) == (15, "mine")
@@ -34,7 +39,7 @@ def test_pairs(save, model, heading):
 def test_relevance(save, model):
     gold = {"w1 w2": [0, 3], "w7": [5], "zzz": [9]}
     lines = [f"{query}\t{TEXTS[row]}\n" for query, rows in gold.items() for row in rows]
-    score = score_own_relevance(save("query\ttext\n" + "".join(lines)), as_encoder(model))
+    score = scored("relevance", save("query\ttext\n" + "".join(lines)), as_encoder(model))
     pool, expected = list(dict.fromkeys(TEXTS[row] for rows in gold.values() for row in rows)), []
     for query, rows in gold.items():
         ranked = sorted(pool, key=lambda text: -cosine(*model.encode([query, text])))
@@ -46,33 +51,33 @@ def test_relevance(save, model):
 def test_relevance_of_constant_vectors_is_pessimistic(save):
     lines = "".join(f"q{n}\ttext {n}\n" for n in range(20))
     constant = as_encoder(lambda texts: np.ones((len(texts), 4)))
-    assert score_own_relevance(save(lines), constant).score == 0
+    assert scored("relevance", save(lines), constant).score == 0
 
 
 def test_labels(save, model):
     lines = [f"{'good' if n % 2 else 'bad'} {TEXTS[n % 30]}\t{'plus' if n % 2 else 'minus'}\n" for n in range(60)]
-    score = score_own_labels(save("".join(lines)), as_encoder(model))
+    score = scored("labels", save("".join(lines)), as_encoder(model))
     assert score.score > 90
     assert score.n == 60
 
 
 @pytest.mark.parametrize(
-    ("score", "text", "message"),
+    ("kind", "text", "message"),
     [
-        (score_own_pairs, "a\tb\t1\nc\td\tx\n", "score 'x' is no number"),
-        (score_own_pairs, "a\tb\t1\nc\td\n", "line 2: expected sentence1, sentence2, score"),
-        (score_own_pairs, "a\tb\t1\nc\t\t2\n", "line 2"),
-        (score_own_relevance, "a\tb\n", "has 1 rows"),
-        (score_own_relevance, b"a\t\xff\n", "not UTF-8"),
-        (score_own_labels, "a\tx\n" * 15 + "b\ty\n" * 3, "'y' has 3 lines"),
+        ("pairs", "a\tb\t1\nc\td\tx\n", "score 'x' is no number"),
+        ("pairs", "a\tb\t1\nc\td\n", "line 2: expected sentence1, sentence2, score"),
+        ("pairs", "a\tb\t1\nc\t\t2\n", "line 2"),
+        ("relevance", "a\tb\n", "has 1 rows"),
+        ("relevance", b"a\t\xff\n", "not UTF-8"),
+        ("labels", "a\tx\n" * 15 + "b\ty\n" * 3, "'y' has 3 lines"),
     ],
 )
-def test_bad_files_are_one_line(save, model, score, text, message):
+def test_bad_files_are_one_line(save, kind, text, message):
     with pytest.raises(DataError, match=message) as caught:
-        score(save(text), as_encoder(model))
+        OWN[kind][0](save(text))
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path, model):
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"nothing\.tsv cannot be read"):
-        score_own_pairs(tmp_path / "nothing.tsv", as_encoder(model))
+        OWN["pairs"][0](tmp_path / "nothing.tsv")

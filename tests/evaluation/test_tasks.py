@@ -69,3 +69,29 @@ def test_own_files_go_by_their_names(tmp_path, model):
     (tmp_path / "faq.tsv").write_text("a b\ta\nc\td\n")
     result = evaluate(model, pairs=tmp_path / "mine.tsv", relevance=tmp_path / "faq.tsv")
     assert list(result.scores) == ["mine", "faq"]
+
+
+def test_an_absent_task_among_several_is_named_and_the_rest_runs(write, model):
+    result = evaluate(model, task=["sts12", "stsb"], data=write("mteb/sts12-sts/test.parquet", **PAIRS))
+    assert list(result.scores) == ["sts12"]
+    assert "does not hold" in result.absent["stsb"]
+
+
+def test_damaged_files_are_found_before_the_model_is_loaded(tmp_path):
+    (tmp_path / "mine.tsv").write_text("a b\ta\n")
+    with pytest.raises(DataError, match=r"mine\.tsv, line 1"):
+        evaluate(tmp_path / "no-such-model", pairs=tmp_path / "mine.tsv")
+
+
+def test_two_scores_never_share_a_name(tmp_path, model):
+    (tmp_path / "stsb.tsv").write_text("a b\ta\t1\nc\td\t0\ne\te f\t2\n")
+    with pytest.raises(SettingsError, match="would go by the name stsb"):
+        evaluate(model, task="stsb", pairs=tmp_path / "stsb.tsv")
+
+
+def test_the_label_free_score_is_a_suite_and_a_task_that_needs_text(corpus_of, model):
+    documents = corpus_of([(f"w{n} w{n + 1} w{n + 2}", f"w{n} w{n + 1} w{n + 3}") for n in range(1100)])
+    with pytest.raises(SettingsError, match="text of your own"):
+        evaluate(model, suite="context")
+    assert list(evaluate(model, suite="context", documents=documents).scores) == ["context"]
+    assert list(evaluate(model, task="context", documents=documents).scores) == ["context"]

@@ -5,6 +5,7 @@ A heading line is optional; it is recognised by its column names (for pairs also
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,26 +26,44 @@ TIE = 1e-6
 PAIRS, RELEVANCE, LABELS = ("sentence1", "sentence2", "score"), ("query", "text"), ("text", "label")
 
 
-def score_own_pairs(path: str | Path, encoder: Encoder) -> Score:
-    """Spearman of the cosine over pairs; the file has text, text, score.
+def read_pairs(path: str | Path) -> Rows:
+    """Pairs with scores; the file has text, text, score.
 
     Raises:
         DataError: the file cannot be read, or a score is no number.
     """
     rows = _read(Path(path), PAIRS)
     scores = [_number(Path(path), value) for value in rows["score"]]
-    return score_pairs(Rows(rows.name, {**rows.columns, "score": scores}, rows.fingerprint), encoder)
+    return Rows(rows.name, {**rows.columns, "score": scores}, rows.fingerprint)
 
 
-def score_own_relevance(path: str | Path, encoder: Encoder) -> Score:
-    """MRR@10 of the first relevant text among all texts of the file; the file has query, relevant text.
-
-    A query may stand on several lines. Equal similarities count against the query.
+def read_relevance(path: str | Path) -> Rows:
+    """Queries with relevant texts; the file has query, relevant text. A query may stand on several lines.
 
     Raises:
         DataError: the file cannot be read.
     """
-    rows = _read(Path(path), RELEVANCE)
+    return _read(Path(path), RELEVANCE)
+
+
+def read_labels(path: str | Path) -> Rows:
+    """Texts with labels; the file has text, label.
+
+    Raises:
+        DataError: the file cannot be read, or a label is on too few lines for the folds.
+    """
+    rows = _read(Path(path), LABELS)
+    names, labels, count = np.unique(rows["label"], return_inverse=True, return_counts=True)
+    # The inner folds see nine tenths of a label's lines and need one for each fold.
+    least = FOLDS + 2
+    if len(names) < 2 or count.min() < least:
+        rare = f"{str(names[count.argmin()])!r} has {count.min()} lines"
+        raise DataError(f"{path}: cross-validation needs two labels or more with {least} lines each; {rare}")
+    return Rows(rows.name, {"text": rows["text"], "label": labels.tolist()}, rows.fingerprint)
+
+
+def score_relevance(rows: Rows, encoder: Encoder) -> Score:
+    """MRR@10 of the first relevant text among all texts of the file. Equal similarities count against the query."""
     texts = list(dict.fromkeys(rows["text"]))
     place = {text: number for number, text in enumerate(texts)}
     queries = parts_of(rows["query"])
@@ -62,21 +81,17 @@ def score_own_relevance(path: str | Path, encoder: Encoder) -> Score:
     return measure(rows.name, mean(found), len(found), signature=label)
 
 
-def score_own_labels(path: str | Path, encoder: Encoder) -> Score:
-    """Accuracy of a logistic regression in nested 10-fold cross-validation; the file has text, label.
+def score_labels(rows: Rows, encoder: Encoder) -> Score:
+    """Accuracy of a logistic regression in nested 10-fold cross-validation."""
+    return score_rows(Transfer(rows.name, "nested", ()), encoder, [rows])
 
-    Raises:
-        DataError: the file cannot be read, or a label is on too few lines for the folds.
-    """
-    rows = _read(Path(path), LABELS)
-    names, labels, count = np.unique(rows["label"], return_inverse=True, return_counts=True)
-    # The inner folds see nine tenths of a label's lines and need one for each fold.
-    least = FOLDS + 2
-    if len(names) < 2 or count.min() < least:
-        rare = f"{str(names[count.argmin()])!r} has {count.min()} lines"
-        raise DataError(f"{path}: cross-validation needs two labels or more with {least} lines each; {rare}")
-    columns = {"text": rows["text"], "label": labels.tolist()}
-    return score_rows(Transfer(rows.name, "nested", ()), encoder, [Rows(rows.name, columns, rows.fingerprint)])
+
+OWN: dict[str, tuple[Callable[[str | Path], Rows], Callable[[Rows, Encoder], Score]]] = {
+    "pairs": (read_pairs, score_pairs),
+    "relevance": (read_relevance, score_relevance),
+    "labels": (read_labels, score_labels),
+}
+"""How a file of each kind is read, and how it is scored. Files are read first: a model may take minutes."""
 
 
 def _read(path: Path, names: tuple[str, ...]) -> Rows:

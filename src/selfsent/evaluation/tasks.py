@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,8 @@ SUITES: dict[str, Suite] = {
     "useb": Suite(("askubuntu", "cqadupstack", "twitterpara", "scidocs")),
     # The three measure different things on different scales: an average would mean nothing.
     "afs": Suite(tuple(dataset.name for dataset in arguments.ARGUMENTS), averaged=()),
+    # Only `documents`, which any suite can have beside it.
+    SCORE_NAME: Suite(()),
 }
 
 
@@ -82,49 +84,65 @@ def evaluate(
 
     Raises:
         SettingsError: nothing to score, or an unknown suite or task.
-        DataError: a single task whose data set is absent. In a suite, absent sets are named in the result instead.
+        DataError: nothing of what was asked for could be scored, or a file of one's own is damaged. Otherwise absent
+            sets are named in the result and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
-    files = [(own.score_own_pairs, pairs), (own.score_own_relevance, relevance), (own.score_own_labels, labels)]
-    given = [partial(score, path) for score, path in files if path is not None]
-    names = _task_names(suite, task, bool(given) or documents is not None)
+    names = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels))
     store = data if isinstance(data, Store) else Store(data)
+    files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names)
     encoder = as_encoder(model, name=name, fast=fast)
+    tasks: dict[str, Callable[[], Score]] = {each: partial(TASKS[each], encoder, store) for each in names}
+    if documents is not None:
+        tasks[SCORE_NAME] = partial(score_context, encoder, documents)
+    tasks |= {each: partial(score, encoder) for each, score in files.items()}
     scores: dict[str, Score] = {}
     absent: dict[str, str] = {}
-    for each in names:
+    for each, run in tasks.items():
         if progress:
             progress(each)
         try:
-            scores[each] = TASKS[each](encoder, store)
+            scores[each] = run()
         except DataError as error:
-            if suite is None:
+            if len(tasks) == 1:
                 raise
             absent[each] = str(error).removeprefix(f"{each} is absent: ")
-    if documents is not None:
-        scores[SCORE_NAME] = score_context(encoder, documents)
-    for score_file in given:
-        score = score_file(encoder)
-        scores[score.name] = score
     if not scores:
         missing, reason = next(iter(absent.items()))
-        raise DataError(f"nothing of {suite} could be scored; {missing} is absent: {reason}")
+        raise DataError(f"nothing of {suite or ', '.join(names)} could be scored; {missing} is absent: {reason}")
     averaged = _averaged(suite) if suite else ()
     return Result(encoder.name, scores, suite, averaged, absent)
 
 
-def _task_names(suite: str | None, task: str | Sequence[str] | None, more: bool) -> tuple[str, ...]:
+def _own_tasks(paths: Mapping[str, str | Path | None], taken: Sequence[str]) -> dict[str, Callable[[Encoder], Score]]:
+    """The user's own files, read before anything that takes long; each goes by its name without the ending."""
+    found: dict[str, Callable[[Encoder], Score]] = {}
+    for kind, path in paths.items():
+        if path is None:
+            continue
+        read, score = own.OWN[kind]
+        rows = read(path)
+        if rows.name in (*taken, *found, SCORE_NAME):
+            raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
+        found[rows.name] = partial(score, rows)
+    return found
+
+
+def _task_names(
+    suite: str | None, task: str | Sequence[str] | None, documents: bool, files: bool
+) -> tuple[str, ...]:
     if suite is not None and task is not None:
         raise SettingsError("suite and task both say what to score: give one of them")
-    if suite is not None:
-        if suite not in SUITES:
-            raise SettingsError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}")
-        return SUITES[suite].tasks
-    names = (task,) if isinstance(task, str) else tuple(task or ())
+    if suite is not None and suite not in SUITES:
+        raise SettingsError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}")
+    names = SUITES[suite].tasks if suite is not None else (task,) if isinstance(task, str) else tuple(task or ())
+    if SCORE_NAME in (suite, *names) and not documents:
+        raise SettingsError(f"{SCORE_NAME} is scored on text of your own: give documents")
+    names = tuple(dict.fromkeys(name for name in names if name != SCORE_NAME))
     unknown = [name for name in names if name not in TASKS]
     if unknown:
-        raise SettingsError(f"there is no task {unknown[0]!r}; there are {', '.join(TASKS)}")
-    if not names and not more:
+        raise SettingsError(f"there is no task {unknown[0]!r}; there are {', '.join((SCORE_NAME, *TASKS))}")
+    if not (names or documents or files):
         raise SettingsError("nothing to score: give a suite, a task, documents, or a file of your own")
     return names
 
