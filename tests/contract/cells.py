@@ -28,6 +28,11 @@ class Cell:
         return f"{self.method}-{self.architecture}"
 
     @property
+    def fits(self):
+        """Whether there are no steps: one look at the sentences is all."""
+        return METHODS[self.method].fits
+
+    @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
         wanted = self.method in NEEDS_WORDS and self.architecture in tiny.CAUSAL

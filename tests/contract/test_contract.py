@@ -8,6 +8,7 @@ import torch
 from cells import BATCH, GRID, SENTENCES, SLICE
 
 import tiny
+from selfsent.encoder import load_encoder
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.packing import IGNORED, Packed
 from selfsent.training.checkpoint import restore, snapshot
@@ -15,11 +16,12 @@ from selfsent.training.schedule import make_optimizer
 from selfsent.views import View
 
 
-def cells(possible):
+def cells(wanted):
+    """The cells of the grid for which `wanted` holds, as parameters of a test."""
     return [
         pytest.param(cell, marks=() if cell.architecture in SLICE or cell.refusal else pytest.mark.full, id=str(cell))
         for cell in GRID
-        if bool(cell.refusal) != possible
+        if wanted(cell)
     ]
 
 
@@ -46,7 +48,8 @@ def loss_of(learner, views, seed=0):
     return loss.total / loss.count
 
 
-every_cell = pytest.mark.parametrize("cell", cells(possible=True), scope="module")
+every_cell = pytest.mark.parametrize("cell", cells(lambda cell: not (cell.refusal or cell.fits)), scope="module")
+every_fit = pytest.mark.parametrize("cell", cells(lambda cell: cell.fits and not cell.refusal), scope="module")
 
 
 @every_cell
@@ -164,7 +167,22 @@ def test_state_can_be_kept_and_brought_back(cell, learner, batches):
     assert loss_of(learner, views) == before
 
 
-@pytest.mark.parametrize("cell", cells(possible=False), scope="module")
+@every_fit
+def test_a_fit_changes_the_vectors_and_is_saved_with_them(cell, learner, batches, tmp_path):
+    learner.eval()
+    view = batches.views_of(np.arange(16), 0)
+    with torch.no_grad():
+        before = learner.model(view[0])
+        learner.prepare([batches.views_of(batches.rows, 0)])
+        after = learner.model(view[0])
+        learner.model.save(tmp_path / "model")
+        again = load_encoder(tmp_path / "model").eval()(view[0])
+    assert torch.isfinite(after).all()
+    assert after.shape != before.shape or (after - before).abs().max() > 1e-2
+    torch.testing.assert_close(again, after, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("cell", cells(lambda cell: cell.refusal), scope="module")
 def test_what_cannot_be_is_refused(cell, base_of):
     with pytest.raises(BaseEncoderError) as caught:
         cell.learner(base_of(cell.architecture))
