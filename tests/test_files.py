@@ -6,6 +6,10 @@ from selfsent.errors import OutputError
 from selfsent.files import whole_directory, whole_file, write_json, write_text
 
 
+def fail(written):
+    raise RuntimeError("half-way")
+
+
 def test_a_file_appears_when_the_block_ends(tmp_path):
     path = tmp_path / "deep" / "file.txt"
     with whole_file(path) as temporary:
@@ -20,8 +24,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "file.txt"
     write_text(path, "old")
     with pytest.raises(RuntimeError, match="half-way"), whole_file(path) as temporary:
-        temporary.write_text("ne")
-        raise RuntimeError("half-way")
+        fail(temporary.write_text("ne"))
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["file.txt"]
 
@@ -34,8 +37,7 @@ def test_a_directory_takes_the_place_of_another_as_a_whole(tmp_path):
             (temporary / content / "file").write_text(content)
         assert [str(each.relative_to(path)) for each in path.rglob("*")] == [content, f"{content}/file"]
     with pytest.raises(RuntimeError), whole_directory(path) as temporary:
-        (temporary / "newer").touch()
-        raise RuntimeError
+        fail((temporary / "newer").touch())
     assert (path / "new" / "file").read_text() == "new"
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
 

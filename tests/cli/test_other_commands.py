@@ -1,0 +1,126 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+COMMANDS = ([], ["train"], ["evaluate"], ["encode"], ["search"], ["methods"])
+
+
+def test_help_needs_nothing_heavy():
+    code = f"""
+import sys
+from selfsent.cli import main
+for command in {COMMANDS!r}:
+    try:
+        main([*command, "--help"])
+    except SystemExit as left:
+        assert left.code == 0
+heavy = {{"torch", "transformers", "numpy", "pyarrow", "sklearn", "rich", "tokenizers"}} & sys.modules.keys()
+assert not heavy, heavy
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
+    for said in (
+        "usage: selfsent train",
+        "--learning-rate",
+        "--keep-best",
+        "--documents",
+        "--top",
+        "usage: selfsent methods",
+    ):
+        assert said in shown.stdout
+
+
+def test_the_version(selfsent):
+    from selfsent import __version__
+
+    assert selfsent("--version").out == f"selfsent {__version__}\n"
+
+
+def test_methods_for_people(selfsent):
+    listed = selfsent("methods")
+    assert listed.status == 0
+    for said in ("tsdae: Transformer-based", "arXiv:2104.08821", "−Σ", "rate 3e-05", "simcse: ", "mlm: "):
+        assert said in listed.out
+    assert "--temperature: divides the cosines (default: 0.05)" in selfsent("methods", "simcse").out
+    assert "--temperature" not in listed.out
+
+
+def test_methods_for_programs(selfsent):
+    found = {method["name"]: method for method in json.loads(selfsent("methods", "--json").out)}
+    assert {"tsdae", "simcse", "mlm"} <= found.keys()
+    assert found["tsdae"]["published"]["steps"] == 100_000
+    assert found["simcse"]["options"]["temperature"]["default"] == 0.05
+    assert all(method[key] for method in found.values() for key in ("citation", "objective", "defaults"))
+
+
+@pytest.fixture(scope="module")
+def expected(model, sentences):
+    """The vectors of the 120 sentences, from sentence-transformers."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(model), device="cpu").encode(sentences.read_text().splitlines())
+
+
+def test_encode_to_numpy(selfsent, model, sentences, expected, tmp_path):
+    done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy")
+    assert done.status == 0, done.err
+    assert done.out == ""
+    assert f"120 vectors of 32 numbers in {tmp_path / 'v.npy'}" in done.err
+    vectors = np.load(tmp_path / "v.npy")
+    assert (vectors.dtype, vectors.shape) == (np.float32, (120, 32))
+    np.testing.assert_allclose(vectors, expected, atol=1e-4)
+    assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
+
+
+def test_encode_to_parquet(selfsent, model, sentences, expected, tmp_path):
+    assert selfsent("encode", model, sentences, "--output", tmp_path / "v.parquet").status == 0
+    table = pq.read_table(tmp_path / "v.parquet")
+    assert table["text"].to_pylist() == sentences.read_text().splitlines()
+    np.testing.assert_allclose(np.array(table["embedding"].to_pylist(), np.float32), expected, atol=1e-4)
+    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
+
+
+def test_search_finds_the_sentence_itself_first(selfsent, model, sentences):
+    lines = sentences.read_text().splitlines()
+    done = selfsent("search", model, sentences, lines[7], "--top", 3)
+    assert done.status == 0, done.err
+    assert done.out.splitlines()[0] == f"1.000  {lines[7]}"
+    assert len(done.out.splitlines()) == 3
+    several = selfsent("search", model, sentences, lines[7], lines[8], "--top", 1).out.splitlines()
+    assert several == [f"# {lines[7]}", f"1.000  {lines[7]}", f"# {lines[8]}", f"1.000  {lines[8]}"]
+
+
+def test_a_long_sentence_stays_on_one_line(selfsent, model, tmp_path):
+    long = "ba de fi " * 40
+    (tmp_path / "long.txt").write_text(f"{long}\nba\n")
+    assert len(selfsent("search", model, tmp_path / "long.txt", "ba").out.splitlines()) == 2
+
+
+def test_evaluate_prints_one_object_and_nothing_else(selfsent, model, documents):
+    done = selfsent("evaluate", model, "--documents", documents, "--json", "-")
+    assert done.status == 0, done.err
+    result = json.loads(done.out)
+    assert result["model"] == str(model)
+    score = result["scores"]["context"]
+    assert 0 <= score["low"] <= score["score"] <= score["high"] <= 100
+    assert {"n", "signature", "tfidf"} <= score.keys()
+
+
+def test_evaluate_for_people_and_a_whole_run(selfsent, model, documents, tmp_path):
+    done = selfsent("evaluate", model.parent, "--documents", documents, "--json", tmp_path / "result.json")
+    assert done.status == 0, done.err
+    score = json.loads((tmp_path / "result.json").read_text())["scores"]["context"]["score"]
+    assert f"{score:.2f}" in done.out
+    assert "context" in done.out
+
+
+def test_a_reader_that_leaves_is_no_error():
+    code = "from selfsent.cli import main; main(['train', '--help'])"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    complaint = process.stderr.read()
+    assert (process.wait(), complaint) == (0, "")

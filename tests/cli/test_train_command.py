@@ -1,0 +1,156 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tiny
+
+CONTROL = "an escape \x1b[31m and a bell \x07"
+
+
+def record(run):
+    return json.loads((run / "run.json").read_text())
+
+
+def metrics(run):
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sentences):
+    done = train("--checkpoint-every", 1, "--keep", 3, "--seed", 7)
+    run = tmp_path / "run"
+    assert done.status == 0, done.err
+    assert done.out == f"The model is in {run / 'model'}\n"
+    assert done.err.startswith("120 sentences\n")
+    assert "no label-free score: the corpus has no documents" in done.err
+    assert "step 4 of 4  loss " in done.err
+    assert sorted(path.name for path in run.iterdir()) == [
+        "checkpoints",
+        "metrics.jsonl",
+        "model",
+        "run.json",
+        "scores.json",
+    ]
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == [f"step-{n:08d}" for n in (1, 2, 3)]
+    asked = record(run)["asked"]
+    assert asked["settings"]["seed"] == 7
+    assert asked["settings"]["batch_size"] == 8
+    assert asked["options"] == {"ratio": 0.6, "tie": True}
+    assert asked["corpus"]["sentences"] == 120
+    assert len(asked["corpus"]["fingerprint"]) == 32
+    assert record(run)["status"] == "finished"
+    assert record(run)["steps"] == 4
+    wanted = {
+        "step",
+        "loss",
+        "norm",
+        "rate",
+        "sentences_per_second",
+        "tokens_per_second",
+        "mean_cosine",
+        "effective_rank",
+    }
+    assert [entry["step"] for entry in metrics(run)] == [1, 2, 3, 4]
+    assert all(wanted <= entry.keys() for entry in metrics(run))
+
+
+def test_the_same_seed_gives_the_same_model_and_another_another(train, tmp_path):
+    models = {}
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert train("--seed", seed, output=tmp_path / name).status == 0
+        models[name] = (tmp_path / name / "model" / "model.safetensors").read_bytes()
+    assert models["a"] == models["b"] != models["c"]
+
+
+def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp_path):
+    output = tmp_path / "run"
+    given = ("train", "--ratio", 0.5, "--no-tie", sentences, "--base", base, "--output", output, "--steps", 1)
+    done = selfsent(*given, "--batch-size", 500)
+    assert done.status == 0, done.err
+    assert record(output)["asked"]["options"] == {"ratio": 0.5, "tie": False}
+    assert "the corpus has 120 sentences to train on: --batch-size 500 is cut to that" in done.err
+    assert "--max-length 128 is cut to that" in done.err
+
+
+def test_published_settings_and_what_is_changed_of_them(train, tmp_path):
+    done = train("--method", "simcse", "--settings", "published", steps=("--epochs", 0.2))
+    assert done.status == 0, done.err
+    settings = record(tmp_path / "run")["asked"]["settings"]
+    assert (settings["learning_rate"], settings["warmup"], settings["epochs"]) == (3e-5, 0, 0.2)
+    assert record(tmp_path / "run")["steps"] == 3  # a fifth of 15 batches
+
+
+def test_a_budget_is_turned_into_steps_and_resumes_with_them(train, tmp_path):
+    done = train("--checkpoint-every", 1000, steps=("--budget", "2s"))
+    assert done.status == 0, done.err
+    found = record(tmp_path / "run")
+    assert found["asked"]["settings"]["budget"] == 2
+    assert found["steps"] >= 1
+    assert metrics(tmp_path / "run")[-1]["step"] == found["steps"]
+    assert metrics(tmp_path / "run")[0]["rate"] < 3e-4  # what was tried out to take the time has left no trace
+
+
+@pytest.mark.parametrize("method", ["tsdae", "simcse", "mlm"])
+def test_an_absurd_rate_stops_at_the_last_good_checkpoint(method, train, tmp_path):
+    absurd = ("--learning-rate", 1e9, "--clip", 0, "--warmup", 0, "--schedule", "constant")
+    done = train("--method", method, *absurd, "--checkpoint-every", 1, steps=("--steps", 30))
+    assert done.status == 1, done.err
+    last = done.err.splitlines()[-1]
+    assert last.startswith("selfsent: the ")
+    assert "try a lower --learning-rate" in last
+    assert "checkpoint" in last
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "run" / "model").exists()
+    assert record(tmp_path / "run")["status"] == "running"
+    left = sorted((tmp_path / "run" / "checkpoints").iterdir())
+    assert (f"the last good checkpoint is {left[-1]};" if left else "there is no checkpoint yet") in last
+
+
+def test_the_model_loads_without_selfsent_and_gives_the_same_vectors(model, tmp_path):
+    texts = [*tiny.make_sentences(20, seed=5), "", "unknown: Łódź!", "ba " * 300]
+    (tmp_path / "texts.json").write_text(json.dumps(texts))
+    code = """
+import json, sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "selfsent":
+            raise ImportError(name)
+sys.meta_path.insert(0, Blocked())
+import numpy as np
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer(sys.argv[1], device="cpu")
+assert "selfsent" not in sys.modules
+np.save(sys.argv[3], model.encode(json.load(open(sys.argv[2]))))
+"""
+    given = [str(model), str(tmp_path / "texts.json"), str(tmp_path / "vectors.npy")]
+    subprocess.run([sys.executable, "-c", code, *given], check=True, capture_output=True)
+    theirs = np.load(tmp_path / "vectors.npy")
+
+    from selfsent.encoder import load_encoder
+    from selfsent.encoding import encode
+
+    ours = encode(load_encoder(model), texts)
+    cosines = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    assert cosines.min() >= 1 - 1e-6
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+    assert ours.std(0).min() > 0.01
+
+
+def test_hostile_text_is_shown_as_it_is(selfsent, base, tmp_path):
+    name = "[bold]x|<b>`y`.txt"
+    hostile = ["[bold red]not bold[/bold red] :smile: [/nope]", "<script>alert('x')</script> & more", CONTROL]
+    (tmp_path / name).write_text("\n".join([*hostile, *tiny.make_sentences(30)]) + "\n")
+    output = tmp_path / "[i]run[/i]"
+    done = selfsent("train", tmp_path / name, "--base", base, "--output", output, "--steps", 1, "--batch-size", 4)
+    assert done.status == 0, done.err
+    assert done.out == f"The model is in {output / 'model'}\n"
+    card = (output / "model" / "README.md").read_text()
+    assert not any(sign in card.split("```")[2] for sign in ("<", "[bold]", "`y`"))
+    found = selfsent("search", output / "model", tmp_path / name, "what", "--top", 33)
+    assert found.status == 0, found.err
+    assert hostile[0] in found.out
+    assert hostile[1] in found.out
+    assert not {"\x1b", "\x07"} & set(found.out + done.err)
+    assert "<script>" in selfsent("search", output / "model", tmp_path / name, "[red]", "[/b]", "--top", 33).out

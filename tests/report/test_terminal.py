@@ -1,0 +1,37 @@
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from selfsent.report.terminal import neighbours_text, scores_table
+
+
+def shown(renderable):
+    console = Console(file=StringIO(), width=120)
+    console.print(renderable)
+    return console.file.getvalue()
+
+
+def scores(low, high):
+    one = {"score": 10.0, "low": 9.0, "high": 11.0, "n": 1234}
+    difference = {"score": (low + high) / 2, "low": low, "high": high, "p": 0.5}
+    return {"base": one, "trained": {**one, "score": 12.0}, "tfidf": one, "difference": difference}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.5, 2, "better"), (-2, -0.5, "worse"), (-1, 1, "no clear difference"), (0, 1, "no clear")],
+)
+def test_the_verdict_is_that_of_the_interval(low, high, verdict):
+    text = shown(scores_table(scores(low, high)))
+    assert f"trained - base: {verdict}" in text
+    assert f"{low:+.2f} to {high:+.2f}" in text
+    assert "12.00" in text
+    assert "1,234 queries" in text
+
+
+def test_sentences_are_shown_as_they_are():
+    found = [{"sentence": "[red]not red[/red] :smile:", "cosine": 0.5}]
+    text = shown(neighbours_text([{"sentence": "[b]query[/nope]", "before": found, "after": found}]))
+    assert "Nearest to: [b]query[/nope]" in text
+    assert text.count("0.50  [red]not red[/red] :smile:") == 2

@@ -1,0 +1,121 @@
+import pytest
+
+import selfsent
+import tiny
+from selfsent.errors import RunError, SelfsentError, SettingsError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SELFSENT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def base(base_of):
+    return base_of("bert", initializer_range=0.5)
+
+
+@pytest.fixture(scope="module")
+def with_documents(tmp_path_factory):
+    """A corpus of 1,100 documents of two sentences."""
+    lines = tiny.make_sentences(2200, seed=1)
+    path = tmp_path_factory.mktemp("text") / "documents.txt"
+    path.write_text("".join(f"{a}\n{b}\n\n" for a, b in zip(lines[::2], lines[1::2], strict=True)))
+    return selfsent.read_corpus(path)
+
+
+@pytest.fixture(scope="module")
+def scored_run(with_documents, base, tmp_path_factory):
+    output = tmp_path_factory.mktemp("runs") / "run"
+    return selfsent.train(with_documents, "simcse", base, output, steps=3, batch_size=8, max_length=32, dropout=0.1)
+
+
+def test_train_on_a_list_of_sentences(base, tmp_path):
+    lines, steps = [], []
+    run = selfsent.train(
+        tiny.make_sentences(40),
+        method="mlm",
+        base=base,
+        output=tmp_path / "run",
+        steps=2,
+        batch_size=8,
+        notice=lines.append,
+        watch=lambda step, total, figures: steps.append((step, total)),
+    )
+    assert run.scores is None
+    assert run.neighbours == []
+    assert steps == [(1, 2), (2, 2)]
+    assert run.model.encode(["ba de", "fi"]).shape == (2, 32)
+    assert any("no label-free score" in line for line in lines)
+    again = selfsent.load_run(tmp_path / "run")
+    assert (again.record, again.scores) == (run.record, None)
+
+
+def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_documents):
+    scores = scored_run.scores
+    assert set(scores) == {"base", "trained", "tfidf", "difference"}
+    assert scores["difference"]["score"] == pytest.approx(scores["trained"]["score"] - scores["base"]["score"])
+    assert scores["difference"]["low"] <= scores["difference"]["score"] <= scores["difference"]["high"]
+    assert scored_run.record["asked"]["corpus"]["sentences"] == 2200 - 1000
+    assert len(scored_run.neighbours) == 3
+    for entry in scored_run.neighbours:
+        for side in ("before", "after"):
+            cosines = [found["cosine"] for found in entry[side]]
+            assert cosines == sorted(cosines, reverse=True)
+            assert entry["sentence"] not in [found["sentence"] for found in entry[side]]
+
+
+def test_the_trained_score_is_the_score_of_the_saved_model(scored_run, with_documents):
+    from_directory = selfsent.evaluate(scored_run.directory / "model", documents=with_documents)
+    from_object = selfsent.evaluate(scored_run.model, documents=with_documents)
+    for result in (from_directory, from_object):
+        assert result.scores["context"].score == pytest.approx(scored_run.scores["trained"]["score"], abs=0.05)
+
+
+def test_held_out_documents_are_not_trained_on(with_documents):
+    from selfsent.api import HoldOut
+
+    parts = HoldOut.of(with_documents, dev=False, notice=print)
+    assert parts.dev is None
+    train, test = (set(with_documents.documents[rows]) for rows in (parts.train, parts.test))
+    assert not train & test
+    assert len(train) + len(test) == 1100
+    assert len(parts.train) + len(parts.test) == len(with_documents)
+
+
+def test_development_documents_are_neither(tmp_path):
+    from selfsent.api import HoldOut
+
+    lines = tiny.make_sentences(3200, seed=2)
+    path = tmp_path / "documents.txt"
+    path.write_text("".join(f"{a}\n{b}\n\n" for a, b in zip(lines[::2], lines[1::2], strict=True)))
+    corpus = selfsent.read_corpus(path)
+    parts = HoldOut.of(corpus, dev=True, notice=print)
+    groups = [set(corpus.documents[rows]) for rows in (parts.train, parts.dev, parts.test)]
+    assert [len(group) for group in groups] == [600, 500, 500]
+    assert len(set.union(*groups)) == 1600
+    assert HoldOut.of(corpus, dev=False, notice=print).test.tolist() == parts.test.tolist()
+
+
+def test_errors_are_raised_not_printed(base, tmp_path, capsys):
+    with pytest.raises(SettingsError, match="did you mean 'learning_rate'"):
+        selfsent.train(["a b", "c d"], base=base, output=tmp_path / "run", lerning_rate=1)
+    with pytest.raises(SelfsentError, match="only one distinct sentence"):
+        selfsent.train(["a b", "a b"], base=base, output=tmp_path / "run")
+    with pytest.raises(RunError, match="holds no finished run"):
+        selfsent.load_run(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_corpus_is_not_read_before_the_rest_is_checked(tmp_path):
+    def corpus():
+        raise AssertionError("read too early")
+
+    with pytest.raises(SettingsError, match="no method"):
+        selfsent.train(corpus, "tsdea", output=tmp_path / "run")
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="lies in, a file"):
+        selfsent.train(corpus, output=tmp_path / "file")

@@ -1,0 +1,48 @@
+from itertools import count
+
+import pytest
+
+import tiny
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    """100 sentences without documents."""
+    from selfsent.corpus import read_corpus
+
+    return read_corpus(tiny.make_sentences(100), cache=tmp_path_factory.mktemp("corpora"))
+
+
+@pytest.fixture
+def make_loop(corpus, base_of, tmp_path):
+    """Training loops over the 100 sentences that start alike, without dropout unless a rate is given."""
+    import numpy as np
+    import torch
+
+    from selfsent.encoder import load_encoder
+    from selfsent.methods import METHODS
+    from selfsent.settings import Settings
+    from selfsent.training.batches import Batches
+    from selfsent.training.loop import Habits, Loop
+    from selfsent.training.run_directory import RunDirectory
+    from selfsent.training.tokens import build_table
+    from selfsent.views import Template
+
+    numbers = count()
+
+    def make(method="mlm", dropout=0.0, habits=None, notice=lambda line: None, **settings):
+        torch.manual_seed(0)
+        chosen = Settings(**{"batch_size": 8, "steps": 3, "learning_rate": 1e-3, "max_length": 32, **settings})
+        encoder = load_encoder(base_of("bert", initializer_range=0.5), "mean", dropout)
+        options = METHODS[method].options()
+        table = build_table(corpus, encoder.tokenizer, "text")
+        template = Template.of(encoder.tokenizer, encoder.transformer.config.vocab_size)
+        batches = Batches([table], np.arange(len(corpus)), METHODS[method].views(options), template, chosen)
+        directory = RunDirectory(tmp_path / f"run-{next(numbers)}")
+        directory.check(False, False)
+        directory.match({})
+        directory.begin()
+        learner = METHODS[method].learner(encoder, options)
+        return Loop(learner, batches, chosen, directory, habits or Habits(), notice)
+
+    return make

@@ -1,0 +1,68 @@
+import pytest
+
+from selfsent.errors import SettingsError
+from selfsent.methods import METHODS, get_method
+from selfsent.training.fit import LARGE, asked, fitted, make_plan
+
+STEPPING = [method for method in METHODS.values() if not getattr(method, "fits", False)]
+
+
+@pytest.mark.parametrize("method", STEPPING, ids=lambda method: method.name)
+def test_published_means_published(method):
+    assert make_plan(method, preset="published").settings == method.published
+
+
+@pytest.mark.parametrize("method", STEPPING, ids=lambda method: method.name)
+def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method, monkeypatch):
+    small = make_plan(method).settings
+    assert small == method.defaults
+    monkeypatch.setattr("selfsent.training.fit._parameters", lambda directory: LARGE + 1)
+    assert make_plan(method).settings.learning_rate == method.large_learning_rate
+    assert make_plan(method, learning_rate=0.5).settings.learning_rate == 0.5
+
+
+def test_changes_go_where_they_belong():
+    plan = make_plan(get_method("tsdae"), ratio=0.3, seed=4, steps=7, pooling="mean", dropout=0.2)
+    assert (plan.options.ratio, plan.settings.seed, plan.settings.steps, plan.settings.epochs) == (0.3, 4, 7, None)
+    assert (plan.pooling, plan.dropout) == ("mean", 0.2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tempreture": 1}, "simcse has no option 'tempreture'; did you mean 'temperature'"),
+        ({"zzz": 1}, "simcse has no option 'zzz'$"),
+        ({"preset": "papers"}, "simcse has no settings 'papers'; it has published"),
+        ({"accumulate": 2}, "lower --batch-size instead"),
+        ({"dropout": 1.0}, "--dropout is 1.0"),
+    ],
+)
+def test_what_a_method_does_not_take(changes, said):
+    with pytest.raises(SettingsError, match=said):
+        make_plan(get_method("simcse"), **changes)
+
+
+def test_a_batch_is_no_larger_than_the_corpus():
+    lines = []
+    plan = make_plan(get_method("mlm"), batch_size=64)
+    assert fitted(plan, 10, lines.append).batch_size == 10
+    assert lines == ["the corpus has 10 sentences to train on: --batch-size 64 is cut to that"]
+    assert fitted(plan, 64, lines.append) == plan.settings
+    assert len(lines) == 1
+
+
+def test_comparing_takes_two():
+    with pytest.raises(SettingsError, match="--batch-size must be at least 2"):
+        fitted(make_plan(get_method("simcse"), batch_size=1), 10, print)
+    assert fitted(make_plan(get_method("mlm"), batch_size=1), 10, print).batch_size == 1
+
+
+def test_what_is_asked_names_everything_that_decides(corpus, base_of):
+    import numpy as np
+
+    first, second = (base_of("bert", **kind) for kind in ({}, {"initializer_range": 0.5}))
+    plans = [make_plan(get_method("mlm"), base) for base in (first, second)]
+    one, other = (asked(plan, corpus, np.arange(90)) for plan in plans)
+    assert one["base_digest"] != other["base_digest"]
+    assert {**one, "base": 0, "base_digest": 0} == {**other, "base": 0, "base_digest": 0}
+    assert one["corpus"] == {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": 90}

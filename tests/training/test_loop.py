@@ -1,0 +1,141 @@
+import math
+import signal
+
+import pytest
+import torch
+
+from selfsent.errors import SettingsError, TrainingError
+from selfsent.training.loop import Habits, Interrupted
+
+
+def weights(loop):
+    return {name: tensor.clone() for name, tensor in loop.learner.state_dict().items()}
+
+
+def largest_difference(one, other):
+    assert one.keys() == other.keys()
+    return max(float((one[name] - other[name]).abs().max()) for name in one)
+
+
+@pytest.mark.parametrize("method", ["tsdae", "mlm"])
+@pytest.mark.parametrize("parts", [2, 3])
+def test_accumulating_gradients_changes_nothing(method, parts, make_loop):
+    """Parts of a batch hold different numbers of tokens: a mean of their means would be another loss."""
+    start, found, losses = weights(make_loop(method)), [], []
+    for accumulate in (1, parts):
+        loop = make_loop(method, accumulate=accumulate, epsilon=1e-4)
+        losses.append([loop.advance(step)[:2] for step in range(3)])
+        found.append(weights(loop))
+    assert losses[0] == [(pytest.approx(total, rel=1e-5), count) for total, count in losses[1]]
+    assert largest_difference(*found) < 2e-5
+    assert largest_difference(start, found[0]) > 1e-3
+
+
+def test_dropout_is_drawn_anew_in_every_step_and_the_same_again(make_loop):
+    one, other = (make_loop("simcse", dropout=0.1) for _ in range(2))
+    torch.rand(5)  # whatever else draws numbers
+    first = [one.advance(step)[0] for step in range(3)]
+    torch.rand(7)
+    assert [other.advance(step)[0] for step in range(3)] == first
+    assert len(set(first)) == 3
+
+
+def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
+    def norms(clip):
+        """Of the gradient that the optimiser gets, and as reported."""
+        loop, taken = make_loop(clip=clip), []
+        gradients = [group["params"] for group in loop.optimizer.param_groups]
+        loop.optimizer.step = lambda: taken.extend(
+            p.grad.norm() for group in gradients for p in group if p.grad is not None
+        )
+        reported = loop.advance(0)[2]
+        return float(torch.stack(taken).norm()), reported
+
+    clipped, reported = norms(0.01)
+    free, same = norms(0.0)
+    assert clipped == pytest.approx(0.01, rel=1e-4)
+    assert free == pytest.approx(same, rel=1e-4)
+    assert reported == pytest.approx(same)
+    assert free > 0.1
+
+
+def test_the_encoder_that_collapses_is_caught(make_loop):
+    loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
+    advance = loop.advance
+
+    def spoil(step):
+        result = advance(step)
+        if step == 4:
+            with torch.no_grad():
+                loop.learner.model.transformer.embeddings.LayerNorm.weight.zero_()
+        return result
+
+    loop.advance = spoil
+    with pytest.raises(TrainingError, match=r"collapsing to one point at step 5 .*step-00000004;"):
+        loop.run()
+    assert not loop.directory.model.exists()
+    assert loop.directory.record["status"] == "running"
+
+
+def test_a_loss_that_is_not_finite_is_caught_with_its_checkpoint(make_loop):
+    loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
+    advance = loop.advance
+
+    def spoil(step):
+        if step == 5:
+            with torch.no_grad():
+                next(loop.learner.parameters()).fill_(math.nan)
+        return advance(step)
+
+    loop.advance = spoil
+    with pytest.raises(TrainingError, match=r"the loss is not finite at step 6: .*step-00000004;"):
+        loop.run()
+    assert not loop.directory.checkpoint_at(5).exists()
+
+
+def test_embeddings_that_are_not_finite_after_the_last_step_are_not_saved(make_loop):
+    loop = make_loop(steps=2)
+    advance = loop.advance
+
+    def spoil(step):
+        result = advance(step)
+        with torch.no_grad():
+            next(loop.learner.parameters()).fill_(math.nan)
+        return result
+
+    loop.advance = spoil
+    with pytest.raises(TrainingError, match=r"the embeddings are not finite at step 1: there is no checkpoint yet"):
+        loop.run()
+
+
+def test_a_termination_signal_saves_and_stops(make_loop):
+    loop = make_loop(steps=50, habits=Habits(checkpoint_every=40))
+    loop.watch = lambda step, steps, figures: signal.raise_signal(signal.SIGTERM) if step == 7 else None
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Interrupted):
+        loop.run()
+    assert [path.name for path in loop.directory.checkpoints.iterdir()] == ["step-00000008"]
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_calibrating_leaves_no_trace(make_loop):
+    def run(**length):
+        loop = make_loop("simcse", dropout=0.1, **length)
+        loop.run()
+        return loop
+
+    budgeted = run(steps=None, budget=0.5)
+    plain = run(steps=budgeted.steps)
+    assert budgeted.directory.record["steps"] == budgeted.steps
+    assert largest_difference(weights(budgeted), weights(plain)) == 0
+    keys = ("step", "loss", "norm", "rate", "mean_cosine")
+    first, second = (
+        [[line.get(key) for key in keys] for line in loop.directory.metrics()] for loop in (budgeted, plain)
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize("habits", [{"keep": 1}, {"checkpoint_every": 0}, {"score_every": -1}])
+def test_habits_out_of_range(habits):
+    with pytest.raises(SettingsError, match=r"it must be at least 1|at least 2 checkpoints"):
+        Habits(**habits)
