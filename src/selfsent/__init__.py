@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from selfsent.version import __version__
 
 if TYPE_CHECKING:
-    from selfsent.api import Run, evaluate, load_run, train
+    from selfsent.api import Run, load_run, train
     from selfsent.corpus import Corpus, read_corpus
+    from selfsent.evaluation import evaluate
 
 __all__ = ["Corpus", "Run", "__version__", "evaluate", "load_run", "read_corpus", "train"]
 
 
+_HOMES = {
+    "Corpus": "corpus",
+    "Run": "api",
+    "evaluate": "evaluation",
+    "load_run": "api",
+    "read_corpus": "corpus",
+    "train": "api",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Import the public names when they are first used, so that the command line answers at once."""
-    if name in {"Corpus", "read_corpus"}:
-        from selfsent import corpus
-
-        return getattr(corpus, name)
-    if name in __all__:
-        from selfsent import api
-
-        return getattr(api, name)
+    if name in _HOMES:
+        return getattr(import_module(f"selfsent.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'selfsent' has no attribute {name!r}")

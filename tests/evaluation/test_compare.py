@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from selfsent.errors import SettingsError
-from selfsent.evaluation.compare import over_seeds, side_by_side
+from selfsent.evaluation.compare import mean_over_seeds, over_seeds, seeds_of_runs, side_by_side
 from selfsent.evaluation.results import Result, measure, signature
 from selfsent.evaluation.statistics import mean
 
@@ -52,7 +52,7 @@ def test_json_and_table():
     assert [row["model"] for row in plain["differences"]["a"]] == ["x", "y"]
     table = comparison.table()
     assert table.row_count == 3
-    assert len(table.columns) == 6
+    assert [str(column.header) for column in table.columns][:4] == ["task", "base", "x", "difference [95 %]"]
 
 
 def test_seeds_give_mean_and_deviation():
@@ -63,3 +63,48 @@ def test_seeds_give_mean_and_deviation():
     assert str(spread["a"]).endswith("± 1.00")
     with pytest.raises(SettingsError, match="two seeds"):
         over_seeds([result("m", 0.0)])
+
+
+def test_the_mean_over_seeds_is_a_result_of_its_own():
+    mean_result = mean_over_seeds([result("m-0", 0.0), result("m-1", 0.01), result("m-2", 0.02)])
+    assert mean_result.model == "m-0 and 2 more seeds"
+    assert mean_result.shown("a") == f"{100 * HARD.mean() + 1:.2f} ± 1.00"
+    assert mean_result.shown("average").endswith("± 1.50")
+    plain = json.loads(json.dumps(mean_result.to_json()))
+    assert plain["seeds"] == ["m-0", "m-1", "m-2"]
+    assert plain["scores"]["a"]["deviation"] == pytest.approx(1)
+    assert len(plain["scores"]["a"]["of_seeds"]) == 3
+    assert plain["average_deviation"] == pytest.approx(1.5)
+    assert plain["scores"]["a"]["signature"].endswith("|seeds:3")
+    (difference,) = side_by_side([result("base", 0.0), mean_result]).differences["a"]
+    assert difference.difference == pytest.approx(1)
+    assert difference.p < 0.01
+
+
+@pytest.fixture
+def run(tmp_path):
+    def write(name, **settings):
+        path = tmp_path / name
+        (path / "model").mkdir(parents=True)
+        (path / "run.json").write_text(json.dumps({"asked": {"method": "x", "settings": settings}}))
+        return str(path)
+
+    return write
+
+
+def test_runs_that_differ_in_their_seed_alone_stand_together(run):
+    first, other, second = run("a", seed=0, rate=1), run("b", seed=0, rate=2), run("c", seed=1, rate=1)
+    second += "/model"
+    assert seeds_of_runs([first, "bundled", other, second]) == [[first, second], ["bundled"], [other]]
+    with pytest.raises(SettingsError, match="nothing but their seed"):
+        seeds_of_runs([first, other])
+    with pytest.raises(SettingsError, match="the same run with the same seed"):
+        seeds_of_runs([first, second, first + "/model"])
+
+
+def test_an_average_over_less_than_all_tasks_says_so():
+    tasks = {name: scored(name, HARD) for name in "abc"}
+    without = {name: tasks[name] for name in "ab"}
+    comparison = side_by_side([Result("x", without, "toy", tuple("abc")), Result("y", tasks, "toy", tuple("abc"))])
+    assert list(comparison.table().columns[0].cells) == ["a", "b", "average of 2 of 3"]
+    assert comparison.to_json()["average_over"] == ["a", "b"]

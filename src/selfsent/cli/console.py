@@ -77,6 +77,18 @@ def counting(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
+def doing() -> Iterator[Callable[[str], None]]:
+    """A line that says what is being done; silent where standard error is no terminal."""
+    if not errors().is_terminal or not leads():
+        yield lambda text: None
+        return
+    from rich.text import Text
+
+    with errors().status("") as line:
+        yield lambda text: line.update(Text(text))
+
+
+@contextmanager
 def training_bar() -> Iterator[Callable[[int, int, dict[str, float]], None]]:
     """A progress bar with loss, speed and time left; without a terminal, a line at every tenth of the run."""
     if not errors().is_terminal or not leads():

@@ -4,64 +4,104 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.options import add_corpus_options, read
+from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.errors import SettingsError
+
+if TYPE_CHECKING:
+    from selfsent.evaluation import Result
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "evaluate",
-        help="score a model",
-        description="Score a model on published tasks, or without labels on the held-out documents of a corpus.",
+        help="score a model, or several side by side",
+        description="Score models by published protocols, on files of your own, or without labels on the held-out"
+        " documents of a corpus. Several models stand side by side, each against the first, with paired p-values.",
     )
     parser.add_argument(
-        "model", nargs="+", metavar="MODEL", help="a directory, a hub id, module:factory, or an .npz of vectors"
+        "model",
+        nargs="+",
+        metavar="MODEL",
+        help="a directory (also a run's), a hub id, bundled, module:factory, or an .npz of vectors",
     )
-    parser.add_argument("--suite", metavar="NAME", help="a suite of tasks, such as sts")
-    parser.add_argument("--task", metavar="NAME", help="one task, such as stsb")
-    parser.add_argument(
-        "--documents", nargs="+", metavar="CORPUS", help="a corpus with documents, for the label-free score"
+    what = parser.add_argument_group("what to score")
+    what.add_argument("--suite", metavar="NAME", help="sts, sts17, transfer, useb or afs")
+    what.add_argument(
+        "--task", action="append", metavar="NAME", help="a task such as stsb; may be repeated, or NAME,NAME"
     )
+    what.add_argument("--documents", nargs="+", metavar="CORPUS", help="a corpus with documents: the label-free score")
+    what.add_argument("--pairs", metavar="FILE", help="tab-separated text, text, score: Spearman of the cosine")
+    what.add_argument("--relevance", metavar="FILE", help="tab-separated query, relevant text: MRR@10")
+    what.add_argument("--labels", metavar="FILE", help="tab-separated text, label: accuracy of logistic regression")
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
     parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
     parser.add_argument(
-        "--json", metavar="FILE", help="write the result as JSON; - for standard output and nothing else there"
+        "--seeds", action="store_true", help="runs that differ in their seed alone are one row: mean ± deviation"
     )
+    parser.add_argument("--published", action="store_true", help="add the rows of the papers' tables for the suite")
+    forms = parser.add_argument_group("results in files; - is standard output, and nothing else goes there then")
+    forms.add_argument("--json", metavar="FILE", help="everything, as one object")
+    forms.add_argument("--markdown", metavar="FILE", help="the tables, with signatures")
+    forms.add_argument("--csv", metavar="FILE", help="a row for every model and task")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Score every model, and print or write the results."""
-    from selfsent import api
     from selfsent.cli.console import notice, show
-    from selfsent.errors import SettingsError
-    from selfsent.files import write_json
+    from selfsent.report.evaluation import Report, check_published
 
-    if not (options.suite or options.task or options.documents):
-        raise SettingsError("nothing to score: give --task, --suite or --documents")
-    documents = read(options, options.documents) if options.documents else None
-    results = []
-    for model in options.model:
-        result = api.evaluate(
-            model, suite=options.suite, task=options.task, documents=documents, data=options.data, fast=options.fast
-        )
-        for line in result.warnings:
-            notice(f"warning: {line}")
-        results.append(result)
-    plain = [result.to_json() for result in results]
-    value = plain[0] if len(plain) == 1 else plain
-    if options.json == "-":
-        import sys
-
-        sys.stdout.write(json.dumps(value) + "\n")
+    check_outputs({"--json": options.json, "--markdown": options.markdown, "--csv": options.csv})
+    if options.published:
+        check_published(options.suite)
+    report = Report(_scored(options), options.published)
+    for line in report.remarks:
+        notice(line)
+    if write_outputs(
+        {
+            options.json: lambda: json.dumps(report.to_json(), ensure_ascii=False) + "\n",
+            options.markdown: report.to_markdown,
+            options.csv: report.to_csv,
+        }
+    ):
         return
-    if options.json:
-        write_json(Path(options.json), value)
-    for result in results:
-        show(result.table())
-        for name, reason in result.absent.items():
-            notice(f"{name} is absent: {reason}")
+    for table in report.tables:
+        show(table)
+    show("\n".join(report.signatures))
+
+
+def _scored(options: argparse.Namespace) -> list[Result]:
+    """The results in the order of the models; with --seeds, one for each group of runs."""
+    from selfsent.cli.console import doing
+    from selfsent.evaluation import check_request, evaluate
+    from selfsent.evaluation.compare import mean_over_seeds, seeds_of_runs
+    from selfsent.evaluation.datasets import Store
+    from selfsent.evaluation.encoders import check_model
+
+    if not any((options.suite, options.task, options.documents, options.pairs, options.relevance, options.labels)):
+        raise SettingsError("nothing to score: give --task, --suite or --documents, or --pairs, --relevance, --labels")
+    groups = seeds_of_runs(options.model) if options.seeds else [[model] for model in options.model]
+    tasks = [name.strip() for given in options.task or () for name in given.split(",")]
+    asked = {"suite": options.suite, "task": tasks or None, "pairs": options.pairs}
+    asked |= {"relevance": options.relevance, "labels": options.labels}
+    # Everything that can be wrong is found out now, not after the first model has been scored.
+    check_request(**asked, documents=bool(options.documents))
+    store = Store(options.data)
+    for model in options.model:
+        check_model(model)
+    documents = read(options, options.documents) if options.documents else None
+    with doing() as now:
+
+        def scored(model: str) -> Result:
+            def progress(task: str) -> None:
+                now(f"{model}: {task}")
+
+            return evaluate(model, documents=documents, data=store, fast=options.fast, progress=progress, **asked)
+
+        by_group = [[scored(model) for model in group] for group in groups]
+    return [mean_over_seeds(results) if len(results) > 1 else results[0] for results in by_group]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from selfsent.errors import SettingsError
-from selfsent.evaluation.bootstrap import Difference, paired
-from selfsent.evaluation.results import Result
+from selfsent.evaluation.bootstrap import Difference, interval, paired
+from selfsent.evaluation.results import AVERAGE, Result, Score
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-AVERAGE = "average"
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,41 @@ class Comparison:
             "against": self.results[0].model,
             "results": [result.to_json() for result in self.results],
             "differences": plain,
+            **({"average_over": self._averaged} if AVERAGE in self.differences else {}),
         }
 
     def table(self) -> Table:
-        """Scores side by side; beside each further model's, its difference to the first with the p-value."""
+        """Scores side by side; beside each further model's, its difference to the first, interval and p-value."""
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table("task", self.results[0].model)
+        table = Table("task")
+        table.add_column(Text(self.results[0].model), justify="right")
         for result in self.results[1:]:
-            table.add_column(result.model, justify="right")
-            table.add_column("difference (p)", justify="right")
+            table.add_column(Text(result.model), justify="right")
+            table.add_column("difference [95 %]", justify="right")
+            table.add_column("p", justify="right")
         for task, differences in self.differences.items():
-            values = [_value(result, task, self.tasks) for result in self.results]
-            cells = [f"{values[0]:.2f}"]
-            for value, d in zip(values[1:], differences, strict=True):
-                cells += [f"{value:.2f}", f"{d.difference:+.2f} [{d.low:+.2f}, {d.high:+.2f}] ({d.p:.3f})"]
-            table.add_row(task, *cells)
+            shown = [self._shown(result, task) for result in self.results]
+            cells = [shown[0]]
+            for value, d in zip(shown[1:], differences, strict=True):
+                cells += [value, f"{d.difference:+.2f} [{d.low:+.2f}, {d.high:+.2f}]", f"{d.p:.3f}"]
+            table.add_row(self._average_label if task == AVERAGE else task, *cells)
         return table
+
+    @property
+    def _average_label(self) -> str:
+        total = len(self.results[0].averaged)
+        return AVERAGE if len(self._averaged) == total else f"average of {len(self._averaged)} of {total}"
+
+    @property
+    def _averaged(self) -> list[str]:
+        return [task for task in self.results[0].averaged if task in self.tasks]
+
+    def _shown(self, result: Result, task: str) -> str:
+        if task != AVERAGE or set(result.average_over) <= set(self.tasks):
+            return result.shown(task)
+        return f"{_average(result, self._averaged):.2f}"
 
 
 def side_by_side(results: Sequence[Result]) -> Comparison:
@@ -107,7 +125,7 @@ def over_seeds(results: Sequence[Result]) -> dict[str, Spread]:
     """
     if len(results) < 2:
         raise SettingsError("a standard deviation needs two seeds or more")
-    tasks = [task for task in results[0].scores if all(task in result.scores for result in results)]
+    tasks = [task for task in results[0].scores if all(_same_items(other, results[0], task) for other in results)]
     if not tasks:
         raise SettingsError("these seeds have no task in common")
     values = {task: [result.scores[task].score for result in results] for task in tasks}
@@ -115,6 +133,78 @@ def over_seeds(results: Sequence[Result]) -> dict[str, Spread]:
     if len(averaged) > 1:
         values[AVERAGE] = np.mean([values[task] for task in averaged], axis=0).tolist()
     return {name: Spread(float(np.mean(v)), float(np.std(v, ddof=1)), len(v)) for name, v in values.items()}
+
+
+def mean_over_seeds(results: Sequence[Result]) -> Result:
+    """One result for several seeds of a run: mean scores, with their standard deviations.
+
+    The intervals, and p-values against other models, are those of the mean score: how far it hangs on the test items.
+    How far it hangs on the seed is what the deviations say.
+
+    Raises:
+        SettingsError: fewer than two seeds, or no task in common.
+    """
+    spreads = over_seeds(results)
+    first = results[0]
+    scores = {task: _mean_score([result.scores[task] for result in results]) for task in spreads if task != AVERAGE}
+    return replace(
+        first,
+        model=f"{first.model} and {len(results) - 1} more seed{'s' if len(results) > 2 else ''}",
+        scores=scores,
+        seeds=tuple(result.model for result in results),
+        deviations={name: spread.deviation for name, spread in spreads.items()},
+    )
+
+
+def seeds_of_runs(models: Sequence[str]) -> list[list[str]]:
+    """Models grouped: run directories that were asked for the same but for the seed stand together.
+
+    Args:
+        models: run directories, their `model/` directories, or anything else, which stays by itself.
+
+    Raises:
+        SettingsError: no two runs differ in their seed alone.
+    """
+    groups: dict[str, dict[Any, str]] = {}
+    for model in models:
+        asked, seed = _asked(Path(model))
+        group = groups.setdefault(asked or model, {})
+        if seed in group:
+            raise SettingsError(f"{group[seed]} and {model} are the same run with the same seed: give one of them")
+        group[seed] = model
+    if len(groups) == len(models):
+        raise SettingsError("no two of these models are runs that differ in nothing but their seed")
+    return [list(group.values()) for group in groups.values()]
+
+
+def _asked(model: Path) -> tuple[str | None, Any]:
+    """What a run was asked for, without the seed, and the seed."""
+    for path in (model / "run.json", model.parent / "run.json"):
+        try:
+            asked = json.loads(path.read_text(encoding="utf-8"))["asked"]
+            seed = asked["settings"].pop("seed")
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        return json.dumps(asked, sort_keys=True), seed
+    return None, None
+
+
+def _mean_score(scores: Sequence[Score]) -> Score:
+    samples = np.mean([score.samples for score in scores], axis=0)
+    low, high = interval(samples)
+    shared = set.intersection(*(set(score.metrics) for score in scores))
+    return Score(
+        scores[0].name,
+        float(np.mean([score.score for score in scores])),
+        low,
+        high,
+        scores[0].n,
+        f"{scores[0].signature}|seeds:{len(scores)}",
+        {key: float(np.mean([score.metrics[key] for score in scores])) for key in scores[0].metrics if key in shared},
+        {"of_seeds": [score.score for score in scores]},
+        scores[0].warnings,
+        samples,
+    )
 
 
 def _same_items(result: Result, first: Result, task: str) -> bool:
@@ -130,11 +220,8 @@ def _field(signature: str, name: str) -> str | None:
 
 def _average_difference(a: Result, b: Result, tasks: Sequence[str]) -> Difference:
     samples = [np.mean([result.scores[task].samples for task in tasks], axis=0) for result in (a, b)]
-    means = [float(np.mean([result.scores[task].score for task in tasks])) for result in (a, b)]
-    return paired(means[0], means[1], samples[0], samples[1])
+    return paired(_average(a, tasks), _average(b, tasks), samples[0], samples[1])
 
 
-def _value(result: Result, task: str, tasks: Sequence[str]) -> float:
-    if task != AVERAGE:
-        return result.scores[task].score
-    return float(np.mean([result.scores[name].score for name in result.averaged if name in tasks]))
+def _average(result: Result, tasks: Sequence[str]) -> float:
+    return float(np.mean([result.scores[task].score for task in tasks]))

@@ -22,6 +22,7 @@ Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""
 
 BATCH_SIZE = 64
+_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 class Encoder:
@@ -138,15 +139,26 @@ def as_encoder(model: Any, *, name: str | None = None, fast: bool = False) -> En
     raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
 
 
+def check_model(path: str) -> None:
+    """Find out quickly whether there is a model of this name.
+
+    Raises:
+        BaseEncoderError: there is none.
+        DataError: an `.npz` that is not as described.
+    """
+    if path.endswith(".npz"):
+        _StoredVectors(Path(path))
+    elif not _FACTORY.fullmatch(path):
+        resolve(path)
+
+
 def _from_name(path: str, name: str | None, fast: bool) -> Encoder:
     label = name or path
     if path.endswith(".npz"):
         return Encoder(_StoredVectors(Path(path)), label)
-    if re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", path):
+    if _FACTORY.fullmatch(path):
         return as_encoder(_call_factory(path), name=label)
-    place = Path(path).expanduser()
-    is_run = (place / "model").is_dir() and (place / "run.json").is_file()
-    directory = resolve(place / "model" if is_run else path)
+    directory = resolve(path)
     if _is_cross_encoder(directory):
         from sentence_transformers import CrossEncoder
 

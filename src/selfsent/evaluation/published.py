@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from selfsent.evaluation.results import Result
+from selfsent.evaluation.results import AVERAGE, Result
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 Record = dict[str, Any]
 
-AVERAGE = "average"
 AGGREGATION = "its STS12-16 scores are weighted means over sub-sets, not `all`: not comparable with the other rows"
 
 _STS = {"sts12": "STS12", "sts13": "STS13", "sts14": "STS14", "sts15": "STS15", "sts16": "STS16", "stsb": "STSb"}
@@ -87,6 +86,10 @@ class PublishedRow:
     values: Mapping[str, float]
     footnotes: tuple[str, ...]
 
+    def to_json(self) -> dict[str, Any]:
+        """The row as plain data, ready for `json.dumps`."""
+        return {**asdict(self), "values": dict(self.values), "footnotes": list(self.footnotes)}
+
 
 @cache
 def records() -> tuple[Record, ...]:
@@ -106,23 +109,38 @@ def published_rows(suite: str) -> list[PublishedRow]:
     return [_row(key, found, task_of) for key, found in rows.items()]
 
 
-def beside(result: Result) -> Table:
-    """A result over the published rows of its suite, footnotes below."""
-    from rich.table import Table
+def beside(*results: Result) -> Table:
+    """Results over the published rows of their suite, footnotes below.
 
-    rows = published_rows(result.suite or "")
-    tasks = [task for task in DATASETS.get(result.suite or "", {}) if task in result.scores]
-    tasks += [AVERAGE] if result.average is not None else []
+    Args:
+        results: one per model, all of one suite.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    first = results[0]
+    tasks = [task for task in DATASETS.get(first.suite or "", {}) if any(task in each.scores for each in results)]
+    averages = list(dict.fromkeys(each.average_label for each in results if each.average is not None))
     notes: dict[str, int] = {}
-    table = Table("model", "from", *(result.average_label if task == AVERAGE else task for task in tasks))
-    own = [result.average if task == AVERAGE else result.scores[task].score for task in tasks]
-    table.add_row(result.model, "here", *(f"{value:.2f}" for value in own), end_section=True)
-    for row in rows:
+    table = Table("model", "from")
+    for heading in (*tasks, *averages):
+        table.add_column(heading, justify="right")
+    for each in results:
+        own = [each.shown(AVERAGE) if label == each.average_label else "" for label in averages]
+        table.add_row(Text(each.model), "here", *map(each.shown, tasks), *own, end_section=each is results[-1])
+    for row in published_rows(first.suite or ""):
         marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in row.footnotes)
         origin = f"{row.paper} table {row.table}, {row.group}" + (f" ({marks})" if marks else "")
-        table.add_row(row.method, origin, *(f"{row.values[t]:.2f}" if t in row.values else "" for t in tasks))
+        # The papers' average is over their whole table: beside an average over less, it would mislead.
+        last = [_cell(row, AVERAGE) if label == AVERAGE else "" for label in averages]
+        table.add_row(row.method, origin, *(_cell(row, task) for task in tasks), *last)
     table.caption = "\n".join(f"({number}) {note}" for note, number in notes.items())
+    table.caption_justify = "left"
     return table
+
+
+def _cell(row: PublishedRow, task: str) -> str:
+    return f"{row.values[task]:.2f}" if task in row.values else ""
 
 
 def _row(key: tuple[str, ...], found: list[Record], task_of: Mapping[str, str]) -> PublishedRow:

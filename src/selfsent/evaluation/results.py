@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from selfsent.evaluation.bootstrap import Difference, Floats, Statistic, bootstr
 if TYPE_CHECKING:
     from rich.table import Table
 
+AVERAGE = "average"
 SCALE = 100.0
 """Scores are printed as the papers print them, times 100."""
 
@@ -102,6 +103,19 @@ def signature(*parts: str, **fields: object) -> str:
     return "|".join([*parts, *(f"{key}:{value}" for key, value in fields.items())])
 
 
+def markdown(table: Table) -> str:
+    """A terminal table as a Markdown table, its caption below."""
+
+    def row(cells: Iterable[Any]) -> str:
+        return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+    columns = [list(column.cells) for column in table.columns]
+    rule = "|" + "|".join("---:" if column.justify == "right" else "---" for column in table.columns) + "|"
+    lines = [row(column.header for column in table.columns), rule, *map(row, zip(*columns, strict=True))]
+    caption = ["", str(table.caption)] if table.caption else []
+    return "\n".join(lines + caption) + "\n"
+
+
 @dataclass(frozen=True)
 class Result:
     """The scores of one model.
@@ -112,6 +126,8 @@ class Result:
         suite: the suite they belong to, or None.
         averaged: the tasks that enter the suite's average; empty when there is none.
         absent: tasks that could not be scored, with the reason.
+        seeds: the runs whose mean this is; empty for one model.
+        deviations: standard deviation over the seeds (n - 1), by task and for `average`.
     """
 
     model: str
@@ -119,11 +135,13 @@ class Result:
     suite: str | None = None
     averaged: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    seeds: tuple[str, ...] = ()
+    deviations: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def average(self) -> float | None:
         """The mean of the suite's scores that are there, or None; `missing` says which are not."""
-        present = [self.scores[name].score for name in self.averaged if name in self.scores]
+        present = [self.scores[name].score for name in self.average_over]
         return float(np.mean(present)) if present else None
 
     @property
@@ -132,28 +150,46 @@ class Result:
         return tuple(name for name in self.averaged if name not in self.scores)
 
     @property
+    def average_over(self) -> tuple[str, ...]:
+        """The tasks the average is over."""
+        return tuple(name for name in self.averaged if name in self.scores)
+
+    @property
     def average_label(self) -> str:
         """What the average is over, for a heading: `average`, or `average of 5 of 7`."""
         total = len(self.averaged)
         return f"average of {total - len(self.missing)} of {total}" if self.missing else "average"
+
+    def shown(self, task: str) -> str:
+        """The score of a task, or the average, as it is printed: `72.03`, or `72.03 ± 0.41` over seeds."""
+        value = self.average if task == AVERAGE else self.scores[task].score if task in self.scores else None
+        if value is None:
+            return ""
+        return f"{value:.2f} ± {self.deviations[task]:.2f}" if task in self.deviations else f"{value:.2f}"
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data, ready for `json.dumps`: model, scores, average and what is absent."""
         plain: dict[str, Any] = {"model": self.model}
         plain |= {"suite": self.suite} if self.suite else {}
         plain["scores"] = {name: score.to_json() for name, score in self.scores.items()}
+        for name in self.deviations.keys() & self.scores.keys():
+            plain["scores"][name]["deviation"] = self.deviations[name]
         if self.averaged:
-            plain |= {"average": self.average, "average_over": [n for n in self.averaged if n in self.scores]}
+            plain |= {"average": self.average, "average_over": list(self.average_over)}
             plain |= {"average_complete": not self.missing}
+            plain |= {"average_deviation": self.deviations[AVERAGE]} if AVERAGE in self.deviations else {}
+        plain |= {"seeds": list(self.seeds)} if self.seeds else {}
         return plain | ({"absent": dict(self.absent)} if self.absent else {})
 
     def to_markdown(self) -> str:
-        """The result as a Markdown table, signatures below."""
-        lines = ["| task | score | 95 % interval | n |", "|---|---|---|---|"]
-        lines += [f"| {' | '.join(cells)} |" for cells in self._cells()]
-        lines += ["", *(f"* `{score.signature}`" for score in self.scores.values())]
-        lines += [f"* {name} is absent: {reason}" for name, reason in self.absent.items()]
-        return "\n".join(lines + [f"* {line}" for line in self.warnings]) + "\n"
+        """The result as a Markdown table, signatures and remarks below."""
+        return markdown(self.table()) + "\n" + "".join(f"* {line}\n" for line in self.remarks)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What belongs below a table: signatures, absent tasks and warnings, one line each."""
+        absent = (f"{name} is absent: {reason}" for name, reason in self.absent.items())
+        return (*(f"`{score.signature}`" for score in self.scores.values()), *absent, *self.warnings)
 
     def to_csv(self) -> str:
         """The result as CSV, one row a task."""
@@ -167,8 +203,9 @@ class Result:
     def table(self) -> Table:
         """The result as a table for the terminal."""
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(title=self.model)
+        table = Table(title=Text(self.model), title_justify="left")
         for heading in ("task", "score", "95 % interval", "n", "beside it"):
             table.add_column(heading, justify="left" if heading in ("task", "beside it") else "right")
         for name, *cells in self._cells():
@@ -182,6 +219,6 @@ class Result:
         return tuple(dict.fromkeys(line for score in self.scores.values() for line in score.warnings))
 
     def _cells(self) -> list[tuple[str, str, str, str]]:
-        rows = [(n, f"{s.score:.2f}", f"{s.low:.2f} to {s.high:.2f}", str(s.n)) for n, s in self.scores.items()]
-        average = self.average
-        return rows + ([(self.average_label, f"{average:.2f}", "", "")] if average is not None else [])
+        rows = [(n, self.shown(n), f"{s.low:.2f} to {s.high:.2f}", f"{s.n:,}") for n, s in self.scores.items()]
+        rows += [(name, "absent", "", "") for name in self.absent]
+        return rows + ([(self.average_label, self.shown(AVERAGE), "", "")] if self.average is not None else [])

@@ -114,6 +114,25 @@ def evaluate(
     return Result(encoder.name, scores, suite, averaged, absent)
 
 
+def check_request(
+    *,
+    suite: str | None = None,
+    task: str | Sequence[str] | None = None,
+    documents: bool = False,
+    pairs: str | Path | None = None,
+    relevance: str | Path | None = None,
+    labels: str | Path | None = None,
+) -> None:
+    """Find out without a model what `evaluate` would refuse.
+
+    Raises:
+        SettingsError: nothing to score, or an unknown suite or task.
+        DataError: a file of one's own is damaged.
+    """
+    names = _task_names(suite, task, documents, bool(pairs or relevance or labels))
+    _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names)
+
+
 def _own_tasks(paths: Mapping[str, str | Path | None], taken: Sequence[str]) -> dict[str, Callable[[Encoder], Score]]:
     """The user's own files, read before anything that takes long; each goes by its name without the ending."""
     found: dict[str, Callable[[Encoder], Score]] = {}
@@ -128,9 +147,7 @@ def _own_tasks(paths: Mapping[str, str | Path | None], taken: Sequence[str]) -> 
     return found
 
 
-def _task_names(
-    suite: str | None, task: str | Sequence[str] | None, documents: bool, files: bool
-) -> tuple[str, ...]:
+def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: bool, files: bool) -> tuple[str, ...]:
     if suite is not None and task is not None:
         raise SettingsError("suite and task both say what to score: give one of them")
     if suite is not None and suite not in SUITES:

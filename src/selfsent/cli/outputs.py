@@ -1,0 +1,56 @@
+"""Results that go to files, or to standard output as `-`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from selfsent.errors import OutputError, SettingsError
+
+STANDARD_OUTPUT = "-"
+
+
+def check_outputs(files: Mapping[str, str | None]) -> None:
+    """Refuse files that cannot be written, before anything that takes long.
+
+    Args:
+        files: flag -> file, `-` or None.
+
+    Raises:
+        SettingsError: two results would go to one place.
+        OutputError: a file that is a directory, or lies in a file.
+    """
+    taken: dict[str, str] = {}
+    for flag, file in files.items():
+        if file is None:
+            continue
+        if file in taken:
+            where = "standard output" if file == STANDARD_OUTPUT else file
+            raise SettingsError(f"{taken[file]} and {flag} cannot both go to {where}: name another file for one")
+        taken[file] = flag
+    for path in (Path(file) for file in taken if file != STANDARD_OUTPUT):
+        if path.is_dir():
+            raise OutputError(f"{path} is a directory: name a file")
+        place = next(parent for parent in path.absolute().parents if parent.exists())
+        if not place.is_dir():
+            raise OutputError(f"{path} cannot be written: {place} is a file")
+
+
+def write_outputs(contents: Mapping[str | None, Callable[[], str]]) -> bool:
+    """Write each text to its file; whether one went to standard output, where nothing else may then go.
+
+    Args:
+        contents: file, `-` or None -> what makes its text.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    from selfsent.files import write_text
+
+    for file, text in contents.items():
+        if file is not None and file != STANDARD_OUTPUT:
+            write_text(Path(file), text())
+    if STANDARD_OUTPUT in contents:
+        sys.stdout.write(contents[STANDARD_OUTPUT]())
+    return STANDARD_OUTPUT in contents

@@ -1,0 +1,96 @@
+"""Results of an evaluation as tables, JSON, Markdown and CSV: one model, several side by side, the papers' rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from selfsent.errors import SettingsError
+from selfsent.evaluation.compare import Comparison, side_by_side
+from selfsent.evaluation.published import beside, published_rows
+from selfsent.evaluation.results import Result, markdown
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def check_published(suite: str | None) -> None:
+    """Refuse published rows where no paper has any.
+
+    Raises:
+        SettingsError: without a suite, or for a suite that no paper reports.
+    """
+    if not published_rows(suite or ""):
+        reason = f"no table of the papers belongs to {suite}" if suite else "published rows belong to a suite"
+        raise SettingsError(f"--published: {reason}; give --suite sts, sts17, transfer, useb or afs")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Results, in every form they are shown and written in.
+
+    Args:
+        results: one per model.
+        published: whether the papers' rows stand below.
+    """
+
+    results: Sequence[Result]
+    published: bool = False
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The models side by side; None for one model, or where nothing was scored on the same items."""
+        try:
+            return side_by_side(self.results) if len(self.results) > 1 else None
+        except SettingsError:
+            return None
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables for the terminal."""
+        single = [result.table() for result in self.results] if self.comparison is None else [self.comparison.table()]
+        return single + ([beside(*self.results)] if self.published else [])
+
+    @property
+    def signatures(self) -> list[str]:
+        """What was measured, each signature once."""
+        every = (score.signature for result in self.results for score in result.scores.values())
+        return list(dict.fromkeys(every))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader must know: absent tasks, warnings, tasks that could not be compared. One line each."""
+        several = len(self.results) > 1
+        lines = [
+            f"{name} is absent{f' for {result.model}' if several else ''}: {reason}"
+            for result in self.results
+            for name, reason in result.absent.items()
+        ]
+        # The data is the same for every model, and so is what is said about it.
+        lines = list(dict.fromkeys(lines + [f"warning: {w}" for result in self.results for w in result.warnings]))
+        if several and self.comparison is None:
+            return [*lines, "no task was scored on the same items by all models, so they are not compared"]
+        shared = self.comparison.tasks if self.comparison else ()
+        apart = {task for result in self.results for task in result.scores if several and task not in shared}
+        return [*lines, *(f"{task} is not compared: not all models were scored on it" for task in sorted(apart))]
+
+    def to_json(self) -> dict[str, Any]:
+        """One object: the result of one model, or `against`, `results` and `differences` for several."""
+        several: dict[str, Any] = {"results": [result.to_json() for result in self.results]}
+        plain = self.results[0].to_json() if len(self.results) == 1 else several
+        plain = plain if self.comparison is None else self.comparison.to_json()
+        rows = published_rows(self.results[0].suite or "") if self.published else []
+        return plain | ({"published": [row.to_json() for row in rows]} if rows else {})
+
+    def to_markdown(self) -> str:
+        """The tables, then signatures and remarks as a list."""
+        parts = [f"**{table.title}**\n\n{markdown(table)}" if table.title else markdown(table) for table in self.tables]
+        lines = [*(f"`{signature}`" for signature in self.signatures), *self.remarks]
+        return "\n".join([*parts, "".join(f"* {line}\n" for line in lines)])
+
+    def to_csv(self) -> str:
+        """One row for every model and task."""
+        first, *others = (result.to_csv() for result in self.results)
+        return first + "".join(other.partition("\n")[2] for other in others)
