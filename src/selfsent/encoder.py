@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -16,6 +16,8 @@ from selfsent import packing
 from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError
 from selfsent.heads.language_model import LanguageModelHead, load_head, new_head, save_head
+from selfsent.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
+from selfsent.heads.loading import load_sentence_transformer
 from selfsent.packing import Packed
 
 logger = logging.getLogger(__name__)
@@ -38,6 +40,14 @@ _DROPOUTS = (
 """What the architectures call their dropout rates."""
 
 
+Read = Callable[[Any], Tensor]
+"""From what a transformer puts out to (batch, length, d) states."""
+
+
+def _last_layer(output: Any) -> Tensor:
+    return cast(Tensor, output.last_hidden_state)
+
+
 class Encoder(nn.Module):
     """Sentences in, vectors out, on packed batches; what a run trains and saves.
 
@@ -55,6 +65,8 @@ class Encoder(nn.Module):
         if isinstance(pooler, nn.Module):
             pooler.requires_grad_(False)
         self.position_offset = _position_offset(self.transformer)
+        for module in filter(is_layer_mean, self.token_modules):
+            module.requires_grad_(False)
         self.runs_packed = self._try_packed()
 
     @property
@@ -103,6 +115,20 @@ class Encoder(nn.Module):
             module.to(self.device)
         self.sentence_transformer._modules = OrderedDict((str(place), module) for place, module in enumerate(parts))
 
+    def average_layers(self, layers: Layers) -> None:
+        """Let the pooling read the mean of two layers' states instead of the last layer's.
+
+        Raises:
+            BaseEncoderError: something stands between transformer and pooling already.
+        """
+        if layers == "last":
+            return
+        if self.token_modules:
+            raise BaseEncoderError(f"this base has modules before its pooling, which --layers {layers} would replace")
+        config = self.transformer.config
+        self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
+        config.output_hidden_states = True
+
     @property
     def hidden_size(self) -> int:
         """Width of a token state."""
@@ -146,12 +172,12 @@ class Encoder(nn.Module):
             logger.info("%s runs on padded batches", self.transformer.config.model_type)
         return fits
 
-    def _states_packed(self, packed: Packed) -> Tensor:
+    def _states_packed(self, packed: Packed, read: Read = _last_layer) -> Tensor:
         positions = packed.positions + self.position_offset
         output = self.transformer(input_ids=packed.ids[None], position_ids=positions[None], packed=packed)
-        return cast(Tensor, output.last_hidden_state[0])
+        return read(output)[0]
 
-    def _states_padded(self, packed: Packed) -> Tensor:
+    def _states_padded(self, packed: Packed, read: Read = _last_layer) -> Tensor:
         """For architectures whose attention cannot be replaced: small padded blocks of similar length."""
         parts = []
         for group in packed.groups:
@@ -162,19 +188,26 @@ class Encoder(nn.Module):
                 mask = group.mask[:, 0, 0].long()
                 ids = ids[group.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
             output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask)
-            states = output.last_hidden_state.flatten(0, 1)
+            states = read(output).flatten(0, 1)
             parts.append(states if group.unpad is None else states[group.unpad])
         return torch.cat(parts)
 
-    def states(self, packed: Packed) -> Tensor:
-        """Last-layer states of every token, (tokens, d), in packed order."""
-        return self._states_packed(packed) if self.runs_packed else self._states_padded(packed)
+    def states(self, packed: Packed, read: Read = _last_layer) -> Tensor:
+        """Last-layer states of every token, (tokens, d), in packed order.
+
+        Args:
+            packed: the batch.
+            read: makes (batch, length, d) states of the transformer's output, where the last layer's are not wanted.
+        """
+        return self._states_packed(packed, read) if self.runs_packed else self._states_padded(packed, read)
 
     def token_vectors(self, packed: Packed) -> Tensor:
         """What the pooling reads of every token, (tokens, e), in packed order: its state, led through the modules in between."""
         modules = self.token_modules
         if not modules:
             return self.states(packed)
+        if is_layer_mean(modules[0]):
+            return self.states(packed, lambda output: mean_of(modules[0], output.hidden_states))
         from selfsent.heads.ngram_cnn import forward_packed, reads_padding
 
         if reads_padding(modules):
@@ -192,7 +225,7 @@ class Encoder(nn.Module):
         block = self.transformer(input_ids=ids, attention_mask=mask.long()).last_hidden_state
         return forward_padded(self.token_modules, block, ids, mask.long())[mask]
 
-    def pool(self, states: Tensor, packed: Packed) -> Tensor:
+    def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
         """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and whatever modules stand behind it."""
         if self.pooling == "mean":
             vectors = packed.mean(states)
@@ -201,7 +234,8 @@ class Encoder(nn.Module):
         else:
             vectors = states[packed.first if self.pooling == "cls" else packed.last]
         features = {"sentence_embedding": vectors}
-        for module in list(self.sentence_transformer)[self._pooling_place + 1 :]:
+        modules = list(self.sentence_transformer)
+        for module in modules[self._pooling_place + 1 : len(modules) - leave_out]:
             features = module(features)
         return features["sentence_embedding"]
 
@@ -244,7 +278,6 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
     """
     from safetensors import SafetensorError
-    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
     from transformers import AutoConfig
     from transformers.utils import logging as transformers_logging
@@ -256,8 +289,8 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     try:
         config = AutoConfig.from_pretrained(transformer_directory)
         rates = {name: dropout for name in _DROPOUTS if dropout is not None and hasattr(config, name)}
-        model = SentenceTransformer(
-            str(directory),
+        model = load_sentence_transformer(
+            directory,
             device="cpu",
             local_files_only=True,
             config_kwargs=rates,
@@ -289,7 +322,7 @@ def _pooling_place(sentence_transformer: Any) -> int | None:
 
 def _known(token_modules: Sequence[nn.Module]) -> bool:
     """Whether these modules between transformer and pooling can be run on packed batches."""
-    if not token_modules:
+    if not token_modules or (len(token_modules) == 1 and is_layer_mean(token_modules[0])):
         return True
     from selfsent.heads.ngram_cnn import is_known
 

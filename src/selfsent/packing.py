@@ -47,6 +47,7 @@ class Packed:
         lengths: (sentences,) tokens of each sentence, in the same order; none is zero.
         targets: (tokens,) what to predict at each position, `IGNORED` where nothing; or None.
         device: where the tensors are wanted.
+        vectors: (sentences, d) what a frozen encoder made of the sentences, when that is known already.
 
     Inside, sentences are kept in order of falling length; everything that leaves by sentence (`pool`, `first`) is in
     the order given.
@@ -58,8 +59,9 @@ class Packed:
         lengths: np.ndarray,
         targets: np.ndarray | None = None,
         device: torch.device | str = "cpu",
+        vectors: Tensor | None = None,
     ) -> None:
-        self.given_ids, self.given_targets = ids, targets
+        self.given_ids, self.given_targets, self.vectors = ids, targets, vectors
         self.given_lengths = np.asarray(lengths, dtype=np.int64)
         self.device = torch.device(device)
         self.order = np.argsort(-self.given_lengths, kind="stable")
@@ -79,7 +81,8 @@ class Packed:
 
     def to(self, device: torch.device | str) -> Packed:
         """The same batch for another device."""
-        return Packed(self.given_ids, self.given_lengths, self.given_targets, device)
+        vectors = None if self.vectors is None else self.vectors.to(device)
+        return Packed(self.given_ids, self.given_lengths, self.given_targets, device, vectors)
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)
@@ -170,6 +173,18 @@ class Packed:
         index = self.sentence[:, None].expand_as(states)
         floor = states.new_full((len(self), states.shape[-1]), -torch.inf)
         return floor.scatter_reduce(0, index, states, "amax")
+
+    def take(self, sentences: Sequence[int]) -> Packed:
+        """The sentences of these numbers, in this order."""
+        ends = np.cumsum(self.given_lengths)
+        pieces = [slice(ends[number] - self.given_lengths[number], ends[number]) for number in sentences]
+        targets = self.given_targets
+        return Packed(
+            np.concatenate([self.given_ids[piece] for piece in pieces]),
+            self.given_lengths[list(sentences)],
+            None if targets is None else np.concatenate([targets[piece] for piece in pieces]),
+            self.device,
+        )
 
     def without_last(self) -> Packed:
         """Every sentence less its last token; each position's target is the token behind it: teacher forcing."""

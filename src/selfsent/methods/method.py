@@ -54,6 +54,10 @@ class Learner(nn.Module):
             batches: every sentence of this process' share once, undamaged, in random order; made as they are asked for.
         """
 
+    def features(self, packed: Packed) -> Tensor:
+        """(sentences, d) vectors by the frozen part: made once, and read ever after by views that are `ready`."""
+        raise NotImplementedError
+
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch, given as one packed batch a view; `labels` is (batch,) or (batch, d)."""
         raise NotImplementedError

@@ -22,9 +22,9 @@ tags:
 ```python
 from sentence_transformers import SentenceTransformer
 
-model = SentenceTransformer("path/to/this/directory")
+model = SentenceTransformer("path/to/this/directory"{trust})
 vectors = model.encode(["a sentence", "another one"])
-```
+```{needs}
 
 ## Data
 
@@ -76,7 +76,9 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
     )
 
 
-def model_card(record: dict[str, Any], corpus: str, scores: dict[str, Any] | None, dimension: int | None = None) -> str:
+def model_card(
+    record: dict[str, Any], corpus: str, scores: dict[str, Any] | None, dimension: int | None = None, alone: bool = True
+) -> str:
     """A model card in Markdown, with the metadata block that hubs read.
 
     Args:
@@ -84,6 +86,7 @@ def model_card(record: dict[str, Any], corpus: str, scores: dict[str, Any] | Non
         corpus: the corpus report, in words.
         scores: base, trained, TF-IDF and difference on held-out documents, when there are any.
         dimension: size of the vectors.
+        alone: whether the model loads where selfsent is not installed.
     """
     asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
     listed = {**asked["options"], **settings, "precision": record["precision"], "processes": record["processes"]}
@@ -100,6 +103,8 @@ def model_card(record: dict[str, Any], corpus: str, scores: dict[str, Any] | Non
         if record["steps"]
         else "a fit, no steps",
         whitened=", whitened at the end" if asked.get("whiten") else "",
+        trust="" if alone else ", trust_remote_code=True",
+        needs="" if alone else "\n\nThis model has a module of selfsent's own: `pip install selfsent` first.",
         settings="\n".join(f"| {name} | {value} |" for name, value in listed.items() if value is not None),
         scores=_score_lines(scores),
         seed=settings["seed"],

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from selfsent.distributed import rank, world_size
 from selfsent.packing import Packed
 from selfsent.settings import Settings
 from selfsent.training.tokens import TokenTable
-from selfsent.views import Template, View
+from selfsent.views import Template, Tokens, View
 from selfsent.views.noise import make_key
 
 _CHUNK, _TOKENS = 4096, 8192
@@ -31,6 +35,7 @@ class Batches:
         views: what the method reads.
         template: the tokenizer's special tokens.
         settings: batch size, seed, accumulation and maximum length.
+        told: where every sentence is read once: is told how many were read, over all processes, since it was last told.
     """
 
     def __init__(
@@ -40,9 +45,12 @@ class Batches:
         views: Sequence[View],
         template: Template,
         settings: Settings,
+        told: Callable[[int], None] = lambda count: None,
     ) -> None:
         self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
         self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
+        self.told = told
+        self._vectors: dict[int, np.ndarray] = {}
         self._order = lru_cache(maxsize=1)(self._order_of)
 
     def _order_of(self, epoch: int) -> np.ndarray:
@@ -66,26 +74,47 @@ class Batches:
             tokens = self.tables[view.column][chosen]
             if view.noise is not None:
                 tokens = view.noise(tokens, key, self.template)
-            packed.append(self.template.pack(tokens, self.settings.max_length).to(device))
+            packed.append(self._pack(tokens, view, device))
         return packed
 
-    def once(self, device: str = "cpu", told: Callable[[int], None] = lambda count: None) -> Iterator[list[Packed]]:
-        """Every sentence once, undamaged, one packed batch a text column: this process' share, in random order.
+    def _pack(self, tokens: Tokens, view: View, device: str) -> Packed:
+        packed = self.template.pack(tokens, self.settings.max_length)
+        if view.ready and view.column in self._vectors:
+            packed.vectors = torch.from_numpy(self._vectors[view.column][tokens.rows])
+        return packed.to(device)
 
-        Args:
-            device: where the batches are wanted.
-            told: is told how many sentences, over all processes, were read since it was last told.
-        """
-        columns = sorted({view.column for view in self.views})
-        order = self._order(0)
-        for begin in range(_CHUNK * rank(), len(order), _CHUNK * world_size()):
+    def once(self, device: str = "cpu") -> Iterator[list[Packed]]:
+        """Every sentence once, undamaged, one packed batch a text column: this process' share, in random order."""
+        columns = sorted({view.column: view for view in self.views}.items())
+        for rows in self._parts(rank(), world_size()):
+            yield [self._pack(self.tables[column][rows], view, device) for column, view in columns]
+
+    def _parts(self, first: int, every: int) -> Iterator[np.ndarray]:
+        """All rows, some thousand tokens at a time, in random order: chunk `first` and every `every`th from there."""
+        columns, order = sorted({view.column for view in self.views}), self._order(0)
+        for begin in range(_CHUNK * first, len(order), _CHUNK * every):
             chunk = self.rows[order[begin : begin + _CHUNK]]
             ends = np.cumsum(np.max([self.tables[column][chunk].lengths for column in columns], axis=0))
-            for rows in np.split(chunk, np.searchsorted(ends, np.arange(_TOKENS, ends[-1], _TOKENS))):
-                if len(rows):
-                    tokens = [self.tables[column][rows] for column in columns]
-                    yield [self.template.pack(each, self.settings.max_length).to(device) for each in tokens]
-            told(min(_CHUNK * world_size(), len(order) - begin + _CHUNK * rank()))
+            cuts = np.searchsorted(ends, np.arange(_TOKENS, ends[-1], _TOKENS))
+            yield from (rows for rows in np.split(chunk, cuts) if len(rows))
+            self.told(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
+
+    def make_ready(self, features: Callable[[Packed], Tensor], folder: Path, device: str = "cpu") -> None:
+        """Where views are to be ready, have every sentence encoded once, on every process.
+
+        Args:
+            features: makes (sentences, d) vectors of a batch.
+            folder: where the vectors lie during the run, in a file without a name.
+            device: where the batches are wanted.
+        """
+        for view in {view.column: view for view in self.views if view.ready}.values():
+            for rows in self._parts(0, 1):
+                vectors = features(self._pack(self.tables[view.column][rows], view, device)).float().cpu().numpy()
+                if view.column not in self._vectors:
+                    shape = int(self.rows.max()) + 1, vectors.shape[1]
+                    with tempfile.TemporaryFile(dir=folder) as file:
+                        self._vectors[view.column] = np.memmap(file, np.float32, "w+", shape=shape)
+                self._vectors[view.column][rows] = vectors
 
     def micro_batches(self, step: int, device: str = "cpu") -> Iterator[list[Packed]]:
         """This process' part of a step's batch, cut into as many micro-batches as gradients are accumulated over."""

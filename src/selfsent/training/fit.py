@@ -211,17 +211,14 @@ def fit(
         for column in columns
     ]
     template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
-    batches = Batches(tables, rows, views, template, settings)
-
-    def told(count: int) -> None:
-        encoding(count, len(rows))
+    batches = Batches(tables, rows, views, template, settings, lambda count: encoding(count, len(rows)))
 
     def finish(encoder: Encoder) -> None:
         if plan.whiten:
-            whiten(encoder, batches.once(str(encoder.device), told))
+            whiten(encoder, batches.once(str(encoder.device)))
 
     if plan.method.fits:
-        fit_once(learner, batches, directory, finish, told)
+        fit_once(learner, batches, directory, finish)
         return model
     if settings.epochs:
         settings = dataclasses.replace(

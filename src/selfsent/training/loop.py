@@ -104,6 +104,7 @@ class Loop:
         self.finish = finish
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
+        batches.make_ready(learner.features, directory.path, self.device)
         learner.prepare(batches.once(self.device))
         self.learner.train()
         self.optimizer = make_optimizer(learner, settings)

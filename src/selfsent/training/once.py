@@ -21,7 +21,6 @@ def fit_once(
     batches: Batches,
     directory: RunDirectory,
     finish: Callable[[Encoder], None] = lambda encoder: None,
-    told: Callable[[int], None] = lambda count: None,
 ) -> None:
     """Prepare the learner, which is all its training, and save its model. A run that was cut short begins again.
 
@@ -30,7 +29,6 @@ def fit_once(
         batches: the sentences.
         directory: the run's directory.
         finish: what is done to the encoder at the end, before it is saved.
-        told: is told how many sentences were read since it was last told.
     """
     started = time.perf_counter()
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -38,7 +36,7 @@ def fit_once(
     learner.to(device)
     directory.update(steps=0, precision=precision, processes=world_size())
     with torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
-        learner.prepare(batches.once(device, told))
+        learner.prepare(batches.once(device))
         finish(learner.model)
     if rank() == 0:
         views = batches.views_of(batches.rows[:128], 0, device)

@@ -114,9 +114,11 @@ class Template:
 class View:
     """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is.
 
-    With `partners` it reads other sentences of the corpus instead of those of the batch.
+    With `partners` it reads other sentences of the corpus instead of those of the batch. One that is `ready` brings the
+    vectors that the learner's frozen part made of the sentences, once.
     """
 
     column: int = 0
     noise: Noise | None = None
     partners: Partners | None = None
+    ready: bool = False

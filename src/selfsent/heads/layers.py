@@ -1,0 +1,44 @@
+"""The mean of two layers' states, read by the pooling instead of the last layer's, in sentence-transformers' module."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+Layers = Literal["last", "first+last", "embeddings+last"]
+LAYERS = ("last", "first+last", "embeddings+last")
+"""Named by what they are: `first` is the first transformer layer's output, `embeddings` what goes into that layer.
+
+BERT-flow's "avg-last-2" is `first+last`; its PyTorch port's and SimCSE's "first-last average" are `embeddings+last`.
+"""
+
+
+def layer_mean(size: int, layers: int, which: Layers) -> nn.Module:
+    """The `WeightedLayerPooling` that averages two layers.
+
+    Args:
+        size: width of a token state.
+        layers: how many layers the transformer has.
+        which: `first+last` or `embeddings+last`.
+    """
+    from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
+
+    weights = torch.zeros(layers + 1)
+    weights[[1 if which == "first+last" else 0, layers]] = 1.0
+    module: nn.Module = WeightedLayerPooling(size, layers, 0, nn.Parameter(weights, requires_grad=False))
+    return module
+
+
+def is_layer_mean(module: nn.Module) -> bool:
+    """Whether a module is such a mean, of any layers."""
+    return type(module).__name__ == "WeightedLayerPooling"
+
+
+def mean_of(module: Any, hidden_states: tuple[Tensor, ...]) -> Tensor:
+    """The weighted mean of the layers' states, each (batch, length, d); layers of weight zero are not touched."""
+    weights = module.layer_weights
+    chosen = [place for place, weight in enumerate(weights.tolist()) if weight]
+    total = sum((weights[place] * hidden_states[module.layer_start + place] for place in chosen), start=torch.zeros(()))
+    return total / weights.sum()
