@@ -38,9 +38,8 @@ def test_values_and_gradients_are_those_of_sums_over_windows(windows):
     torch.testing.assert_close(fast, slow)
     wanted = [states, *cnn.parameters()]
     factor = torch.randn(fast.shape, generator=torch.Generator().manual_seed(1))
-    for a, b in zip(
-        torch.autograd.grad((fast * factor).sum(), wanted), torch.autograd.grad((slow * factor).sum(), wanted), strict=True
-    ):
+    ours, theirs = (torch.autograd.grad((out * factor).sum(), wanted) for out in (fast, slow))
+    for a, b in zip(ours, theirs, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 

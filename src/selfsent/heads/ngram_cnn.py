@@ -3,8 +3,8 @@
 It is made of sentence-transformers' own modules, so that a model that has it loads everywhere:
 
 * `CNN`, the convolutions (Zhang et al. 2020, section 3.1);
-* before it, where padding is to be masked, `WordWeights` with a weight of 1 for every token: it sets the states of padding to zero,
-  which is what a convolution sees beyond a border anyway;
+* before it, where padding is to be masked, `WordWeights` with a weight of 1 for every token: it sets the states of
+  padding to zero, which is what a convolution sees beyond a border anyway;
 * behind it, where there is an activation, a `Dense` of the identity with that activation.
 """
 
@@ -65,7 +65,7 @@ def reads_padding(modules: Sequence[nn.Module]) -> bool:
 
 
 def forward_padded(modules: Sequence[nn.Module], block: Tensor, ids: Tensor, mask: Tensor) -> Tensor:
-    """(sentences, length, e) from the (sentences, length, d) states of a padded block, as sentence-transformers does it."""
+    """(sentences, length, e) from the (sentences, length, d) states of a padded block, in sentence-transformers' way."""
     features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask}
     for module in modules:
         features = module(features)
@@ -86,8 +86,8 @@ def forward_packed(modules: Sequence[nn.Module], states: Tensor, packed: Packed)
 def convolve(cnn: Any, states: Tensor, packed: Packed) -> Tensor:
     """The convolutions over packed tokens, never across the border of a sentence.
 
-    One matrix product gives what every token says to every place in every window; a window is the sum of what its tokens say, and
-    since neighbours in a sentence are neighbours in the packed row, that is a sum of shifted rows.
+    One matrix product gives what every token says to every place in every window; a window is the sum of what its
+    tokens say, and since neighbours in a sentence are neighbours in the packed row, that is a sum of shifted rows.
 
     Args:
         cnn: sentence-transformers' module.

@@ -14,53 +14,77 @@ from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import masked_loss
+from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, whole_batch, without_dropout
+from selfsent.methods.predictor import standardised
 from selfsent.packing import Packed, concatenate
-from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import DeleteWords, MaskTokens, Noise, PickWords, RepeatWords, View
+from selfsent.settings import Settings, setting
+from selfsent.views import MaskTokens, View
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(PairOptions):
     """Options of SimCSE."""
 
     temperature: float = setting(0.05, "divides the cosines", above=0.0)
     mlp: bool = setting(True, "a dense layer with tanh above the pooling, in training only")
-    delete_words: float = setting(0.0, "share of the words deleted from each view", minimum=0.0, maximum=0.95)
-    pick_words: int = setting(0, "largest number of words that stay in a view; 0 keeps all", minimum=0)
-    repeat_words: float = setting(
-        0.0, "largest share of the words said twice in one view (ESimCSE: 0.32)", minimum=0.0, maximum=1.0
+    keep_mlp: bool = setting(False, "the dense layer becomes part of the saved model")
+    mlm_weight: float = setting(0.0, "weight of a masked-language-model loss beside (the paper's: 0.1)", minimum=0.0)
+    clean_negatives: bool = setting(False, "negatives are seen without dropout (SimCSE++)")
+    positive_scale: float = setting(1.0, "multiplies the score of the positive (SimCSE++: 0.9)", above=0.0)
+    dimension_weight: float = setting(
+        0.0, "weight of a loss that tells the dimensions apart (SimCSE++: 0.1)", minimum=0.0
     )
-    mlm_weight: float = setting(0.0, "weight of a masked-language-model loss (the paper's option: 0.1)", minimum=0.0)
+    dimension_temperature: float = setting(5.0, "divides the correlations of dimensions in that loss", above=0.0)
 
     def __post_init__(self) -> None:
-        check_limits(self)
-        if sum(map(bool, (self.delete_words, self.pick_words, self.repeat_words))) > 1:
-            raise SettingsError("--delete-words, --pick-words and --repeat-words change the same views: give one")
+        super().__post_init__()
+        if self.keep_mlp and not self.mlp:
+            raise SettingsError("--keep-mlp and --no-mlp contradict each other: give one of them")
 
 
 def views(options: Options) -> tuple[View, ...]:
     """The sentence twice, and once masked when the masked-language-model loss is on."""
-    both: Noise | None = DeleteWords(options.delete_words) if options.delete_words else None
-    both = PickWords(options.pick_words) if options.pick_words else both
-    second: Noise | None = RepeatWords(options.repeat_words) if options.repeat_words else both
-    pair = (View(noise=both), View(noise=second))
+    pair = pair_of_views(options)
     return (*pair, View(noise=MaskTokens())) if options.mlm_weight else pair
 
 
-def contrastive_loss(first: Tensor, second: Tensor, temperature: float) -> Loss:
-    """−Σᵢ log exp(cos(aᵢ, bᵢ)/τ) / Σⱼ exp(cos(aᵢ, bⱼ)/τ), j over all processes.
-
-    Gao et al. 2021, equation 1.
+def contrastive_loss(
+    first: Tensor, second: Tensor, temperature: float, clean: Tensor | None = None, positive_scale: float = 1.0
+) -> Loss:
+    """−Σᵢ log exp(cos(aᵢ, bᵢ)/τ) / Σⱼ exp(cos(aᵢ, bⱼ)/τ), j over the batches of all processes (Gao et al. 2021, eq. 1).
 
     Args:
         first: (n, d) vectors aᵢ of this process' sentences.
         second: (n, d) vectors bᵢ of the same sentences seen otherwise.
         temperature: τ.
+        clean: (n, d) vectors cᵢ of them seen without dropout: cos(cᵢ, cⱼ) then stands for cos(aᵢ, bⱼ) where j ≠ i, as
+            in SimCSE++ (Xu et al. 2023, arXiv:2305.13192, section 3).
+        positive_scale: multiplies cos(aᵢ, bᵢ).
     """
-    candidates = gather(F.normalize(second.float(), dim=-1))
-    scores = F.normalize(first.float(), dim=-1) @ candidates.T / temperature
-    targets = torch.arange(len(first), device=first.device) + rank() * len(first)
-    return Loss(F.cross_entropy(scores, targets, reduction="sum"), len(first))
+    first, second = F.normalize(first.float(), dim=-1), F.normalize(second.float(), dim=-1)
+    if clean is None:
+        scores = first @ gather(second).T
+    else:
+        clean = F.normalize(clean.float(), dim=-1)
+        scores = clean @ gather(clean).T
+    own = torch.arange(len(first), device=first.device) + rank() * len(first)
+    if clean is not None or positive_scale != 1:
+        positives = positive_scale * (first * second).sum(-1, keepdim=True)
+        scores = scores.scatter(1, own[:, None], positives.to(scores.dtype))
+    return Loss(F.cross_entropy(scores.float() / temperature, own, reduction="sum"), len(first))
+
+
+def dimension_loss(first: Tensor, second: Tensor, temperature: float) -> Tensor:
+    """−mean over k of log softmaxₗ(cₖₗ/τ)ₖ, c the correlations of dimensions k of a and l of b (Xu et al. 2023, section 4).
+
+    Args:
+        first: (n, d) vectors a of this process' sentences; the correlations are over the sentences of all processes.
+        second: (n, d) vectors b of the same sentences seen otherwise.
+        temperature: τ.
+    """
+    a, b = gather(standardised(first)), gather(standardised(second))
+    correlations = (a.T @ b).float() / len(a)
+    return F.cross_entropy(correlations / temperature, torch.arange(a.shape[1], device=a.device))
 
 
 class ContrastiveLearner(Learner):
@@ -70,28 +94,44 @@ class ContrastiveLearner(Learner):
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
-        if not (model.dropout_rate or options.delete_words or options.pick_words or options.repeat_words):
-            raise SettingsError(
-                "the two views of a sentence would be identical: this base has dropout 0 and no noise is set;"
-                " give --dropout 0.1, --delete-words 0.3 or --repeat-words 0.32"
-            )
+        require_difference(model, options)
         width = model.embedding_size
         self.mlp = nn.Sequential(nn.Linear(width, width), nn.Tanh()) if options.mlp else nn.Identity()
+        if options.keep_mlp:
+            self.mlp = nn.Identity()
+            model.sentence_transformer.append(_dense(width))
         if options.mlm_weight:
             model.require_head("the masked-language-model loss")
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch; both views go through the encoder in one pass."""
-        vectors = self.mlp(self.model(concatenate(views[:2])))
-        first, second = vectors.chunk(2)
-        loss = contrastive_loss(first, second, self.options.temperature)
-        if not self.options.mlm_weight:
-            return loss
-        masked = views[2]
-        words = masked_loss(self.model.require_head("simcse"), self.model.states(masked), masked)
-        # A mean over the hidden tokens of all processes, as every process has the same number of sentences.
-        weight = self.options.mlm_weight * loss.count / mean_over_processes(words.count, loss.total.device)
-        return Loss(loss.total + weight * words.total, loss.count)
+        whole_batch(len(views[0]))
+        chosen = self.options
+        first, second = self.mlp(self.model(concatenate(views[:2]))).chunk(2)
+        clean = None
+        if chosen.clean_negatives:
+            with without_dropout(self.model):
+                clean = self.mlp(self.model(views[0]))
+        loss = contrastive_loss(first, second, chosen.temperature, clean, chosen.positive_scale)
+        total, count = loss.total, loss.count
+        if chosen.dimension_weight:
+            weight = chosen.dimension_weight * count
+            total = total + weight * dimension_loss(first, second, chosen.dimension_temperature)
+        if chosen.mlm_weight:
+            masked = views[2]
+            words = masked_loss(self.model.require_head("simcse"), self.model.states(masked), masked)
+            # A mean over the hidden tokens of all processes, as every process has the same number of sentences.
+            weight = chosen.mlm_weight * count / mean_over_processes(words.count, total.device)
+            total = total + weight * words.total
+        return Loss(total, count)
+
+
+def _dense(width: int) -> nn.Module:
+    """The same layer as a module of sentence-transformers."""
+    from sentence_transformers.base.modules import Dense
+
+    layer: nn.Module = Dense(width, width)
+    return layer
 
 
 SIMCSE = Method(
@@ -107,4 +147,5 @@ SIMCSE = Method(
     published=Settings(batch_size=64, learning_rate=3e-5, epochs=1, schedule="linear", warmup=0, max_length=32),
     defaults=Settings(batch_size=64, learning_rate=1e-4, epochs=1),
     large_learning_rate=3e-5,
+    presets={"simcse++": {"clean_negatives": True, "positive_scale": 0.9, "dimension_weight": 0.1}},
 )

@@ -1,0 +1,123 @@
+"""BSL: from one view of a sentence, predict what a slowly moving copy of the encoder makes of the other view."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from selfsent.encoder import Encoder
+from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, whole_batch, without_dropout
+from selfsent.methods.predictor import Predictor
+from selfsent.packing import Packed, concatenate
+from selfsent.settings import Settings, setting
+
+
+@dataclass(frozen=True)
+class NetworkOptions(PairOptions):
+    """Options of the two networks and the predictor, whatever the loss."""
+
+    momentum: float = setting(0.999, "share of the old in the target after a step", minimum=0.0, maximum=1.0)
+    momentum_schedule: str = setting(
+        "constant", "cosine: the momentum rises to 1 along half a cosine", choices=("constant", "cosine")
+    )
+    width: int = setting(8, "width of the predictor, in widths of the vector; 0: no predictor", minimum=0)
+    chained: int = setting(1, "predictors in a row", minimum=1)
+    norms: str = setting(
+        "both", "batch norm behind both inner layers of a predictor or the first", choices=("both", "first")
+    )
+    target_dropout: bool = setting(False, "dropout in the target network too")
+
+
+@dataclass(frozen=True)
+class Options(NetworkOptions):
+    """Options of BSL."""
+
+    loss: str = setting(
+        "distance", "distance: 2 − 2 cos, summed over both directions; cosine: −cos/2", choices=("distance", "cosine")
+    )
+
+
+class TwoNetworks(Learner):
+    """An online network with a predictor, and a target network that follows it."""
+
+    options: NetworkOptions
+
+    def __init__(self, model: Encoder, options: NetworkOptions) -> None:
+        super().__init__(model, options)
+        require_difference(model, options)
+        self.target = model.twin().requires_grad_(False)
+        self.predictor = Predictor(model.embedding_size, options.width, options.chained, options.norms == "first")
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch; both views go through each network in one pass, through the predictor one by one."""
+        whole_batch(len(views[0]))
+        both = concatenate(views)
+        first, second = (self.predictor(vectors).float() for vectors in self.model(both).chunk(2))
+        with torch.no_grad(), nullcontext() if self.options.target_dropout else without_dropout(self.target):
+            targets = self.target(both).float().chunk(2)
+        return self.compare(first, second, *targets)
+
+    def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:
+        """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂."""
+        raise NotImplementedError
+
+    @property
+    def momentum(self) -> float:
+        """δ at this point of the run."""
+        if self.options.momentum_schedule == "constant":
+            return self.options.momentum
+        return 1 - (1 - self.options.momentum) * (1 + math.cos(math.pi * self.progress)) / 2
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """ξ ← δ ξ + (1 − δ) θ."""
+        slow = list(self.target.sentence_transformer.parameters())
+        fast = list(self.model.sentence_transformer.parameters())
+        torch._foreach_lerp_(slow, fast, 1 - self.momentum)
+
+
+class BootstrapLearner(TwoNetworks):
+    """‖z₁ − h₂‖² + ‖z₂ − h₁‖², all of length one, z = p(f(x)) and h = f′(x) (Zhang et al. 2021, section 3)."""
+
+    options: Options
+
+    def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:
+        """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂."""
+        cosines = F.cosine_similarity(first, second_target) + F.cosine_similarity(second, first_target)
+        each = 4 - 2 * cosines if self.options.loss == "distance" else -cosines / 2
+        return Loss(each.sum(), len(first))
+
+
+CODE = {
+    "width": 10,
+    "chained": 3,
+    "norms": "first",
+    "target_dropout": True,
+    "learning_rate": 1e-4,
+    "weight_decay": 0.0,
+    "max_length": 64,
+}
+"""What the authors' code does otherwise than their paper."""
+
+BOOTSTRAP = Method(
+    name="bootstrap",
+    title="BSL: bootstrapped sentence representation learning",
+    citation="Zhang, He, Liu, Bing and Li, 2021. aclanthology.org/2021.acl-long.402",
+    objective="‖p(f(x)) − f′(x′)‖², all of length one, x and x′ two views of a sentence, f′ a moving average of f",
+    learner=BootstrapLearner,
+    options=Options,
+    views=pair_of_views,
+    compares=True,
+    pooling="mean",
+    published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
+    defaults=Settings(batch_size=64, learning_rate=1e-4, epochs=1),
+    large_learning_rate=5e-5,
+    presets={"paper": {"loss": "cosine"}, "code": CODE, "faithful": CODE},
+)

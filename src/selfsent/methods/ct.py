@@ -1,0 +1,115 @@
+"""Contrastive tension: two copies of the encoder must agree on a sentence, and on nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from selfsent.distributed import world_size
+from selfsent.encoder import Encoder
+from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.pairs import whole_batch, without_dropout
+from selfsent.packing import Packed
+from selfsent.settings import Settings, check_limits, setting
+from selfsent.views import Partners, View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of contrastive tension."""
+
+    negatives: int = setting(7, "pairs of different sentences for each pair of a sentence with itself", minimum=1)
+    anchored: bool = setting(
+        False, "the negatives of a group share their first sentence; otherwise both are drawn independently"
+    )
+    twin_dropout: bool = setting(False, "dropout in both encoders")
+    reduction: str = setting("mean", "over the pairs of a batch", choices=("mean", "sum"))
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+def views(options: Options) -> tuple[View, ...]:
+    """What either encoder reads; with anchors the first of every group is the one sentence the first encoder reads."""
+    return (View(),) if options.anchored else (View(), View(partners=Partners(options.negatives)))
+
+
+class TwinLearner(Learner):
+    """Two encoders with the same weights at first, both trained; the second one, `model`, is kept."""
+
+    def __init__(self, model: Encoder, options: Any) -> None:
+        super().__init__(model, options)
+        self.first = model.twin()
+
+    def encode(self, first: Packed, second: Packed, dropout: bool) -> tuple[Tensor, Tensor]:
+        """(n, d) and (m, d) vectors of the sentences that each encoder reads."""
+        with ExitStack() as stack:
+            for encoder in () if dropout else (self.first, self.model):
+                stack.enter_context(without_dropout(encoder))
+            return self.first(first), self.model(second)
+
+
+class TensionLearner(TwinLearner):
+    """−Σ y log σ(s) + (1 − y) log (1 − σ(s)), s = f₁(a)·f₂(b), y = 1 where a = b (Carlsson et al. 2021, section 3)."""
+
+    options: Options
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch of pairs: the first of every group is a sentence with itself."""
+        right = views[-1]
+        whole_batch(len(right))
+        group = self.options.negatives + 1
+        place = torch.arange(len(right), device=right.device)
+        left = right.take(range(0, len(right), group)) if self.options.anchored else views[0]
+        a, b = self.encode(left, right, self.options.twin_dropout)
+        if self.options.anchored:
+            a = a.repeat_interleave(group, dim=0)[: len(b)]
+        scores = (a.float() * b.float()).sum(-1)
+        total = F.binary_cross_entropy_with_logits(scores, (place % group == 0).float(), reduction="sum")
+        return Loss(total, len(right) if self.options.reduction == "mean" else 1 / world_size())
+
+
+CT = Method(
+    name="ct",
+    title="Contrastive tension",
+    citation="Carlsson, Gyllensten, Gogoulou, Ylipää Hellqvist and Sahlgren, 2021. openreview.net/forum?id=Ov_sMNau-PF",
+    objective="binary cross-entropy of σ(f₁(a)·f₂(b)): is b the same sentence as a, or one drawn at random?",
+    learner=TensionLearner,
+    options=Options,
+    views=views,
+    compares=True,
+    pooling="mean",
+    published=Settings(
+        batch_size=16,
+        learning_rate=1e-5,
+        steps=50_000,
+        schedule="stairs",
+        warmup=0,
+        optimizer="rmsprop",
+        smoothing=0.9,
+        epsilon=1e-7,
+        clip=0,
+        max_length=200,
+    ),
+    defaults=Settings(batch_size=64, learning_rate=5e-5, epochs=1, optimizer="rmsprop"),
+    large_learning_rate=1e-5,
+    presets={
+        "original": {},
+        "sentence-transformers": {
+            "twin_dropout": True,
+            "reduction": "sum",
+            "schedule": "linear",
+            "epochs": 1.0,
+            "smoothing": 0.99,
+            "epsilon": 1e-8,
+            "clip": 1.0,
+            "max_length": 75,
+        },
+    },
+)

@@ -1,0 +1,73 @@
+"""Contrastive tension in the batch: each copy of the encoder must find its sentence among those of the other copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from selfsent.distributed import gather, rank
+from selfsent.encoder import Encoder
+from selfsent.methods.ct import CT, TwinLearner
+from selfsent.methods.method import Loss, Method
+from selfsent.methods.pairs import whole_batch
+from selfsent.packing import Packed
+from selfsent.settings import Settings, check_limits, setting
+from selfsent.views import View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of contrastive tension with in-batch negatives."""
+
+    similarity: str = setting("cosine", "what is scaled", choices=("cosine", "dot"))
+    scale: float = setting(20.0, "what similarities are multiplied by, at first", above=0.0)
+    learn_scale: bool = setting(True, "the scale is trained, by its logarithm")
+    twin_dropout: bool = setting(True, "dropout in both encoders")
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+class InBatchTensionLearner(TwinLearner):
+    """−½ Σᵢ [log softmaxⱼ(e^t sᵢⱼ)ᵢ + log softmaxⱼ(e^t sⱼᵢ)ᵢ], s the similarities of f₁(xᵢ) and f₂(xⱼ), t learned."""
+
+    options: Options
+
+    def __init__(self, model: Encoder, options: Options) -> None:
+        super().__init__(model, options)
+        self.log_scale = nn.Parameter(torch.tensor(math.log(options.scale)), requires_grad=options.learn_scale)
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch."""
+        (packed,) = views
+        whole_batch(len(packed))
+        first, second = (vectors.float() for vectors in self.encode(packed, packed, self.options.twin_dropout))
+        if self.options.similarity == "cosine":
+            first, second = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
+        own = torch.arange(len(packed), device=first.device) + rank() * len(packed)
+        rows = (first @ gather(second).T).float() * self.log_scale.exp()
+        columns = (second @ gather(first).T).float() * self.log_scale.exp()
+        total = F.cross_entropy(rows, own, reduction="sum") + F.cross_entropy(columns, own, reduction="sum")
+        return Loss(total / 2, len(packed))
+
+
+CT_INBATCH = Method(
+    name="ct-inbatch",
+    title="Contrastive tension with in-batch negatives",
+    citation=CT.citation + "; in-batch negatives by sentence-transformers",
+    objective="cross-entropy of softmax(scale · cos(f₁(a), f₂(b))) over the batch, in both directions",
+    learner=InBatchTensionLearner,
+    options=Options,
+    views=lambda options: (View(),),
+    compares=True,
+    pooling="mean",
+    published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
+    defaults=Settings(batch_size=64, learning_rate=1e-4, epochs=1),
+    large_learning_rate=5e-5,
+    presets={"dot": {"similarity": "dot", "scale": 1.0, "learn_scale": False}},
+)

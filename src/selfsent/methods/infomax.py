@@ -1,0 +1,144 @@
+"""IS-BERT: the vector of a sentence must share information with its own n-grams, none with those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from selfsent.distributed import gather, rank
+from selfsent.encoder import Encoder
+from selfsent.errors import SettingsError
+from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.mutual_information import ESTIMATORS
+from selfsent.methods.pairs import whole_batch
+from selfsent.packing import Packed
+from selfsent.settings import Settings, check_limits, setting
+from selfsent.views import View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of IS-BERT."""
+
+    windows: str = setting("1,3,5", "tokens that each convolution sees", choices=("1,3,5", "3,5,7"))
+    filters: int = setting(256, "channels of each convolution", minimum=1)
+    activation: str = setting("none", "what follows the convolutions", choices=("none", "relu"))
+    masked: bool = setting(
+        True, "padding counts as zero; otherwise a vector depends on its batch, as in the authors' code"
+    )
+    discriminator: str = setting("dot", "how a token and a sentence are scored", choices=("dot", "bilinear", "mlp"))
+    temperature: float = setting(0.0, "divides cosines, which are scored instead of products; 0: products", minimum=0.0)
+    estimator: str = setting("jsd", "estimator of mutual information", choices=tuple(ESTIMATORS))
+    average: str = setting(
+        "token",
+        "mean over all tokens, over the means of the sentences, or over the sums of the sentences",
+        choices=("token", "sentence", "sum"),
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+class Residual(nn.Module):
+    """Three layers with ReLU beside a linear shortcut: a neural discriminator's head on either side (Sun et al. 2020)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        layers = [layer for _ in range(3) for layer in (nn.Linear(size, size), nn.ReLU())]
+        self.deep, self.shortcut = nn.Sequential(*layers), nn.Linear(size, size)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """(n, d) to (n, d)."""
+        out: Tensor = self.deep(vectors) + self.shortcut(vectors)
+        return out
+
+
+def discriminator(kind: str, size: int) -> tuple[nn.Module, nn.Module]:
+    """What is done to local and to global vectors of width `size` before their product is taken."""
+    if kind == "mlp":
+        return Residual(size), Residual(size)
+    if kind == "dot":
+        return nn.Identity(), nn.Identity()
+    product = nn.Linear(size, size, bias=False)
+    nn.init.eye_(product.weight)  # it begins as the plain product
+    return product, nn.Identity()
+
+
+def put_ngram_cnn(model: Encoder, options: Options) -> None:
+    """Give the encoder the n-gram CNN; one that it has already is kept if it is of the same shape.
+
+    Raises:
+        SettingsError: it has another one.
+    """
+    from selfsent.heads.ngram_cnn import ngram_modules
+
+    windows = [int(size) for size in options.windows.split(",")]
+    vocabulary = int(model.transformer.config.vocab_size)
+    modules = ngram_modules(
+        model.hidden_size, windows, options.filters, vocabulary, options.masked, options.activation == "relu"
+    )
+    if not model.token_modules:
+        model.put_before_pooling(modules, options.filters * len(windows))
+    elif [_shape(module) for module in model.token_modules] != [_shape(module) for module in modules]:
+        raise SettingsError(
+            "this base has an n-gram CNN of another shape: give its --windows, --filters, --activation and --masked"
+        )
+
+
+def _shape(module: nn.Module) -> tuple[str, list[torch.Size]]:
+    return type(module).__name__, [parameter.shape for parameter in module.parameters()]
+
+
+class InfomaxLearner(Learner):
+    """−I(local; global) over the tokens of the batch, negatives from its other sentences (Zhang et al. 2020, eq. 2 to 4)."""
+
+    options: Options
+
+    def __init__(self, model: Encoder, options: Options) -> None:
+        super().__init__(model, options)
+        put_ngram_cnn(model, options)
+        self.local_head, self.global_head = discriminator(options.discriminator, model.embedding_size)
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch: every token is scored against every sentence of all processes."""
+        (packed,) = views
+        whole_batch(len(packed))
+        tokens = self.model.token_vectors(packed)
+        sentences = self.model.pool(tokens, packed)
+        scores = self.scores(self.local_head(tokens), self.global_head(sentences))
+        weights = torch.ones_like(scores[:, 0])
+        if self.options.average == "sentence":
+            weights = 1 / packed.lengths[packed.sentence].float()
+        total = ESTIMATORS[self.options.estimator](scores, packed.sentence + rank() * len(packed), weights)
+        return Loss(total, packed.tokens if self.options.average == "token" else len(packed))
+
+    def scores(self, tokens: Tensor, sentences: Tensor) -> Tensor:
+        """(tokens, all sentences) float32 scores of (tokens, d) local and (sentences, d) global vectors."""
+        if self.options.temperature:
+            tokens = F.normalize(tokens.float(), dim=-1) / self.options.temperature
+            sentences = F.normalize(sentences.float(), dim=-1)
+        return (tokens @ gather(sentences.to(tokens.dtype)).T).float()
+
+
+INFOMAX = Method(
+    name="infomax",
+    title="IS-BERT: mutual information between a sentence and its n-grams",
+    citation="Zhang, He, Liu, Lim and Bing, 2020. arXiv:2009.12061",
+    objective="softplus(−s) with the own sentence + mean softplus(s) with others, s = token · sentence",
+    learner=InfomaxLearner,
+    options=Options,
+    views=lambda options: (View(),),
+    compares=True,
+    pooling="mean",
+    published=Settings(batch_size=32, learning_rate=1e-6, epochs=1, schedule="linear", warmup=0.1),
+    defaults=Settings(batch_size=32, learning_rate=2e-5, epochs=1),
+    large_learning_rate=2e-6,
+    presets={
+        "paper": {"activation": "relu", "discriminator": "mlp", "average": "sum"},
+        "faithful": {"masked": False, "learning_rate": 2e-6, "epsilon": 1e-7, "weight_decay": 0.01},
+    },
+)

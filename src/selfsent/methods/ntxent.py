@@ -1,0 +1,64 @@
+"""NT-Xent, BSL's contrastive ablation: a view must recognise the other view of its sentence among all of the batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from selfsent.distributed import gather, rank
+from selfsent.methods.bootstrap import BOOTSTRAP, CODE, NetworkOptions, TwoNetworks
+from selfsent.methods.method import Loss, Method
+from selfsent.methods.pairs import pair_of_views
+from selfsent.settings import setting
+
+
+@dataclass(frozen=True)
+class Options(NetworkOptions):
+    """Options of NT-Xent: those of BSL, and a temperature."""
+
+    temperature: float = setting(0.05, "divides the cosines", above=0.0)
+
+
+class NtxentLearner(TwoNetworks):
+    """−log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), summed over both views of every sentence (Chen et al. 2020, eq. 1).
+
+    Everything but the loss is BSL's: the predictions z of the online network are compared with what the target network
+    makes of all 2n views, less the view that z itself was made from.
+    """
+
+    options: Options
+
+    def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:
+        """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂: one positive and 2(n − 1) negatives each."""
+        targets = [gather(F.normalize(target, dim=-1)) for target in (first_target, second_target)]
+        own = torch.arange(len(first), device=first.device) + rank() * len(first)
+        forth = self._recognise(first, targets[1], targets[0], own)
+        back = self._recognise(second, targets[0], targets[1], own)
+        return Loss(forth + back, 2 * len(first))
+
+    def _recognise(self, vectors: Tensor, others: Tensor, same: Tensor, own: Tensor) -> Tensor:
+        """Cross-entropy of (n, d) predictions against the other views, (m, d), and the views they come from, (m, d)."""
+        vectors = F.normalize(vectors, dim=-1) / self.options.temperature
+        itself = own[:, None] == torch.arange(len(same), device=own.device)
+        scores = [(vectors @ others.T).float(), (vectors @ same.T).float().masked_fill(itself, -torch.inf)]
+        return F.cross_entropy(torch.cat(scores, dim=1), own, reduction="sum")
+
+
+NTXENT = Method(
+    name="ntxent",
+    title="NT-Xent, the contrastive ablation of BSL",
+    citation="Chen, Kornblith, Norouzi and Hinton, 2020. arXiv:2002.05709; aclanthology.org/2021.acl-long.402",
+    objective="−log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), h the 2n views of the batch less the one z is made from",
+    learner=NtxentLearner,
+    options=Options,
+    views=pair_of_views,
+    compares=True,
+    pooling="mean",
+    published=BOOTSTRAP.published,
+    defaults=BOOTSTRAP.defaults,
+    large_learning_rate=BOOTSTRAP.large_learning_rate,
+    presets={"paper": {}, "code": CODE, "faithful": CODE},
+)
