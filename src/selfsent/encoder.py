@@ -108,7 +108,7 @@ class Encoder(nn.Module):
         before, behind = self.token_modules, list(self.sentence_transformer)[self._pooling_place + 1 :]
         if any(getattr(module, "in_features", width) != width for module in behind):
             raise BaseEncoderError(
-                f"this base has a dense layer behind its pooling, which cannot take vectors of width {width}: choose another base"
+                f"this base has a dense layer behind its pooling that cannot take vectors of width {width}: choose another"
             )
         parts = [self.sentence_transformer[0], *before, *modules, PoolingModule(width, self.pooling), *behind]
         for module in parts:
@@ -202,7 +202,7 @@ class Encoder(nn.Module):
         return self._states_packed(packed, read) if self.runs_packed else self._states_padded(packed, read)
 
     def token_vectors(self, packed: Packed) -> Tensor:
-        """What the pooling reads of every token, (tokens, e), in packed order: its state, led through the modules in between."""
+        """What the pooling reads, (tokens, e), in packed order: token states, led through the modules in between."""
         modules = self.token_modules
         if not modules:
             return self.states(packed)
@@ -215,7 +215,7 @@ class Encoder(nn.Module):
         return forward_packed(modules, self.states(packed), packed)
 
     def _token_vectors_padded(self, packed: Packed) -> Tensor:
-        """For modules that look at padding: one block as long as the longest sentence, as sentence-transformers would have it."""
+        """For modules that look at padding: one block as long as the longest sentence, as in sentence-transformers."""
         from selfsent.heads.ngram_cnn import forward_padded
 
         lengths = packed.lengths[torch.from_numpy(packed.order).to(packed.device)]
@@ -226,7 +226,7 @@ class Encoder(nn.Module):
         return forward_padded(self.token_modules, block, ids, mask.long())[mask]
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
-        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and whatever modules stand behind it."""
+        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and whatever stands behind it."""
         if self.pooling == "mean":
             vectors = packed.mean(states)
         elif self.pooling == "max":
@@ -307,7 +307,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         model[place] = PoolingModule(model[place].embedding_dimension, pooling)
     if model[place].pooling_mode not in POOLINGS:
         raise BaseEncoderError(
-            f"{base} pools by {model[place].pooling_mode}; selfsent trains {', '.join(POOLINGS)}: choose one with --pooling"
+            f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
         )
     return Encoder(model, head)
 

@@ -65,7 +65,7 @@ def reads_padding(modules: Sequence[nn.Module]) -> bool:
 
 
 def forward_padded(modules: Sequence[nn.Module], block: Tensor, ids: Tensor, mask: Tensor) -> Tensor:
-    """(sentences, length, e) from the (sentences, length, d) states of a padded block, in sentence-transformers' way."""
+    """(sentences, length, e) from the (sentences, length, d) states of a padded block, by the modules themselves."""
     features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask}
     for module in modules:
         features = module(features)

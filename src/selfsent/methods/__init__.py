@@ -1,14 +1,21 @@
 """The learning methods, one file each, and their registry."""
 
 from selfsent.errors import SettingsError
+from selfsent.methods.bootstrap import BOOTSTRAP
+from selfsent.methods.ct import CT
+from selfsent.methods.ct_inbatch import CT_INBATCH
+from selfsent.methods.flow import FLOW
+from selfsent.methods.infomax import INFOMAX
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import MLM
+from selfsent.methods.ntxent import NTXENT
 from selfsent.methods.simcse import SIMCSE
 from selfsent.methods.tsdae import TSDAE
 from selfsent.methods.whitening import WHITENING
 from selfsent.methods.zscore import ZSCORE
 
-METHODS = {method.name: method for method in (TSDAE, SIMCSE, MLM, WHITENING, ZSCORE)}
+_ALL = (TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
+METHODS = {method.name: method for method in _ALL}
 
 
 def get_method(name: str) -> Method:

@@ -44,7 +44,7 @@ class Options:
 
 
 class Residual(nn.Module):
-    """Three layers with ReLU beside a linear shortcut: a neural discriminator's head on either side (Sun et al. 2020)."""
+    """Three layers with ReLU beside a linear shortcut: a discriminator's head on either side (Sun et al. 2020)."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def _shape(module: nn.Module) -> tuple[str, list[torch.Size]]:
 
 
 class InfomaxLearner(Learner):
-    """−I(local; global) over the tokens of the batch, negatives from its other sentences (Zhang et al. 2020, eq. 2 to 4)."""
+    """−I(local; global) over the tokens of the batch, negatives from its other sentences (Zhang et al. 2020, eq. 4)."""
 
     options: Options
 

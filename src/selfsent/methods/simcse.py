@@ -75,7 +75,7 @@ def contrastive_loss(
 
 
 def dimension_loss(first: Tensor, second: Tensor, temperature: float) -> Tensor:
-    """−mean over k of log softmaxₗ(cₖₗ/τ)ₖ, c the correlations of dimensions k of a and l of b (Xu et al. 2023, section 4).
+    """−mean over k of log softmaxₗ(cₖₗ/τ)ₖ, c correlations of dimensions k of a and l of b (Xu et al. 2023).
 
     Args:
         first: (n, d) vectors a of this process' sentences; the correlations are over the sentences of all processes.
