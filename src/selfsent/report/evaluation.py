@@ -63,10 +63,13 @@ class Report:
     def remarks(self) -> list[str]:
         """What a reader must know: absent tasks, warnings, tasks that could not be compared. One line each."""
         several = len(self.results) > 1
+        lacking: dict[tuple[str, str], list[str]] = {}
+        for result in self.results:
+            for absence in result.absent.items():
+                lacking.setdefault(absence, []).append(result.model)
         lines = [
-            f"{name} is absent{f' for {result.model}' if several else ''}: {reason}"
-            for result in self.results
-            for name, reason in result.absent.items()
+            f"{name} is absent{'' if len(models) == len(self.results) else ' for ' + ' and '.join(models)}: {reason}"
+            for (name, reason), models in lacking.items()
         ]
         # The data is the same for every model, and so is what is said about it.
         lines = list(dict.fromkeys(lines + [f"warning: {w}" for result in self.results for w in result.warnings]))
