@@ -46,8 +46,11 @@ class _Bar:
 
     def __init__(self, *columns: Any, transient: bool = False) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+        from rich.table import Column
 
-        shown = (columns[0], BarColumn(bar_width=20), MofNCompleteColumn(), *columns[1:], TimeRemainingColumn())
+        whole = Column(no_wrap=True)
+        counts, left = MofNCompleteColumn(table_column=whole), TimeRemainingColumn(table_column=whole)
+        shown = (columns[0], BarColumn(bar_width=12, table_column=whole), counts, *columns[1:], left)
         self.progress = Progress(*shown, console=errors(), transient=transient)
         self.task = self.progress.add_task("", start=False)
 
@@ -95,8 +98,10 @@ def training_bar() -> Iterator[Callable[[int, int, dict[str, float]], None]]:
         yield _lines
         return
     from rich.progress import TextColumn
+    from rich.table import Column
 
-    bar = _Bar(TextColumn("training"), TextColumn("{task.description}"))
+    # On a narrow terminal the figures take a second line, and nothing is cut off.
+    bar = _Bar(TextColumn("training"), TextColumn("{task.description}", table_column=Column()))
     try:
         yield lambda step, steps, figures: bar.tell(steps, completed=step, description=_figures(figures))
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -17,6 +18,9 @@ PROBES = 20
 """How often in a run the health of the space is looked at."""
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
+
+
+MOST_STEPS = 10**9
 
 
 def _seconds(action: Callable[[], object]) -> float:
@@ -41,18 +45,19 @@ def steps_for_budget(loop: Loop, started: float) -> int:
     begin = time.perf_counter()
     while of_the_first(time.perf_counter() - begin) < (0.06 if len(steps) >= 8 else 0.3) * budget:
         steps.append(_seconds(lambda: loop.advance(len(steps))))
-    fixed, per_step = PROBES * _seconds(loop.probe), 0.0
-    extras = [(_seconds(loop.checkpoint), habits.checkpoint_every)]
-    scorer = habits.scorer
-    if scorer:
-        extras.append((_seconds(lambda: scorer(loop.learner.model)), habits.score_every))
-    for seconds, every in extras:
-        fixed += seconds if every else TENTHS * seconds
-        per_step += seconds / every if every else 0.0
+    probe, checkpoint, scorer = _seconds(loop.probe), _seconds(loop.checkpoint), habits.scorer
+    score = _seconds(lambda: scorer(loop.learner.model)) if scorer else 0.0
     if loop.leads:
         loop.directory.forget_after(-1)
     restore(loop.learner, state)
     loop.optimizer = make_optimizer(loop.learner, loop.settings)
     warm = steps[2:] or steps
-    left = budget - (time.perf_counter() - started) - fixed
-    return max(1, int(of_the_first(left / (sum(warm) / len(warm) + per_step))))
+    each = sum(warm) / len(warm)
+
+    def cost(steps: int) -> float:
+        checkpoints = steps // habits.checkpoint_every if habits.checkpoint_every else min(steps, TENTHS)
+        scores = steps // habits.score_every + 1 if habits.score_every else min(steps, TENTHS)
+        return steps * each + min(steps, PROBES) * probe + checkpoints * checkpoint + scores * score
+
+    left = budget - (time.perf_counter() - started)
+    return int(of_the_first(max(1, bisect_right(range(MOST_STEPS), left, key=cost) - 1)))

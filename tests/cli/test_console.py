@@ -1,0 +1,81 @@
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from selfsent.cli import console
+
+FIGURES = {
+    "loss": 5.5,
+    "sentences_per_second": 1234.0,
+    "tokens_per_second": 56789.0,
+    "mean_cosine": 0.25,
+    "score": 31.0,
+}
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A terminal of 80 columns."""
+    shown = Console(file=StringIO(), force_terminal=True, width=80, markup=False, emoji=False, highlight=False)
+    monkeypatch.setattr(console, "errors", lambda: shown)
+    return shown.file
+
+
+def test_the_bar_shows_everything_even_on_a_narrow_terminal(terminal):
+    with console.counting("tokenising") as tokenising, console.training_bar() as watch:
+        tokenising(3, 10)
+        tokenising(7, 10)
+        for step in range(1, 5):
+            watch(step, 4, FIGURES)
+    text = terminal.getvalue()
+    for said in (
+        "tokenising",
+        "10/10",
+        "4/4",
+        "loss 5.500",
+        "1,234 sentences/s",
+        "56,789 tokens/s",
+        "cosine 0.25",
+        "dev 31.00",
+    ):
+        assert said in text
+    assert "…" not in text
+
+
+def test_a_bar_that_ends_early_lets_go_of_the_terminal(terminal):
+    with console.training_bar() as watch:
+        watch(1, 4, FIGURES)
+    with console.counting("encoding") as encoding:
+        encoding(1, 4)
+    assert (
+        terminal.getvalue().count("\x1b[?25l") == terminal.getvalue().count("\x1b[?25h") == 2
+    )  # cursor hidden and shown
+
+
+def test_without_a_terminal_ten_lines(monkeypatch, capsys):
+    monkeypatch.setattr(console, "errors", lambda: Console(stderr=True, soft_wrap=True))
+    with console.counting("tokenising") as tokenising, console.training_bar() as watch:
+        tokenising(10, 10)
+        for step in range(1, 101):
+            watch(step, 100, FIGURES)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[1] for line in lines] == [str(step) for step in range(10, 101, 10)]
+
+
+@pytest.mark.parametrize("line", ["[bold]x[/bold]", "[/nope]", ":smile:", "x " * 200])
+def test_lines_are_shown_as_they_are(line, capsys):
+    console.errors.cache_clear()
+    console.results.cache_clear()
+    console.notice(line)
+    console.show(line)
+    assert capsys.readouterr() == (f"{line}\n", f"{line}\n")
+
+
+def test_only_the_first_process_speaks(capsys, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    console.notice("twice")
+    console.show("twice")
+    with console.training_bar() as watch:
+        watch(1, 1, FIGURES)
+    assert capsys.readouterr() == ("", "")
