@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -24,12 +25,12 @@ class NetworkOptions(PairOptions):
     """Options of the two networks and the predictor, whatever the loss."""
 
     momentum: float = setting(0.999, "share of the old in the target after a step", minimum=0.0, maximum=1.0)
-    momentum_schedule: str = setting(
+    momentum_schedule: Literal["constant", "cosine"] = setting(
         "constant", "cosine: the momentum rises to 1 along half a cosine", choices=("constant", "cosine")
     )
     width: int = setting(8, "width of the predictor, in widths of the vector; 0: no predictor", minimum=0)
     chained: int = setting(1, "predictors in a row", minimum=1)
-    norms: str = setting(
+    norms: Literal["both", "first"] = setting(
         "both", "batch norm behind both inner layers of a predictor or the first", choices=("both", "first")
     )
     target_dropout: bool = setting(False, "dropout in the target network too")
@@ -39,7 +40,7 @@ class NetworkOptions(PairOptions):
 class Options(NetworkOptions):
     """Options of BSL."""
 
-    loss: str = setting(
+    loss: Literal["distance", "cosine"] = setting(
         "distance", "distance: 2 − 2 cos, summed over both directions; cosine: −cos/2", choices=("distance", "cosine")
     )
 
@@ -115,6 +116,7 @@ BOOTSTRAP = Method(
     options=Options,
     views=pair_of_views,
     compares=True,
+    negatives=False,
     pooling="mean",
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=1e-4, epochs=1),

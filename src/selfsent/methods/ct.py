@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -29,7 +29,7 @@ class Options:
         False, "the negatives of a group share their first sentence; otherwise both are drawn independently"
     )
     twin_dropout: bool = setting(False, "dropout in both encoders")
-    reduction: str = setting("mean", "over the pairs of a batch", choices=("mean", "sum"))
+    reduction: Literal["mean", "sum"] = setting("mean", "over the pairs of a batch", choices=("mean", "sum"))
 
     def __post_init__(self) -> None:
         check_limits(self)

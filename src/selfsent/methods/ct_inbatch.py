@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ from selfsent.views import View
 class Options:
     """Options of contrastive tension with in-batch negatives."""
 
-    similarity: str = setting("cosine", "what is scaled", choices=("cosine", "dot"))
+    similarity: Literal["cosine", "dot"] = setting("cosine", "what is scaled", choices=("cosine", "dot"))
     scale: float = setting(20.0, "what similarities are multiplied by, at first", above=0.0)
     learn_scale: bool = setting(True, "the scale is trained, by its logarithm")
     twin_dropout: bool = setting(True, "dropout in both encoders")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -24,16 +25,20 @@ from selfsent.views import View
 class Options:
     """Options of IS-BERT."""
 
-    windows: str = setting("1,3,5", "tokens that each convolution sees", choices=("1,3,5", "3,5,7"))
-    filters: int = setting(256, "channels of each convolution", minimum=1)
-    activation: str = setting("none", "what follows the convolutions", choices=("none", "relu"))
-    masked: bool = setting(
-        True, "padding counts as zero; otherwise a vector depends on its batch, as in the authors' code"
+    windows: Literal["1,3,5", "3,5,7"] = setting(
+        "1,3,5", "tokens that each convolution sees", choices=("1,3,5", "3,5,7")
     )
-    discriminator: str = setting("dot", "how a token and a sentence are scored", choices=("dot", "bilinear", "mlp"))
+    filters: int = setting(256, "channels of each convolution", minimum=1)
+    activation: Literal["none", "relu"] = setting("none", "what follows the convolutions", choices=("none", "relu"))
+    masked: bool = setting(True, "padding counts as zero; if not, a vector depends on its batch, as in the authors' code")
+    discriminator: Literal["dot", "bilinear", "mlp"] = setting(
+        "dot", "how a token and a sentence are scored", choices=("dot", "bilinear", "mlp")
+    )
     temperature: float = setting(0.0, "divides cosines, which are scored instead of products; 0: products", minimum=0.0)
-    estimator: str = setting("jsd", "estimator of mutual information", choices=tuple(ESTIMATORS))
-    average: str = setting(
+    estimator: Literal["jsd", "infonce", "dv"] = setting(
+        "jsd", "estimator of mutual information", choices=("jsd", "infonce", "dv")
+    )
+    average: Literal["token", "sentence", "sum"] = setting(
         "token",
         "mean over all tokens, over the means of the sentences, or over the sums of the sentences",
         choices=("token", "sentence", "sum"),

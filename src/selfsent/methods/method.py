@@ -93,6 +93,7 @@ class Method:
         published: the settings of the paper.
         defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.md.
         large_learning_rate: the default rate for encoders of more than 30 million parameters.
+        negatives: whether a loss that compares sentences takes the others of the batch for different ones.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
     """
 
@@ -108,5 +109,6 @@ class Method:
     published: Settings
     defaults: Settings
     large_learning_rate: float
+    negatives: bool = True
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
     fits: bool = False

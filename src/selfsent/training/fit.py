@@ -23,6 +23,7 @@ from selfsent.methods import Method
 from selfsent.methods.whitening import WHITENING, whiten
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
+from selfsent.training.checks import false_negatives, refuse_constant
 from selfsent.training.loop import Habits, Loop, Notice
 from selfsent.training.once import fit_once
 from selfsent.training.run_directory import RunDirectory
@@ -204,13 +205,14 @@ def fit(
     if settings.max_length > limit:
         notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
         settings = settings.but(max_length=limit)
+    template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
+    refuse_constant(model, template)
     wait()
     directory.begin()
     tables = [
         build_table(corpus, model.tokenizer, corpus.text_columns[column], lambda count: tokenising(count, len(corpus)))
         for column in columns
     ]
-    template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
     batches = Batches(tables, rows, views, template, settings, lambda count: encoding(count, len(rows)))
 
     def finish(encoder: Encoder) -> None:
@@ -220,6 +222,8 @@ def fit(
     if plan.method.fits:
         fit_once(learner, batches, directory, finish)
         return model
+    if plan.method.compares and plan.method.negatives and (line := false_negatives(batches)):
+        notice(line)
     if settings.epochs:
         settings = dataclasses.replace(
             settings, epochs=None, steps=max(1, round(settings.epochs * batches.steps_per_epoch))

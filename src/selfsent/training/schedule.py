@@ -14,8 +14,8 @@ from selfsent.settings import Settings
 def rate_at(step: int, steps: int, settings: Settings) -> float:
     """The share of the peak learning rate at a step, counted from 0, of a run of `steps` steps.
 
-    It rises linearly over the warm-up; then it stays, falls to zero on a line or along half a cosine, or goes down the stairs of
-    Carlsson et al. 2021: by a fifth every 500 steps, until a fifth is left.
+    It rises linearly over the warm-up; then it stays, falls to zero on a line or along half a cosine, or goes down the
+    stairs of Carlsson et al. 2021: by a fifth every 500 steps, until a fifth is left.
     """
     warmup = settings.warmup if settings.warmup >= 1 else settings.warmup * steps
     if step < warmup:
@@ -29,7 +29,7 @@ def rate_at(step: int, steps: int, settings: Settings) -> float:
 
 
 def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimizer:
-    """The optimiser over the learner's parameter groups; a group may bring its own rate, which the schedule scales alike."""
+    """The optimiser over the learner's parameter groups; a group may bring its own rate, which is scaled alike."""
     groups: list[dict[str, Any]] = learner.parameter_groups(settings)
     for group in groups:
         group.setdefault("lr", settings.learning_rate)

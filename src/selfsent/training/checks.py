@@ -1,0 +1,68 @@
+"""What goes wrong in silence, looked for before the first step."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from selfsent.encoder import Encoder
+from selfsent.errors import SettingsError
+from selfsent.packing import Packed
+from selfsent.training.batches import Batches
+from selfsent.views import Template, Tokens
+
+_SENTENCES, _WORDS = 8, 6
+_BATCHES = 20
+
+
+@torch.no_grad()
+def refuse_constant(model: Encoder, template: Template) -> None:
+    """Refuse an encoder that gives one vector to sentences which begin with the same word, whatever follows.
+
+    Raises:
+        SettingsError: it does, as a causal model with `cls` pooling must: its first token sees no other.
+    """
+    ordinary = np.flatnonzero(template.ordinary)
+    ids = ordinary[np.random.default_rng(0).integers(len(ordinary), size=(_SENTENCES, _WORDS))]
+    ids[:, 0] = ids[0, 0]
+    lengths, rows = np.full(_SENTENCES, _WORDS), np.arange(_SENTENCES)
+    packed = template.pack(Tokens(ids.ravel(), lengths, np.ones(ids.size, dtype=bool), rows), ids.size)
+    training = model.training
+    model.eval()
+    unit = F.normalize(model(packed.to(model.device)).float(), dim=-1)
+    model.train(training)
+    if float((unit - unit[:1]).norm(dim=-1).max()) < 1e-5:
+        raise SettingsError(
+            f"sentences that begin alike all have the same vector with --pooling {model.pooling}:"
+            " the first token of a causal model sees no other; give --pooling mean or lasttoken"
+        )
+
+
+def false_negatives(batches: Batches) -> str | None:
+    """A line about sentences that equal another one of their batch, once cut and damaged; None where there are none.
+
+    The corpus has no duplicates, but sentences that differ behind `max_length` only, or in the words that noise took
+    away, are the same to the encoder, and a loss that tells sentences apart holds them against each other.
+    """
+    equal = total = 0
+    for step in range(min(_BATCHES, batches.steps_per_epoch)):
+        views = batches.views_of(batches.rows_at(step), 0)
+        compared = [view for view in views if view.given_targets is None]
+        equal += max(_repeated(view) for view in compared)
+        total += len(compared[0])
+    if not equal:
+        return None
+    return (
+        f"{equal} of the first {total} sentences equal another one of their batch once cut and damaged, and count as"
+        " false negatives: raise --max-length, or weaken the noise"
+    )
+
+
+def _repeated(packed: Packed) -> int:
+    """Sentences that stand in a batch for the second time, or more."""
+    ends = np.cumsum(packed.given_lengths)
+    sentences = {
+        packed.given_ids[end - length : end].tobytes() for end, length in zip(ends, packed.given_lengths, strict=True)
+    }
+    return len(packed) - len(sentences)
