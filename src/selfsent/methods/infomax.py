@@ -30,7 +30,9 @@ class Options:
     )
     filters: int = setting(256, "channels of each convolution", minimum=1)
     activation: Literal["none", "relu"] = setting("none", "what follows the convolutions", choices=("none", "relu"))
-    masked: bool = setting(True, "padding counts as zero; if not, a vector depends on its batch, as in the authors' code")
+    masked: bool = setting(
+        True, "padding counts as zero; if not, a vector depends on its batch, as in the authors' code"
+    )
     discriminator: Literal["dot", "bilinear", "mlp"] = setting(
         "dot", "how a token and a sentence are scored", choices=("dot", "bilinear", "mlp")
     )
