@@ -108,7 +108,7 @@ class Encoder(nn.Module):
         before, behind = self.token_modules, list(self.sentence_transformer)[self._pooling_place + 1 :]
         if any(getattr(module, "in_features", width) != width for module in behind):
             raise BaseEncoderError(
-                f"this base has a dense layer behind its pooling that cannot take vectors of width {width}: choose another"
+                f"this base has a dense layer behind its pooling that takes no vectors of width {width}: choose another"
             )
         parts = [self.sentence_transformer[0], *before, *modules, PoolingModule(width, self.pooling), *behind]
         for module in parts:
@@ -226,7 +226,7 @@ class Encoder(nn.Module):
         return forward_padded(self.token_modules, block, ids, mask.long())[mask]
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
-        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and whatever stands behind it."""
+        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and what stands behind it."""
         if self.pooling == "mean":
             vectors = packed.mean(states)
         elif self.pooling == "max":
@@ -258,6 +258,13 @@ class Encoder(nn.Module):
             self.language_model_head = new_head(self.transformer).to(self.device)
         self.language_model_head.requires_grad_(True)
         return self.language_model_head
+
+    def forget(self) -> None:
+        """Give transformer and language-model head random weights, as if nobody had trained them."""
+        fresh = type(self.transformer)(self.transformer.config)
+        self.transformer.load_state_dict(fresh.state_dict(), strict=False)
+        if self.language_model_head is not None:
+            self.language_model_head = new_head(self.transformer).to(self.device)
 
     def save(self, directory: Path) -> None:
         """Write an ordinary sentence-transformers directory, the language-model head in a file of its own beside it."""

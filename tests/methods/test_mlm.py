@@ -4,6 +4,7 @@ import torch
 
 from naive import objectives
 from selfsent.errors import SettingsError
+from selfsent.methods import get_method
 from selfsent.methods.mlm import MLM, Options
 from selfsent.packing import IGNORED, Packed
 from selfsent.views import MaskTokens
@@ -59,3 +60,26 @@ def test_views_follow_the_options():
     assert MLM.views(Options(ratio=0.3, whole_words=True))[0].noise == MaskTokens(0.3, True)
     with pytest.raises(SettingsError, match="--ratio"):
         Options(ratio=0.0)
+
+
+def test_a_head_that_starts_from_nothing_is_announced(base_of, tmp_path, caplog):
+    """A sentence-transformers model came without its language-model head: words are then predicted by a new one."""
+    from sentence_transformers import SentenceTransformer
+
+    from selfsent.encoder import load_encoder
+
+    with_head = load_encoder(base_of("bert"))
+    get_method("mlm").learner(with_head, Options())
+    assert not caplog.records
+    SentenceTransformer(str(base_of("bert")), device="cpu").save(str(tmp_path / "model"), create_model_card=False)
+    without = load_encoder(tmp_path / "model")
+    assert without.language_model_head is None
+    get_method("mlm").learner(without, Options())
+    assert "this base has no language-model head: mlm starts with a new, untrained one" in caplog.text
+    assert without.language_model_head.output.weight is without.transformer.get_input_embeddings().weight
+
+
+def test_published_settings_are_those_of_the_paper():
+    published = MLM.published
+    assert (published.batch_size, published.learning_rate, published.steps) == (8, 5e-5, 100_000)
+    assert (MLM.pooling, Options().ratio, Options().whole_words) == ("mean", 0.15, False)

@@ -5,7 +5,7 @@ import tiny
 from naive import objectives
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.tsdae import Options, SmallDecoder, TiedDecoder
+from selfsent.methods.tsdae import NOISES, Options, SmallDecoder, TiedDecoder
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
 MASKED = [name for name in tiny.ARCHITECTURES if name not in tiny.CAUSAL]
@@ -143,3 +143,62 @@ def test_a_model_as_wide_as_another_s_vector_is_still_decoded(learner_of, damage
 def test_the_ratio_is_a_share(ratio):
     with pytest.raises(SettingsError, match="--ratio"):
         Options(ratio=ratio)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_noise_is_put_on_the_sentence_that_is_encoded(noise):
+    damaged, whole = get_method("tsdae").views(Options(noise=noise, ratio=0.3))
+    assert damaged.noise == NOISES[noise](0.3)
+    assert whole.noise is None
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert"])
+def test_dropped_heads_are_whole_heads(name, learner_of):
+    """What is said at a position is the sum of what some heads say, scaled up; without training, of what all say."""
+    learner = learner_of("tsdae", name, dropout=0.5, drop_heads=True)
+    assert not any(memory.head_dropout for memory in learner_of("tsdae", name, dropout=0.5).decoder.memory)
+    memory = learner.decoder.memory[0]
+    memory.dropout.p = 0.0
+    vectors, sentence = torch.randn(2, tiny.SIZE), torch.arange(2).repeat_interleave(200)
+    states = torch.zeros(1, 400, tiny.SIZE)
+    parts = torch.zeros(2, memory.heads, tiny.SIZE)
+    size = tiny.SIZE // memory.heads
+    with torch.no_grad():
+        value = memory.value(vectors)
+        for head in range(memory.heads):
+            columns = slice(head * size, (head + 1) * size)
+            parts[:, head] = value[:, columns] @ memory.output.weight[:, columns].T
+        found = memory.train()(states, vectors, sentence)[0]
+        for number in range(2):
+            kept = torch.cartesian_prod(*[torch.tensor([0.0, 2.0])] * memory.heads).view(-1, memory.heads)
+            possible = memory.norm(kept @ parts[number] + memory.output.bias)
+            distances = torch.cdist(found[sentence == number], possible)
+            assert distances.amin(1).max() < 0.02 < 1 < torch.pdist(possible).min()
+            assert len(set(distances.argmin(1).tolist())) == len(kept)
+        plain = memory.eval()(states, vectors, sentence)[0]
+        torch.testing.assert_close(plain, memory.norm(parts.sum(1) + memory.output.bias)[sentence])
+
+
+def test_a_decoder_of_its_own_shares_nothing_but_the_words(learner_of, damaged_and_whole):
+    learner = learner_of("tsdae", decoder_layers=3)
+    assert isinstance(learner.decoder, SmallDecoder)
+    assert len(learner.decoder.layers) == len(learner.decoder.memory) == 3
+    encoder = {id(parameter) for parameter in learner.model.parameters()}
+    assert not encoder & {id(parameter) for parameter in learner.decoder.parameters()}
+    damaged, whole = damaged_and_whole(learner.model.tokenizer)
+    learner([tiny.pack(damaged), tiny.pack(whole)]).total.backward()
+    assert all(parameter.grad is not None for parameter in learner.decoder.parameters())
+
+
+@pytest.mark.parametrize("name", ["bert", "albert", "modernbert"])
+def test_from_scratch_nothing_of_the_base_is_left(name, encoder_of):
+    base, scratch = encoder_of(name, "cls", seed=5), encoder_of(name, "cls", seed=5)
+    before = {key: parameter.clone() for key, parameter in base.named_parameters()}
+    get_method("tsdae").learner(scratch, Options(scratch=True))
+    for key, parameter in scratch.named_parameters():
+        assert parameter.shape == before[key].shape
+        if parameter.requires_grad:
+            assert not torch.equal(parameter, before[key]), key
+    head, words = scratch.language_model_head, scratch.transformer.get_input_embeddings()
+    assert head.output.weight is words.weight
+    assert head.output.weight.requires_grad

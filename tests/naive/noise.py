@@ -22,6 +22,28 @@ def repeat(words, chances, share):
     return [word for word, chance in zip(words, chances, strict=True) for _ in range(2 if chance < share else 1)]
 
 
+def swap(words, chances, ratio):
+    """The words of the smallest chances change places in a circle: each gets the place of the one drawn before it."""
+    count = min(len(words), max(2, round(ratio * len(words))))
+    circle = sorted(range(len(words)), key=lambda place: chances[place])[:count]
+    swapped = list(words)
+    for place, following in zip(circle, circle[1:] + circle[:1], strict=True):
+        swapped[place] = words[following]
+    return swapped
+
+
+def exchange(words, chances, ratio, others):
+    """Words whose chance is below `ratio` become the single token of `others` at their place."""
+    together = zip(words, chances, others, strict=True)
+    return [(other,) if chance < ratio else word for word, chance, other in together]
+
+
+def add(words, chances, ratio, others):
+    """In front of words whose chance is below `ratio` stands the single token of `others` at their place."""
+    together = zip(words, chances, others, strict=True)
+    return [each for word, chance, other in together for each in ([(other,)] if chance < ratio else []) + [word]]
+
+
 def is_subsequence(part, whole):
     """Whether `part` is `whole` less some of its items, in the same order."""
     rest = iter(whole)

@@ -5,25 +5,35 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from selfsent.encoder import Encoder
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.packing import ATTENTION, Packed
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import DeleteWords, View
+from selfsent.views import AddWords, DeleteWords, MaskWords, ReplaceWords, SwapWords, View
+
+NOISES = {"delete": DeleteWords, "swap": SwapWords, "mask": MaskWords, "replace": ReplaceWords, "add": AddWords}
+"""The paper found deletion best, then swapping, masking, replacing and adding."""
 
 
 @dataclass(frozen=True)
 class Options:
     """Options of TSDAE."""
 
-    ratio: float = setting(0.6, "share of the words deleted before encoding", minimum=0.0, maximum=1.0)
+    ratio: float = setting(0.6, "share of the words damaged before encoding", minimum=0.0, maximum=1.0)
+    noise: Literal["delete", "swap", "mask", "replace", "add"] = setting(
+        "delete", "what happens to these words", choices=tuple(NOISES)
+    )
     tie: bool = setting(True, "encoder and decoder share their weights, where the architecture allows it")
+    decoder_layers: int = setting(0, "layers of a small decoder of its own instead of the encoder's layers", minimum=0)
+    scratch: bool = setting(False, "begin with random weights instead of the base's")
+    drop_heads: bool = setting(False, "drop whole heads of the look at the vector, as the authors' code does")
 
     def __post_init__(self) -> None:
         check_limits(self)
@@ -33,12 +43,23 @@ class Memory(nn.Module):
     """Cross-attention to a memory of one slot, computed as what it is.
 
     With a single key the softmax is 1 whatever query and key are, so every position of a sentence gets W_o W_v s:
-    computed once per sentence, without query and key. Dropout on the attention weight, which would drop whole heads,
-    is left out; dropout on the result and the residual with its norm are as in the decoder of BERT.
+    computed once per sentence, without query and key. Dropout on the attention weight would drop whole heads of it at
+    each position: left out unless `head_dropout` says so. Dropout on the result and the residual with its norm are as
+    in the decoder of BERT.
     """
 
-    def __init__(self, memory_size: int, size: int, epsilon: float, dropout: float, spread: float) -> None:
+    def __init__(
+        self,
+        memory_size: int,
+        size: int,
+        epsilon: float,
+        dropout: float,
+        spread: float,
+        heads: int,
+        head_dropout: float,
+    ) -> None:
         super().__init__()
+        self.heads, self.head_dropout = heads, head_dropout
         self.value = nn.Linear(memory_size, size)
         self.output = nn.Linear(size, size)
         self.norm = nn.LayerNorm(size, eps=epsilon)
@@ -49,7 +70,12 @@ class Memory(nn.Module):
 
     def forward(self, states: Tensor, vectors: Tensor, sentence: Tensor) -> Tensor:
         """(1, tokens, d) states, plus what their sentences' (sentences, e) vectors say, normalised."""
-        said = self.output(self.value(vectors))[sentence]
+        value = self.value(vectors)
+        if self.training and self.head_dropout:
+            kept = F.dropout(value.new_ones(len(sentence), self.heads, 1), self.head_dropout)
+            said = self.output((value[sentence].unflatten(-1, (self.heads, -1)) * kept).flatten(-2))
+        else:
+            said = self.output(value)[sentence]
         return cast(Tensor, self.norm(self.dropout(said)[None] + states))
 
 
@@ -60,10 +86,12 @@ class TiedDecoder(nn.Module):
     copy.
     """
 
-    def __init__(self, model: Encoder, tie: bool) -> None:
+    def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__()
         config = model.transformer.config
-        self.copied = None if tie else nn.ModuleList([copy.deepcopy(part) for part in _parts(model.transformer)])
+        self.copied = (
+            None if options.tie else nn.ModuleList([copy.deepcopy(part) for part in _parts(model.transformer)])
+        )
         self.position_offset = model.position_offset
         self.memory = nn.ModuleList(
             Memory(
@@ -72,6 +100,8 @@ class TiedDecoder(nn.Module):
                 config.layer_norm_eps,
                 config.hidden_dropout_prob,
                 config.initializer_range,
+                config.num_attention_heads,
+                config.attention_probs_dropout_prob if options.drop_heads else 0.0,
             )
             for _ in range(config.num_hidden_layers)
         )
@@ -105,12 +135,12 @@ def _built_like_bert(model: Encoder) -> bool:
 
 
 class SmallDecoder(nn.Module):
-    """For every other architecture: two layers of its own, in the manner of BERT, over the encoder's word embeddings.
+    """For every other architecture: a few layers of its own, in the manner of BERT, over the encoder's word embeddings.
 
-    They drop out at the encoder's rate.
+    They begin with random weights and drop out at the encoder's rate.
     """
 
-    def __init__(self, model: Encoder) -> None:
+    def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__()
         from transformers import BertConfig, BertModel
 
@@ -119,7 +149,7 @@ class SmallDecoder(nn.Module):
         config = BertConfig(
             vocab_size=1,
             hidden_size=size,
-            num_hidden_layers=2,
+            num_hidden_layers=options.decoder_layers or 2,
             num_attention_heads=heads,
             intermediate_size=4 * size,
             max_position_embeddings=1,
@@ -134,8 +164,9 @@ class SmallDecoder(nn.Module):
         self.norm = nn.LayerNorm(size)
         self.frequencies: Tensor
         self.register_buffer("frequencies", 10_000 ** -(torch.arange(0, size, 2) / size), persistent=False)
-        looks = [Memory(model.embedding_size, size, 1e-12, model.dropout_rate, 0.02) for _ in self.layers]
-        self.memory = nn.ModuleList(looks)
+        rate = model.dropout_rate
+        look = model.embedding_size, size, 1e-12, rate, 0.02, heads, rate if options.drop_heads else 0.0
+        self.memory = nn.ModuleList(Memory(*look) for _ in self.layers)
 
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
         """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
@@ -157,8 +188,11 @@ class DenoisingLearner(Learner):
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
+        if options.scratch:
+            self.model.forget()
         self.model.require_head("TSDAE's decoder")
-        self.decoder = TiedDecoder(model, options.tie) if _built_like_bert(model) else SmallDecoder(model)
+        like_encoder = _built_like_bert(model) and not options.decoder_layers
+        self.decoder = (TiedDecoder if like_encoder else SmallDecoder)(model, options)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
@@ -174,13 +208,14 @@ TSDAE = Method(
     name="tsdae",
     title="Transformer-based sequential denoising auto-encoder",
     citation="Wang, Reimers and Gurevych, 2021. arXiv:2104.06979",
-    objective="−Σₜ log p(wₜ | w₁…wₜ₋₁, s), s the vector of the sentence with 60 % of its words deleted",
+    objective="−Σₜ log p(wₜ | w₁…wₜ₋₁, s), s the vector of the sentence with most of its words deleted",
     learner=DenoisingLearner,
     options=Options,
-    views=lambda options: (View(noise=DeleteWords(options.ratio)), View()),
+    views=lambda options: (View(noise=NOISES[options.noise](options.ratio)), View()),
     compares=False,
     pooling="cls",
     published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=3e-4, epochs=1),
     large_learning_rate=3e-5,
+    presets={"faithful": {"drop_heads": True}},
 )

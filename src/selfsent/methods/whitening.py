@@ -12,6 +12,7 @@ from torch import Tensor
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.heads.affine import affine
+from selfsent.heads.layers import LAYERS, Layers
 from selfsent.methods.method import Learner, Method
 from selfsent.methods.moments import Moments, moments_of
 from selfsent.packing import Packed
@@ -32,6 +33,8 @@ class Options:
     ridge: float = setting(
         0.0, "added to every eigenvalue, as a share of their mean, to calm those of few sentences", minimum=0.0
     )
+
+    layers: Layers = setting("last", "layers whose states are averaged before pooling", choices=LAYERS)
 
     def __post_init__(self) -> None:
         check_limits(self)
@@ -83,6 +86,10 @@ class WhiteningLearner(Learner):
 
     options: Options
 
+    def __init__(self, model: Encoder, options: Options) -> None:
+        super().__init__(model, options)
+        model.average_layers(options.layers)
+
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """The whole fit."""
         whiten(self.model, batches, self.options)
@@ -102,5 +109,5 @@ WHITENING = Method(
     published=Settings(epochs=1),
     defaults=Settings(epochs=1),
     large_learning_rate=Settings.learning_rate,
-    presets={"published": {"dimensions": 256}},
+    presets={"published": {"dimensions": 256, "layers": "first+last"}},
 )

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import torch
 
+from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.heads.affine import affine
+from selfsent.heads.layers import LAYERS, Layers
 from selfsent.methods.method import Learner, Method
 from selfsent.methods.moments import moments_of
 from selfsent.packing import Packed
-from selfsent.settings import Settings
+from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import View
 
 _FLAT = 1e-9
@@ -21,11 +23,22 @@ _FLAT = 1e-9
 
 @dataclass(frozen=True)
 class Options:
-    """Z-scores have no options."""
+    """Options of z-scores."""
+
+    layers: Layers = setting("last", "layers whose states are averaged before pooling", choices=LAYERS)
+
+    def __post_init__(self) -> None:
+        check_limits(self)
 
 
 class ZScoreLearner(Learner):
     """zⱼ = (uⱼ − μⱼ) / σⱼ: a fit, without steps. A dimension that does not vary becomes 0."""
+
+    options: Options
+
+    def __init__(self, model: Encoder, options: Options) -> None:
+        super().__init__(model, options)
+        model.average_layers(options.layers)
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """The whole fit."""

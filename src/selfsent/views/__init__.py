@@ -3,5 +3,20 @@
 from selfsent.views.noise import DeleteWords, MaskTokens, Noise, PickWords, RepeatWords
 from selfsent.views.partners import Partners
 from selfsent.views.tokens import Template, Tokens, View
+from selfsent.views.words import AddWords, MaskWords, ReplaceWords, SwapWords
 
-__all__ = ["DeleteWords", "MaskTokens", "Noise", "Partners", "PickWords", "RepeatWords", "Template", "Tokens", "View"]
+__all__ = [
+    "AddWords",
+    "DeleteWords",
+    "MaskTokens",
+    "MaskWords",
+    "Noise",
+    "Partners",
+    "PickWords",
+    "RepeatWords",
+    "ReplaceWords",
+    "SwapWords",
+    "Template",
+    "Tokens",
+    "View",
+]

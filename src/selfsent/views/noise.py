@@ -52,7 +52,12 @@ def uniforms(key: int, rows: np.ndarray, places: np.ndarray, draw: int = 0) -> n
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _checked_share(value: float, name: str) -> None:
+def checked_share(value: float, name: str) -> None:
+    """Refuse what is no share.
+
+    Raises:
+        SettingsError: the value is not between 0 and 1.
+    """
     if not 0.0 <= value <= 1.0:
         raise SettingsError(f"{name} is {value}; it must lie between 0 and 1")
 
@@ -67,7 +72,7 @@ class DeleteWords:
     ratio: float = 0.6
 
     def __post_init__(self) -> None:
-        _checked_share(self.ratio, "the share of words to delete")
+        checked_share(self.ratio, "the share of words to delete")
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Delete words of every sentence."""
@@ -120,20 +125,16 @@ class RepeatWords:
     ratio: float = 0.32
 
     def __post_init__(self) -> None:
-        _checked_share(self.ratio, "the share of words to repeat")
+        checked_share(self.ratio, "the share of words to repeat")
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Repeat words of every sentence."""
         if self.ratio == 0 or len(tokens.ids) == 0:
             return tokens
-        word, sentence, place = tokens.words()
+        _, sentence, place = tokens.words()
         share = self.ratio * uniforms(key, tokens.rows, np.zeros(len(tokens.rows), dtype=np.int64), draw=1)
         twice = uniforms(key, tokens.rows[sentence], place) < share[sentence]
-        sizes = np.bincount(word, minlength=len(sentence))
-        starts = np.cumsum(sizes) - sizes
-        order = np.repeat(np.arange(len(sentence)), 1 + twice)
-        within = np.arange(int(sizes[order].sum())) - np.repeat(np.cumsum(sizes[order]) - sizes[order], sizes[order])
-        return tokens.take(np.repeat(starts[order], sizes[order]) + within)
+        return tokens.take_words(np.repeat(np.arange(len(sentence)), 1 + twice))
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class MaskTokens:
     whole_words: bool = False
 
     def __post_init__(self) -> None:
-        _checked_share(self.ratio, "the share of tokens to mask")
+        checked_share(self.ratio, "the share of tokens to mask")
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Mask tokens of every sentence, and set the targets."""

@@ -61,6 +61,14 @@ class Tokens:
             None if self.targets is None else self.targets[index],
         )
 
+    def take_words(self, order: np.ndarray) -> Tokens:
+        """The words of these running numbers, in this order, which must not lead from one sentence into another."""
+        word, sentence, _ = self.words()
+        sizes = np.bincount(word, minlength=len(sentence))
+        starts, taken = np.cumsum(sizes) - sizes, sizes[order]
+        within = np.arange(int(taken.sum())) - np.repeat(np.cumsum(taken) - taken, taken)
+        return self.take(np.repeat(starts[order], taken) + within)
+
 
 @dataclass(frozen=True)
 class Template:
