@@ -22,6 +22,7 @@ from selfsent.evaluation.encoders import Encoder as Scored
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks import TASKS
 from selfsent.files import write_json, write_text
+from selfsent.heads.loading import load_sentence_transformer, needs_selfsent
 from selfsent.methods import get_method
 from selfsent.report.card import model_card
 from selfsent.training.fit import asked, fit, make_plan
@@ -51,9 +52,7 @@ class Run:
     @cached_property
     def model(self) -> Any:
         """The trained model, an ordinary SentenceTransformer."""
-        from sentence_transformers import SentenceTransformer
-
-        return SentenceTransformer(str(self.directory / "model"))
+        return load_sentence_transformer(self.directory / "model")
 
 
 def scored(model: Encoder, name: str, fast: bool = False) -> Scored:
@@ -230,7 +229,10 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
         after = load_encoder(directory.model)
         scores, neighbours = compare(corpus, hold_out.test, before, after)
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
-    write_text(directory.model / "README.md", model_card(directory.record, corpus.report.summary(), scores))
+    alone = not needs_selfsent(directory.model)
+    write_text(
+        directory.model / "README.md", model_card(directory.record, corpus.report.summary(), scores, alone=alone)
+    )
     directory.sweep()
     directory.update(status="finished")
 
