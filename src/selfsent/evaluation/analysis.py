@@ -11,10 +11,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from selfsent.errors import DataError, SettingsError
+from selfsent.evaluation.datasets import Rows
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.words import Tagger, tag
 
+SIMILAR = 0.8
 WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+
+
+def similar_pairs(rows: Rows, least: float = SIMILAR) -> tuple[list[str], list[str]]:
+    """The pairs of a data set that mean the same: left texts, right texts.
+
+    Args:
+        rows: sentence1, sentence2, score.
+        least: share of the highest score that a pair must have; 0.8 is 4 of 5.
+
+    Raises:
+        DataError: no pair is as similar as that.
+    """
+    bar = least * max(rows["score"])
+    chosen = [row for row, score in enumerate(rows["score"]) if score >= bar and score > 0]
+    if not chosen:
+        raise DataError(f"{rows.name} has no pair with a score of {bar:g} or more")
+    return [rows["sentence1"][row] for row in chosen], [rows["sentence2"][row] for row in chosen]
 
 
 @dataclass(frozen=True)
@@ -99,10 +118,12 @@ class LabelledWorth:
     Args:
         pairs: the fewest pairs tried at which supervised training reached it; None when even the most did not.
         tried: (pairs, score) in the order of trying.
+        goal: the unsupervised score.
     """
 
     pairs: int | None
     tried: tuple[tuple[int, float], ...]
+    goal: float
 
 
 def labelled_worth(
@@ -129,15 +150,42 @@ def labelled_worth(
         return tried[-1][1] >= goal
 
     if reached(least):
-        return LabelledWorth(least, tuple(tried))
+        return LabelledWorth(least, tuple(tried), goal)
     if not reached(most):
-        return LabelledWorth(None, tuple(tried))
+        return LabelledWorth(None, tuple(tried), goal)
     low, high = least, most
     while high - low > max(1, precision * high):
         # Halving the logarithm: from 10 to 100,000 pairs, the interesting numbers are not around 50,000.
         middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
         low, high = (low, middle) if reached(middle) else (middle, high)
-    return LabelledWorth(high, tuple(tried))
+    return LabelledWorth(high, tuple(tried), goal)
+
+
+@dataclass(frozen=True)
+class Space:
+    """How vectors lie on the sphere (Wang and Isola, 2020); of both figures less is better.
+
+    Args:
+        model: name of the encoder.
+        alignment: mean squared distance of texts that mean the same.
+        uniformity: log of the mean Gaussian potential of any two texts.
+    """
+
+    model: str
+    alignment: float
+    uniformity: float
+
+
+def space(encoder: Encoder, rows: Rows, least: float = SIMILAR) -> Space:
+    """Alignment over the similar pairs of a data set, uniformity over all its texts.
+
+    Raises:
+        DataError: no similar pair, or fewer than two distinct texts.
+    """
+    pairs = similar_pairs(rows, least)
+    texts = [*rows["sentence1"], *rows["sentence2"]]
+    encoder.remember(texts)
+    return Space(encoder.name, alignment(encoder, *pairs), uniformity(encoder, texts))
 
 
 def alignment(encoder: Encoder, left: Sequence[str], right: Sequence[str]) -> float:

@@ -157,7 +157,7 @@ def _from_name(path: str, name: str | None, fast: bool) -> Encoder:
     if path.endswith(".npz"):
         return Encoder(_StoredVectors(Path(path)), label)
     if _FACTORY.fullmatch(path):
-        return as_encoder(_call_factory(path), name=label)
+        return as_encoder(load_object(path)(), name=label)
     directory = resolve(path)
     if _is_cross_encoder(directory):
         from sentence_transformers import CrossEncoder
@@ -195,12 +195,19 @@ def _is_cross_encoder(directory: Path) -> bool:
     return str(architectures[0]).endswith("ForSequenceClassification")
 
 
-def _call_factory(path: str) -> Any:
-    module, factory = path.split(":")
+def load_object(path: str) -> Any:
+    """What `package.module:name` names.
+
+    Raises:
+        BaseEncoderError: it is not of this form, or there is no such thing.
+    """
+    if not _FACTORY.fullmatch(path):
+        raise BaseEncoderError(f"{path} must have the form package.module:name")
+    module, name = path.split(":")
     try:
-        return getattr(importlib.import_module(module), factory)()
+        return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise BaseEncoderError(f"cannot make a model from {path}: {error}") from error
+        raise BaseEncoderError(f"cannot make a model with {path}: {error}") from error
 
 
 def _encode_with(model: Any) -> Encode:

@@ -11,7 +11,7 @@ from typing import Any
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import arguments, own, sts, transfer, useb
 from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
-from selfsent.evaluation.datasets import Store
+from selfsent.evaluation.datasets import Rows, Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
 from selfsent.evaluation.results import Result, Score
 
@@ -162,6 +162,28 @@ def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: 
     if not (names or documents or files):
         raise SettingsError("nothing to score: give a suite, a task, documents, or a file of your own")
     return names
+
+
+def load_pairs(task: str | None, pairs: str | Path | None, store: Store) -> Rows:
+    """Pairs with scores, of a task or of a file of one's own.
+
+    Args:
+        task: a task that is one data set of scored pairs, such as `stsb-dev`.
+        pairs: a tab-separated file of text, text, score.
+        store: where data sets come from.
+
+    Raises:
+        SettingsError: both or neither are given, or the task has no scored pairs.
+        DataError: the data is absent or damaged.
+    """
+    if (task is None) == (pairs is None):
+        raise SettingsError("give either a task or a file of pairs: --task or --pairs")
+    if pairs is not None:
+        return own.read_pairs(pairs)
+    known = {dataset.name: dataset for dataset in (*sts.STS, sts.STSB_DEV, *sts.STS17, *arguments.ARGUMENTS)}
+    if task not in known:
+        raise SettingsError(f"{task} is no task of scored pairs; those are {', '.join(known)}")
+    return store.load(known[task])
 
 
 def _averaged(suite: str) -> tuple[str, ...]:

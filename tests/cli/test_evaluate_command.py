@@ -1,0 +1,190 @@
+import csv
+import io
+import json
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tiny
+
+GOLD = [5.0, 4.0, 3.0, 1.0, 0.0]
+
+
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch):
+    """No test waits for a network."""
+    monkeypatch.setattr("selfsent.evaluation.datasets.hub_reachable", lambda: False)
+    monkeypatch.setattr("selfsent.evaluation.hub.hub_reachable", lambda: False)
+    monkeypatch.delenv("SELFSENT_DATA", raising=False)
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory):
+    """A mirror with stand-ins for three of the sets of the suite sts."""
+    root = tmp_path_factory.mktemp("mirror")
+    for number, name in enumerate(("sts12-sts", "sts13-sts", "stsbenchmark-sts")):
+        lines = tiny.make_sentences(80, seed=number)
+        columns = {"sentence1": lines[:40], "sentence2": lines[40:], "score": GOLD * 8}
+        (root / "mteb" / name).mkdir(parents=True)
+        pq.write_table(pa.table(columns), root / "mteb" / name / "test.parquet")
+    return root
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    """A module with models that are quick to make: `good` knows the scores better than `poor`."""
+    (tmp_path / "quick_models.py").write_text(
+        "import numpy as np\n"
+        "class Words:\n"
+        "    def __init__(self, size): self.size = size\n"
+        "    def encode(self, texts):\n"
+        "        rng = lambda word: np.random.default_rng(list(word.encode())).normal(size=self.size)\n"
+        "        return np.stack([sum(map(rng, text.split())) for text in texts])\n"
+        "def good(): return Words(64)\n"
+        "def poor(): return Words(2)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "quick_models:good", "quick_models:poor"
+    sys.modules.pop("quick_models", None)
+
+
+def test_a_suite_names_what_is_absent_and_says_what_the_average_is_over(selfsent, models, mirror):
+    done = selfsent("evaluate", models[0], "--suite", "sts", "--data", mirror)
+    assert done.status == 0, done.err
+    assert "average of 3 of 7" in done.out
+    assert "sts12|spearman|cos|all|n:40|data:" in done.out
+    assert "sts16 is absent: the mirror" in done.err
+    assert "warning: sts12 has 40 rows here, 3108 as published" in done.err
+
+
+def test_one_object_with_the_agreed_keys(selfsent, models, mirror):
+    plain = json.loads(selfsent("evaluate", models[0], "--suite", "sts", "--data", mirror, "--json", "-").out)
+    assert {"model", "scores", "average"} <= plain.keys()
+    assert plain["average_complete"] is False
+    assert plain["average_over"] == list(plain["scores"]) == ["sts12", "sts13", "stsb"]
+    assert set(plain["absent"]) == {"sts14", "sts15", "sts16", "sickr", "sickr-test"}
+    for name, score in plain["scores"].items():
+        assert score["low"] <= score["score"] <= score["high"]
+        assert score["signature"].startswith(f"{name}|spearman|cos|all|n:40|data:")
+    assert plain["average"] == pytest.approx(np.mean([score["score"] for score in plain["scores"].values()]))
+
+
+def test_several_models_stand_side_by_side_with_p_values(selfsent, models, mirror):
+    arguments = ("evaluate", *models, "--task", "sts12,sts13", "--task", "stsb", "--data", mirror)
+    shown = selfsent(*arguments)
+    assert shown.status == 0, shown.err
+    assert "difference [95 %]" in shown.out
+    plain = json.loads(selfsent(*arguments, "--json", "-").out)
+    assert plain["against"] == models[0]
+    assert [result["model"] for result in plain["results"]] == list(models)
+    assert list(plain["differences"]) == ["sts12", "sts13", "stsb"]
+    for (difference,) in plain["differences"].values():
+        assert difference["model"] == models[1]
+        assert 0 < difference["p"] <= 1
+        assert difference["low"] <= difference["difference"] <= difference["high"]
+
+
+def test_published_rows_with_footnotes(selfsent, models, mirror, tmp_path):
+    arguments = ("evaluate", models[0], "--suite", "sts", "--data", mirror, "--published")
+    done = selfsent(*arguments, "--json", tmp_path / "x.json", "--markdown", tmp_path / "x.md")
+    assert done.status == 0, done.err
+    assert "IS-BERT" in done.out
+    assert "(1) " in done.out
+    rows = json.loads((tmp_path / "x.json").read_text())["published"]
+    found = [row for row in rows if row["method"] == "BSL-BERT" and row["table"] == "1"]
+    assert found[0]["values"]["average"] == 72.03
+    written = (tmp_path / "x.md").read_text()
+    assert "| BSL-BERT | BSL table 1, unsupervised |" in written
+    assert "(1) " in written
+
+
+def test_markdown_and_csv(selfsent, models, mirror, tmp_path):
+    arguments = ("evaluate", *models, "--task", "sts12", "--data", mirror)
+    assert selfsent(*arguments, "--markdown", tmp_path / "x.md", "--csv", tmp_path / "x.csv").status == 0
+    written = (tmp_path / "x.md").read_text()
+    assert f"| task | {models[0]} | {models[1]} |" in written
+    assert "`sts12|spearman|cos|all|n:40|" in written
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text())))
+    assert [(row["model"], row["task"]) for row in rows] == [(model, "sts12") for model in models]
+    assert selfsent(*arguments, "--csv", "-").out == (tmp_path / "x.csv").read_text()
+
+
+def test_files_of_ones_own(selfsent, models, tmp_path):
+    lines = tiny.make_sentences(60)
+    pairs = zip(lines[:15], lines[15:30], GOLD * 3, strict=True)
+    (tmp_path / "similar.tsv").write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs))
+    (tmp_path / "faq.tsv").write_text("".join(f"{line}\t{line} ba\n" for line in lines))
+    (tmp_path / "kind.tsv").write_text(
+        "".join(f"{line} {'x' if n % 2 else 'y'}\t{n % 2}\n" for n, line in enumerate(lines))
+    )
+    files = {"--pairs": "similar", "--relevance": "faq", "--labels": "kind"}
+    arguments = [part for flag, name in files.items() for part in (flag, tmp_path / f"{name}.tsv")]
+    scores = json.loads(selfsent("evaluate", models[0], *arguments, "--json", "-").out)["scores"]
+    assert list(scores) == ["similar", "faq", "kind"]
+    assert scores["faq"]["score"] > 90
+
+
+def test_the_same_vectors_from_a_file(selfsent, models, mirror, tmp_path):
+    import quick_models
+
+    table = pq.read_table(mirror / "mteb" / "sts12-sts" / "test.parquet")
+    texts = [*table["sentence1"].to_pylist(), *table["sentence2"].to_pylist()]
+    np.savez(tmp_path / "v.npz", texts=np.array(texts), embeddings=quick_models.good().encode(texts))
+    done = selfsent("evaluate", models[0], tmp_path / "v.npz", "--task", "sts12", "--data", mirror, "--json", "-")
+    (difference,) = json.loads(done.out)["differences"]["sts12"]
+    assert difference["difference"] == pytest.approx(0, abs=1e-4)
+
+
+def test_seeds_of_one_run_are_one_row(selfsent, base, sentences, mirror, tmp_path, cache):
+    import selfsent as package
+
+    for seed in (1, 2):
+        settings = {"steps": 1, "batch_size": 8, "max_length": 32, "pooling": "mean"}
+        package.train(sentences, "simcse", base, tmp_path / f"run-{seed}", seed=seed, **settings)
+    runs = (tmp_path / "run-1", tmp_path / "run-2" / "model")
+    arguments = ("evaluate", base, *runs, "--seeds", "--task", "sts12", "--data", mirror)
+    done = selfsent(*arguments)
+    assert done.status == 0, done.err
+    assert " ± " in done.out
+    plain = json.loads(selfsent(*arguments, "--json", "-").out)
+    assert [result["model"] for result in plain["results"]] == [str(base), f"{runs[0]} and 1 more seed"]
+    assert plain["results"][1]["seeds"] == list(map(str, runs))
+    each = plain["results"][1]["scores"]["sts12"]
+    assert each["score"] == pytest.approx(np.mean(each["of_seeds"]))
+    assert each["deviation"] == pytest.approx(np.std(each["of_seeds"], ddof=1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--suite", "sts", "--task", "stsb"), "suite and task both say what to score"),
+        (("--suite", "context"), "context is scored on text of your own"),
+        (("--task", "stsb", "--published"), "--published: published rows belong to a suite"),
+        (("--suite", "context", "--published"), "--published: no table of the papers belongs to context"),
+        (("--task", "stsb", "--json", "-", "--csv", "-"), "--json and --csv cannot both go to standard output"),
+        (("--task", "stsb", "--json", "."), ". is a directory: name a file"),
+        (("--task", "stsb", "--markdown", "file/x.md"), "is a file"),
+        (("--task", "stsb", "--seeds"), "nothing but their seed"),
+        (("--pairs", "nothing.tsv"), "nothing.tsv cannot be read"),
+        (("--labels", "file"), "file has 0 rows"),
+        (("--task", "stsb", "--data", "nowhere"), "nowhere is not a folder"),
+        (("--task", "stsb", "no-such.npz"), "no-such.npz does not exist"),
+    ],
+)
+def test_what_is_wrong_is_found_before_a_model_is_loaded(arguments, said, selfsent, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("selfsent.evaluation.encoders._from_directory", lambda *_: pytest.fail("loaded"))
+    (tmp_path / "file").touch()
+    # Positionals first: options with several values would eat them.
+    given = sorted(arguments, key=lambda argument: not argument.endswith(".npz"))
+    assert said in selfsent("evaluate", "bundled", *given).complaint
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_single_absent_task_is_an_error(selfsent, models, tmp_path):
+    (tmp_path / "mirror").mkdir()
+    complaint = selfsent("evaluate", models[0], "--task", "stsb", "--data", tmp_path / "mirror").complaint
+    assert "stsb is absent: the mirror" in complaint
