@@ -33,6 +33,11 @@ class Cell:
         return METHODS[self.method].fits
 
     @property
+    def trains_encoder(self):
+        """Whether sentences go through the encoder in every step, instead of once before the first."""
+        return not (self.refusal or self.fits or any(view.ready for view in self.views()))
+
+    @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
         wanted = self.method in NEEDS_WORDS and self.architecture in tiny.CAUSAL

@@ -70,12 +70,12 @@ class Coupling(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, d) to (n, d)."""
-        first, second = x.split(self.sizes, dim=-1)
+        first, second = torch.split(x, self.sizes, dim=-1)
         return torch.cat([first, second + self.shift(first)], dim=-1)
 
     def inverse(self, y: Tensor) -> Tensor:
         """What `forward` made y of."""
-        first, second = y.split(self.sizes, dim=-1)
+        first, second = torch.split(y, self.sizes, dim=-1)
         return torch.cat([first, second - self.shift(first)], dim=-1)
 
 
@@ -130,13 +130,14 @@ class Flow(Module):  # type: ignore[misc]  # sentence-transformers ships no type
                 for step in cast(nn.ModuleList, steps):
                     x = step(x)
                 if level < self.levels - 1:
-                    x, part = x.split([self.sizes[level + 1], self.sizes[level] // 2], dim=-1)
+                    x, part = torch.split(x, [self.sizes[level + 1], self.sizes[level] // 2], dim=-1)
                     done.append(part)
             return torch.cat([*done, x], dim=-1)
 
     def inverse(self, z: Tensor) -> Tensor:
         """(n, d) vectors that `transformed` maps to z."""
-        *parts, x = z.split([each // 2 for each in self.sizes[:-1]] + self.sizes[-1:], dim=-1)
+        x: Tensor
+        *parts, x = torch.split(z, [each // 2 for each in self.sizes[:-1]] + self.sizes[-1:], dim=-1)
         for level in reversed(range(self.levels)):
             if level < self.levels - 1:
                 x = torch.cat([x, parts[level]], dim=-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -16,9 +16,15 @@ from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.packing import ATTENTION, Packed
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import AddWords, DeleteWords, MaskWords, ReplaceWords, SwapWords, View
+from selfsent.views import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords, View
 
-NOISES = {"delete": DeleteWords, "swap": SwapWords, "mask": MaskWords, "replace": ReplaceWords, "add": AddWords}
+NOISES: dict[str, Callable[[float], Noise]] = {
+    "delete": DeleteWords,
+    "swap": SwapWords,
+    "mask": MaskWords,
+    "replace": ReplaceWords,
+    "add": AddWords,
+}
 """The paper found deletion best, then swapping, masking, replacing and adding."""
 
 
