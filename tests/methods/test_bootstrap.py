@@ -1,0 +1,175 @@
+import copy
+
+import pytest
+import torch
+
+import tiny
+from naive import comparisons
+from selfsent.errors import SettingsError, TrainingError
+from selfsent.methods import get_method
+from selfsent.methods.predictor import Predictor, standardised
+from selfsent.training.fit import make_plan
+
+FAST = {"width": 2, "delete_words": 0.3}
+
+
+def two_views(learner, damaged_and_whole):
+    return [tiny.pack(ids) for ids in damaged_and_whole(learner.model.tokenizer)]
+
+
+def states(module):
+    return [parameter.detach().clone() for parameter in module.sentence_transformer.parameters()]
+
+
+def same(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def step(learner, views):
+    optimizer = torch.optim.SGD([p for p in learner.parameters() if p.requires_grad], lr=0.1)
+    loss = learner(views)
+    (loss.total / loss.count).backward()
+    optimizer.step()
+    learner.after_step()
+
+
+def test_batch_norm_is_that_of_its_equation():
+    rows = torch.randn(7, 3, generator=torch.Generator().manual_seed(0)) + 5
+    torch.testing.assert_close(standardised(rows), comparisons.batch_norm(rows, 1e-5), rtol=1e-4, atol=1e-5)
+
+
+def test_the_predictor_is_linear_norm_relu_twice_and_linear():
+    torch.manual_seed(0)
+    predictor, rows = Predictor(3, 2), torch.randn(5, 3)
+    first, norm, _, second, other, _, last = predictor
+    inner = torch.relu(comparisons.batch_norm(first(rows), 1e-5) * norm.weight + norm.bias)
+    inner = torch.relu(comparisons.batch_norm(second(inner), 1e-5) * other.weight + other.bias)
+    torch.testing.assert_close(predictor(rows), last(inner), rtol=1e-4, atol=1e-5)
+    shapes = [p.shape for p in Predictor(3, 10, chained=3, first_only=True).parameters()]
+    assert len(shapes) == 3 * 8
+    assert shapes[0] == (30, 3)
+    assert not list(Predictor(3, 0).parameters())
+
+
+@pytest.mark.parametrize("name", ["bert", "mpnet"])
+def test_loss_and_gradients_equal_loops(name, learner_of, damaged_and_whole):
+    learner = learner_of("bootstrap", name, **FAST)
+    with torch.no_grad():  # a target of its own
+        for parameter in learner.target.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    views = two_views(learner, damaged_and_whole)
+    loss = learner(views)
+    online = [learner.predictor(learner.model(view)) for view in views]  # each view has its own batch statistics
+    with torch.no_grad():
+        targets = [learner.target(view) for view in views]
+    slow = comparisons.bootstrap(*online, *targets)
+    torch.testing.assert_close(loss.total / loss.count, slow, rtol=1e-4, atol=1e-5)
+    wanted = [p for p in learner.parameters() if p.requires_grad and p.ndim > 1]
+    ours, theirs = (torch.autograd.grad(x, wanted, allow_unused=True) for x in (loss.total / loss.count, slow))
+    for a, b in zip(ours, theirs, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_the_paper_s_loss_has_a_quarter_of_the_gradient(learner_of, damaged_and_whole):
+    code, paper = (learner_of("bootstrap", loss=loss, **FAST) for loss in ("distance", "cosine"))
+    views = two_views(code, damaged_and_whole)
+    first, second = (learner(views) for learner in (code, paper))
+    torch.testing.assert_close(first.total / first.count, 4 + 4 * second.total / second.count)
+
+
+def test_at_first_the_target_is_the_online_network(learner_of, damaged_and_whole):
+    learner = learner_of("bootstrap", **FAST, momentum=1.0)
+    before = states(learner.model)
+    assert same(before, states(learner.target))
+    assert not {p.data_ptr() for p in learner.target.parameters()} & {p.data_ptr() for p in learner.model.parameters()}
+    assert not any(p.requires_grad for p in learner.target.parameters())
+    step(learner, two_views(learner, damaged_and_whole))
+    assert same(before, states(learner.target)), "with momentum 1 the target never moves"
+    assert not same(before, states(learner.model))
+    assert all(p.grad is None for p in learner.target.parameters())
+
+
+def test_momentum_zero_copies_and_half_goes_half_way(learner_of, damaged_and_whole):
+    for momentum in (0.0, 0.5):
+        learner = learner_of("bootstrap", **FAST, momentum=momentum)
+        before = states(learner.target)
+        for _ in range(2):
+            step(learner, two_views(learner, damaged_and_whole))
+            after = states(learner.model)
+            expected = [momentum * old + (1 - momentum) * new for old, new in zip(before, after, strict=True)]
+            before = states(learner.target)
+            for ours, theirs in zip(before, expected, strict=True):
+                torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_a_momentum_schedule_ends_at_one(learner_of):
+    learner = learner_of("bootstrap", **FAST, momentum=0.9, momentum_schedule="cosine")
+    found = []
+    for learner.progress in (0.0, 0.5, 1.0):
+        found.append(learner.momentum)
+    assert found == pytest.approx([0.9, 0.95, 1.0])
+    assert learner_of("bootstrap", **FAST, momentum=0.9).momentum == 0.9
+
+
+def test_identical_views_without_dropout_and_predictor_cost_nothing(learner_of, damaged_and_whole):
+    learner = learner_of("bootstrap", width=0, delete_words=0.3)
+    _, whole = two_views(learner, damaged_and_whole)
+    assert learner([whole, whole]).total.item() == pytest.approx(0, abs=1e-4)
+
+
+def test_dropout_in_the_target_is_an_option(learner_of, damaged_and_whole):
+    def targets(**options):
+        learner = learner_of("bootstrap", **FAST, dropout=0.3, **options)
+        seen = []
+        learner.target.register_forward_hook(lambda *call: seen.append(call[2]))
+        learner.forward(two_views(learner, damaged_and_whole))
+        learner.forward(two_views(learner, damaged_and_whole))
+        assert learner.target.training
+        return [vectors.requires_grad for vectors in seen], torch.equal(*seen)
+
+    assert targets(target_dropout=False) == ([False, False], True)
+    assert targets(target_dropout=True) == ([False, False], False)
+
+
+CODE = [{"width": 10}, {"chained": 3}, {"norms": "first"}, {"loss": "cosine"}]
+
+
+@pytest.mark.parametrize("option", CODE, ids=lambda option: next(iter(option)))
+def test_what_code_and_paper_differ_in_changes_the_loss(option, learner_of, damaged_and_whole):
+    plain, other = (learner_of("bootstrap", **{**FAST, **chosen}) for chosen in ({}, option))
+    views = two_views(plain, damaged_and_whole)
+    assert abs(plain(views).total - other(views).total) > 1e-3
+
+
+def test_presets_are_the_differences():
+    method = get_method("bootstrap")
+    paper, code = (make_plan(method, preset=name) for name in ("paper", "code"))
+    assert (paper.options.width, paper.options.chained, paper.options.loss) == (8, 1, "cosine")
+    assert (paper.options.target_dropout, paper.settings.learning_rate) == (False, 5e-4)
+    assert (code.options.width, code.options.chained, code.options.norms) == (10, 3, "first")
+    assert (code.options.target_dropout, code.settings.learning_rate, code.settings.weight_decay) == (True, 1e-4, 0)
+
+
+def test_views_may_be_two_columns_and_identical_ones_are_refused(learner_of):
+    method = get_method("bootstrap")
+    assert [view.column for view in method.views(method.options(columns=True))] == [0, 1]
+    assert learner_of("bootstrap", columns=True, width=2)
+    with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
+        learner_of("bootstrap", width=2)
+
+
+def test_a_batch_of_one_is_refused(learner_of):
+    learner = learner_of("bootstrap", **FAST)
+    with pytest.raises(TrainingError, match="a batch of one sentence"):
+        learner([tiny.pack([[2, 7, 3]])] * 2)
+
+
+def test_a_copy_is_a_copy(learner_of):
+    learner = learner_of("bootstrap", **FAST)
+    twin = copy.deepcopy(learner)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.zero_()
+    assert any(parameter.any() for parameter in learner.target.parameters())

@@ -1,0 +1,130 @@
+import math
+
+import pytest
+import torch
+
+import tiny
+from naive import comparisons
+from selfsent.errors import TrainingError
+from selfsent.methods import get_method
+from selfsent.methods.ct import Options, views
+from selfsent.packing import concatenate
+from selfsent.settings import Settings
+from selfsent.training.fit import make_plan
+from selfsent.views import Partners, View
+
+SENTENCES = tiny.make_sentences(40, seed=5)
+
+
+def batch_of(learner, size=16, **options):
+    made = tiny.make_batches(learner, views(Options(**options)), Settings(batch_size=size), SENTENCES)
+    return made.views_of(made.rows_at(0), 0)
+
+
+def part_ways(learner):
+    with torch.no_grad():
+        for parameter in learner.first.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    return learner
+
+
+def sentence(packed, number):
+    return packed.take([number])
+
+
+@pytest.mark.parametrize("name", ["bert", "mpnet"])
+@pytest.mark.parametrize("anchored", [False, True])
+def test_loss_and_gradients_equal_loops_over_pairs(name, anchored, learner_of):
+    learner = part_ways(learner_of("ct", name, negatives=3, anchored=anchored))
+    given = batch_of(learner, 8, negatives=3, anchored=anchored)
+    right = given[-1]
+    left = [given[0].take([i - i % 4 if anchored else i]) for i in range(8)]
+    first = [learner.first(one)[0] / 4 for one in left]
+    # Products of raw vectors saturate the logistic function; the loop would take the log of zero.
+    learner.first.register_forward_hook(lambda module, given, out: out / 4)
+    second = [learner.model(sentence(right, i))[0] for i in range(8)]
+    loss = learner(given)
+    slow = comparisons.tension(first, second, [i % 4 == 0 for i in range(8)])
+    torch.testing.assert_close(loss.total / loss.count, slow, rtol=1e-3, atol=1e-4)
+    wanted = [encoder.transformer.get_input_embeddings().weight for encoder in (learner.first, learner.model)]
+    ours, theirs = (torch.autograd.grad(x, wanted) for x in (loss.total / loss.count, slow))
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-3)
+
+
+def test_an_eighth_of_a_batch_is_positive(learner_of):
+    learner = learner_of("ct")
+    first, second = batch_of(learner)
+    same = [sentence(first, i).given_ids.tolist() == sentence(second, i).given_ids.tolist() for i in range(16)]
+    assert same == [i % 8 == 0 for i in range(16)]
+
+
+@pytest.mark.parametrize(("anchored", "expected"), [(False, [16, 16]), (True, [2, 16])])
+def test_nothing_is_encoded_twice(anchored, expected, learner_of):
+    learner = learner_of("ct", anchored=anchored)
+    seen = []
+    for encoder in (learner.first, learner.model):
+        encoder.register_forward_pre_hook(lambda module, given: seen.append(len(given[0])))
+    learner(batch_of(learner, anchored=anchored))
+    assert seen == expected
+
+
+def test_the_encoders_part_after_one_step(learner_of):
+    learner = learner_of("ct")
+    pairs = list(zip(learner.first.parameters(), learner.model.sentence_transformer.parameters(), strict=True))
+    assert all(torch.equal(a, b) and a is not b for a, b in pairs)
+    loss = learner(batch_of(learner))
+    (loss.total / loss.count).backward()
+    torch.optim.SGD([p for p in learner.parameters() if p.requires_grad], lr=0.1).step()
+    assert not all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_vectors_of_zero_cost_log_two(learner_of):
+    learner = learner_of("ct")
+    learner.first.register_forward_hook(lambda module, given, out: out * 0)
+    loss = learner(batch_of(learner))
+    assert loss.total.item() / loss.count == pytest.approx(math.log(2))
+
+
+def test_dropout_is_off_unless_asked_for(learner_of):
+    given = batch_of(learner_of("ct"))
+    for twin_dropout in (False, True):
+        learner = learner_of("ct", dropout=0.3, twin_dropout=twin_dropout)
+        assert (learner(given).total == learner(given).total) == (not twin_dropout)
+        assert learner.model.training
+
+
+def test_a_sum_is_a_sum(learner_of):
+    mean, total = (learner_of("ct", reduction=kind) for kind in ("mean", "sum"))
+    given = batch_of(mean)
+    first, second = mean(given), total(given)
+    torch.testing.assert_close(second.total / second.count, 16 * first.total / first.count)
+
+
+def test_views_follow_the_options():
+    assert views(Options()) == (View(), View(partners=Partners(7)))
+    assert views(Options(anchored=True)) == (View(),)
+
+
+def test_presets():
+    method = get_method("ct")
+    original, other = (make_plan(method, preset=name) for name in ("original", "sentence-transformers"))
+    assert original.settings == method.published
+    assert (original.settings.optimizer, original.settings.schedule, original.settings.clip) == ("rmsprop", "stairs", 0)
+    assert (original.options.twin_dropout, original.options.reduction) == (False, "mean")
+    assert (other.options.twin_dropout, other.options.reduction, other.settings.epochs) == (True, "sum", 1)
+
+
+def test_a_batch_of_one_is_refused(learner_of):
+    with pytest.raises(TrainingError, match="a batch of one sentence"):
+        learner_of("ct")([tiny.pack([[2, 7, 3]])] * 2)
+
+
+def test_taking_sentences_keeps_their_tokens_and_targets():
+    packed = tiny.pack([[1, 2, 3], [4], [5, 6]])
+    packed.given_targets = packed.given_ids * 10
+    taken = packed.take([2, 0])
+    assert taken.given_ids.tolist() == [5, 6, 1, 2, 3]
+    assert taken.given_lengths.tolist() == [2, 3]
+    assert taken.given_targets.tolist() == [50, 60, 10, 20, 30]
+    assert len(concatenate([packed.take([1]), taken])) == 3

@@ -1,0 +1,142 @@
+"""Losses that compare sentences, slow and straight from the papers' equations: one token, one pair at a time."""
+
+import math
+
+import torch
+
+
+def cosine(a, b):
+    return (a * b).sum() / (a.square().sum().sqrt() * b.square().sum().sqrt())
+
+
+def softplus(x):
+    return torch.log(1 + torch.exp(x))
+
+
+def jensen_shannon(scores):
+    """Minus I^JSD(local; global), shifted to 0 for scores of 0: Zhang et al. 2020, equation 4.
+
+    Args:
+        scores: for every sentence a list with, for each of its tokens, the scores with all sentences.
+
+    Returns:
+        For every sentence a list of its tokens' losses.
+    """
+    losses = []
+    for own, tokens in enumerate(scores):
+        losses.append([])
+        for row in tokens:
+            negatives = [softplus(s) - math.log(2) for other, s in enumerate(row) if other != own]
+            losses[-1].append(sum(negatives) / len(negatives) - (math.log(2) - softplus(-row[own])))
+    return losses
+
+
+def info_nce(scores):
+    """Minus log of the share of the own sentence, token by token; arguments as above."""
+    return [
+        [-torch.log(torch.exp(row[own]) / sum(torch.exp(s) for s in row)) for row in tokens]
+        for own, tokens in enumerate(scores)
+    ]
+
+
+def donsker_varadhan(scores, weigh):
+    """Minus the weighted mean of own scores, plus the log of the weighted mean of exp of the others.
+
+    Args:
+        scores: as above.
+        weigh: a token's weight, given the number of tokens of its sentence.
+    """
+    positive, exponential, weights = 0.0, 0.0, 0.0
+    for own, tokens in enumerate(scores):
+        for row in tokens:
+            weight = weigh(len(tokens))
+            others = [torch.exp(s) for other, s in enumerate(row) if other != own]
+            positive = positive + weight * row[own]
+            exponential = exponential + weight * sum(others) / len(others)
+            weights += weight
+    return torch.log(exponential / weights) - positive / weights
+
+
+def average(losses, kind):
+    """Over the tokens of all sentences, over the means of the sentences, or over the sums of the sentences."""
+    if kind == "token":
+        every = [loss for sentence in losses for loss in sentence]
+        return sum(every) / len(every)
+    each = [sum(sentence) / (len(sentence) if kind == "sentence" else 1) for sentence in losses]
+    return sum(each) / len(each)
+
+
+def batch_norm(rows, epsilon):
+    """Each column less its mean, divided by its standard deviation."""
+    columns = []
+    for column in rows.T:
+        mean = sum(column) / len(column)
+        variance = sum((value - mean) ** 2 for value in column) / len(column)
+        columns.append(torch.stack([(value - mean) / torch.sqrt(variance + epsilon) for value in column]))
+    return torch.stack(columns, dim=1)
+
+
+def bootstrap(first, second, first_target, second_target):
+    """Mean over the sentences of |z1 - h2|^2 + |z2 - h1|^2, each of length one: Zhang et al. 2021, section 3."""
+    total = 0.0
+    for z1, z2, h1, h2 in zip(first, second, first_target, second_target, strict=True):
+        for z, h in ((z1, h2), (z2, h1)):
+            total = total + (z / z.square().sum().sqrt() - h / h.square().sum().sqrt()).square().sum()
+    return total / len(first)
+
+
+def ntxent(predictions, targets, temperature):
+    """NT-Xent over 2n views, Chen et al. 2020, equation 1: view i and view i + n are of the same sentence.
+
+    Args:
+        predictions: (2n, d), what recognises.
+        targets: (2n, d), what is recognised; the view that the prediction comes from is not among the candidates.
+        temperature: divides the cosines.
+    """
+    views = len(predictions)
+    total = 0.0
+    for i in range(views):
+        other = (i + views // 2) % views
+        candidates = [torch.exp(cosine(predictions[i], targets[j]) / temperature) for j in range(views) if j != i]
+        assert len(candidates) == 1 + 2 * (views // 2 - 1)
+        total = total - torch.log(torch.exp(cosine(predictions[i], targets[other]) / temperature) / sum(candidates))
+    return total / views
+
+
+def tension(first, second, same):
+    """Mean binary cross-entropy of the products of pairs: Carlsson et al. 2021, section 3."""
+    total = 0.0
+    for a, b, y in zip(first, second, same, strict=True):
+        p = 1 / (1 + torch.exp(-(a * b).sum()))
+        total = total - (torch.log(p) if y else torch.log(1 - p))
+    return total / len(first)
+
+
+def tension_in_batch(first, second, similarity, scale):
+    """Mean over the sentences and both directions of the cross-entropy of finding a sentence in the other encoder."""
+    total = 0.0
+    for i in range(len(first)):
+        for a, b in ((first, second), (second, first)):
+            scores = [torch.exp(scale * similarity(a[i], other)) for other in b]
+            total = total - torch.log(scores[i] / sum(scores))
+    return total / (2 * len(first))
+
+
+def simcse_clean(first, second, clean, temperature, scale):
+    """SimCSE with negatives among vectors made without dropout, and a scaled positive: Xu et al. 2023."""
+    total = 0.0
+    for i in range(len(first)):
+        positive = torch.exp(scale * cosine(first[i], second[i]) / temperature)
+        negatives = [torch.exp(cosine(clean[i], clean[j]) / temperature) for j in range(len(clean)) if j != i]
+        total = total - torch.log(positive / (positive + sum(negatives)))
+    return total
+
+
+def dimensions(first, second, temperature, epsilon):
+    """Mean over dimensions of the cross-entropy of a dimension being itself among all: Xu et al. 2023."""
+    a, b = batch_norm(first, epsilon), batch_norm(second, epsilon)
+    total = 0.0
+    for k in range(a.shape[1]):
+        scores = [torch.exp((a[:, k] * b[:, j]).sum() / len(a) / temperature) for j in range(b.shape[1])]
+        total = total - torch.log(scores[k] / sum(scores))
+    return total / a.shape[1]
