@@ -21,12 +21,16 @@ def largest_difference(one, other):
 @pytest.mark.parametrize("parts", [2, 3])
 def test_accumulating_gradients_changes_nothing(method, parts, make_loop):
     """Parts of a batch hold different numbers of tokens: a mean of their means would be another loss."""
-    start, found, losses = weights(make_loop(method)), [], []
+    start, found, figures = weights(make_loop(method)), [], []
     for accumulate in (1, parts):
         loop = make_loop(method, accumulate=accumulate, epsilon=1e-4)
-        losses.append([loop.advance(step)[:2] for step in range(3)])
+        figures.append([loop.advance(step)[:3] for step in range(3)])
         found.append(weights(loop))
-    assert losses[0] == [(pytest.approx(total, rel=1e-5), count) for total, count in losses[1]]
+    # The norm too: the optimiser would not notice a gradient of another scale.
+    close = [
+        (pytest.approx(total, rel=1e-5), count, pytest.approx(norm, rel=1e-3)) for total, count, norm in figures[1]
+    ]
+    assert figures[0] == close
     assert largest_difference(*found) < 2e-5
     assert largest_difference(start, found[0]) > 1e-3
 
