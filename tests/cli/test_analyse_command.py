@@ -1,0 +1,143 @@
+import json
+import sys
+
+import pytest
+
+import tiny
+
+PNG = b"\x89PNG\r\n"
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """Thirty scored pairs, ten of them the same sentence but for a word, in a file."""
+    lines = tiny.make_sentences(60, words=(4, 9))
+    same = [f"{line}\t{line} ba\t5\n" for line in lines[:10]]
+    other = [f"{a}\t{b}\t{n % 4}\n" for n, (a, b) in enumerate(zip(lines[20:40], lines[40:], strict=True))]
+    (tmp_path / "pairs.tsv").write_text("".join([*same, *other]))
+    return tmp_path / "pairs.tsv"
+
+
+@pytest.fixture
+def trainer(tmp_path, monkeypatch):
+    """A module whose `train` makes better models from more pairs."""
+    (tmp_path / "quick_trainer.py").write_text(
+        "import numpy as np\n"
+        "class Words:\n"
+        "    def __init__(self, size): self.size = size\n"
+        "    def encode(self, texts):\n"
+        "        rng = lambda word: np.random.default_rng(list(word.encode())).normal(size=self.size)\n"
+        "        return np.stack([sum(map(rng, text.split())) for text in texts])\n"
+        "def train(pairs, scores): return Words(8 * len(pairs))\n"
+        "def hopeless(pairs, scores): return Words(1)\n"
+        "def model(): return Words(3)\n"
+        "def perfect(): return Words(4000)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "quick_trainer"
+    sys.modules.pop("quick_trainer", None)
+
+
+def plots(tmp_path):
+    """Flags for a plot in both formats, and a check that they were drawn."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    png, svg = tmp_path / "x.png", tmp_path / "x.svg"
+
+    def drawn(*texts):
+        assert png.read_bytes().startswith(PNG)
+        assert "<svg" in svg.read_text()
+        for text in texts:
+            assert text in svg.read_text()
+
+    return ("--plot", png, "--plot", svg), drawn
+
+
+def test_words(selfsent, trainer, pairs, tmp_path):
+    flags, drawn = plots(tmp_path)
+    done = selfsent("analyse", "words", f"{trainer}:model", "--pairs", pairs, *flags, "--json", tmp_path / "x.json")
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / "x.json").read_text())["words"][f"{trainer}:model"]
+    assert found["sentences"] == 10
+    assert sum(found["decisive"].values()) == pytest.approx(1)
+    assert "NOUN" in done.out
+    drawn("NOUN", "all words", "10 sentences")
+
+
+def test_space(selfsent, trainer, pairs, tmp_path):
+    flags, drawn = plots(tmp_path)
+    models = (f"{trainer}:model", f"{trainer}:perfect")
+    done = selfsent("analyse", "space", *models, "--pairs", pairs, *flags, "--json", "-")
+    assert done.status == 0, done.err
+    low, high = json.loads(done.out)["space"]
+    assert (low["model"], high["model"]) == models
+    assert high["uniformity"] < low["uniformity"] < 0 < low["alignment"]
+    drawn(*models, "alignment", "uniformity")
+
+
+def test_labels(selfsent, trainer, pairs, tmp_path):
+    flags, drawn = plots(tmp_path)
+    arguments = ("--pairs", pairs, "--labelled", pairs, "--trainer", f"{trainer}:train", "--least", 1)
+    done = selfsent("analyse", "labels", f"{trainer}:model", *arguments, *flags, "--json", tmp_path / "x.json")
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / "x.json").read_text())["labels"]
+    reached = {pairs for pairs, score in found["tried"] if score >= found["goal"]}
+    assert found["pairs"] == min(reached)
+    assert f"is worth {found['pairs']} labelled pairs" in " ".join(done.out.split())
+    drawn("labelled pairs", f"overtaken at {found['pairs']} pairs")
+
+
+def test_labels_that_never_overtake(selfsent, trainer, pairs):
+    arguments = ("--pairs", pairs, "--labelled", pairs, "--trainer", f"{trainer}:hopeless")
+    done = selfsent("analyse", "labels", f"{trainer}:perfect", *arguments)
+    assert done.status == 0, done.err
+    assert "more than all 30 labelled pairs" in " ".join(done.out.split())
+
+
+def test_corpus_size(selfsent, base, documents, tmp_path):
+    flags, drawn = plots(tmp_path)
+    settings = ("--method", "simcse", "--base", base, "--steps", 1, "--batch-size", 8, "--max-length", 32)
+    sizes = ("--sizes", "100,400", "--seeds", "0,1", "--output", tmp_path / "runs")
+    arguments = ("analyse", "corpus-size", documents, *settings, *sizes)
+    done = selfsent(*arguments, *flags, "--json", tmp_path / "x.json")
+    assert done.status == 0, done.err
+    plain = json.loads((tmp_path / "x.json").read_text())
+    assert [point["size"] for point in plain["curve"]] == [100, 400]
+    assert all(point["deviation"] >= 0 for point in plain["curve"])
+    assert plain["metric"] == "context"
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["100-0", "100-1", "400-0", "400-1"]
+    drawn("training sentences", "context")
+
+    written = (tmp_path / "runs" / "400-1" / "run.json").stat().st_mtime_ns
+    assert json.loads(selfsent(*arguments, "--json", "-").out) == plain
+    assert (tmp_path / "runs" / "400-1" / "run.json").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "the following arguments are required: ANALYSIS"),
+        (("space", "bundled"), "--task or --pairs"),
+        (("space", "bundled", "--task", "trec"), "trec is no task of scored pairs"),
+        (("space", "bundled", "--task", "stsb", "--plot", "x.pdf"), "must end in .png or .svg"),
+        (("space", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
+        (
+            ("labels", "bundled", "--pairs", "pairs.tsv", "--labelled", "pairs.tsv", "--trainer", "x"),
+            "package.module:name",
+        ),
+        (("corpus-size", "x.txt", "--output", "runs", "--sizes", "many"), "--sizes is many"),
+        (("corpus-size", "x.txt", "--output", "runs", "--sizes", "1,5"), "--sizes has 1; each must be at least 2"),
+        (("corpus-size", "x.txt", "--output", "runs", "--seed", "3"), "give --seeds"),
+        (("corpus-size", "x.txt", "--output", "runs", "--task", "stsx"), "there is no task 'stsx'"),
+        (("corpus-size", "x.txt", "--output", "runs"), "x.txt: no such file"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, said, selfsent, pairs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert said in selfsent("analyse", *arguments).complaint
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
+
+
+def test_a_missing_matplotlib_is_one_line(selfsent, pairs, monkeypatch):
+    monkeypatch.setattr("selfsent.report.plots.find_spec", lambda name: None)
+    complaint = selfsent("analyse", "space", "bundled", "--pairs", pairs, "--plot", "x.png").complaint
+    assert "--plot needs matplotlib: pip install 'selfsent[plot]'" in complaint
