@@ -283,32 +283,3 @@ def _neighbours(task: ContextTask, before: Scored, after: Scored, how_many: int 
             entry[name] = [{"sentence": task.texts[i], "cosine": round(float(cosines[i]), 4)} for i in nearest]
         found.append(entry)
     return found
-
-
-def evaluate(
-    model: Any,
-    *,
-    suite: str | None = None,
-    task: str | list[str] | None = None,
-    documents: Corpus | None = None,
-    data: str | Path | None = None,
-    fast: bool = False,
-) -> Any:
-    """Score a model; see `selfsent.evaluation.evaluate` for what it may be.
-
-    Sentence-transformers and transformers directories, hub ids and `bundled` run packed, without padding.
-
-    Args:
-        model: a directory, a hub id, `bundled`, `module:factory`, an `.npz`, or an object with `encode`.
-        suite: a suite of tasks.
-        task: one or several tasks.
-        documents: a corpus with documents, for the label-free score of its held-out part.
-        data: a mirror of the data sets.
-        fast: compute in bfloat16.
-    """
-    from selfsent.evaluation.tasks import evaluate as run
-
-    name = str(model) if isinstance(model, str | Path) else None
-    if name is not None and not name.endswith(".npz") and ":" not in name:
-        model = scored(load_encoder(name), name, fast)
-    return run(model, suite=suite, task=task, documents=documents, data=data)

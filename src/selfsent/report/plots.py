@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from selfsent.errors import OutputError, SettingsError
 from selfsent.files import whole_file
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from selfsent.evaluation.analysis import CurvePoint, LabelledWorth, Space, WordImportance
 
+Given = ParamSpec("Given")
 FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's, which colour-blind readers can tell apart."""
@@ -25,11 +27,26 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "font.size": 10,
+    # A model's name is shown as it is, dollar signs included.
+    "text.parse_math": False,
     "savefig.bbox": "tight",
     # The same data gives the same file.
     "svg.hashsalt": "selfsent",
     "svg.fonttype": "none",
 }
+
+
+def _styled(plot: Callable[Given, Figure]) -> Callable[Given, Figure]:
+    """Texts and lines take their style when they are made, so all of a plot is made in ours."""
+
+    @wraps(plot)
+    def in_style(*arguments: Given.args, **options: Given.kwargs) -> Figure:
+        from matplotlib import rc_context
+
+        with rc_context(_STYLE):
+            return plot(*arguments, **options)
+
+    return in_style
 
 
 def check_plots(paths: Sequence[str | Path]) -> None:
@@ -59,6 +76,7 @@ def save(figure: Figure, path: str | Path) -> None:
         figure.savefig(temporary, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
 
 
+@_styled
 def plot_words(found: dict[str, WordImportance]) -> Figure:
     """Which words a similarity hangs on: shares by part of speech, one bar a model, beside what chance would give.
 
@@ -83,6 +101,7 @@ def plot_words(found: dict[str, WordImportance]) -> Figure:
     return figure
 
 
+@_styled
 def plot_corpus_size(points: Sequence[CurvePoint], metric: str) -> Figure:
     """The score over the number of training sentences; bars are standard deviations over seeds.
 
@@ -101,6 +120,7 @@ def plot_corpus_size(points: Sequence[CurvePoint], metric: str) -> Figure:
     return figure
 
 
+@_styled
 def plot_labels(found: LabelledWorth, metric: str, model: str) -> Figure:
     """The score of supervised training over the number of labelled pairs, and the unsupervised score it must reach.
 
@@ -123,6 +143,7 @@ def plot_labels(found: LabelledWorth, metric: str, model: str) -> Figure:
     return figure
 
 
+@_styled
 def plot_space(found: Sequence[Space]) -> Figure:
     """Alignment against uniformity, one point a model; the lower left is best."""
     figure, axes = _axes()
@@ -140,12 +161,10 @@ def plot_space(found: Sequence[Space]) -> Figure:
 
 def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
     # Not pyplot: it keeps every figure in memory and picks a backend for windows.
-    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
-        figure: Any = Figure(figsize=(6, height))
-        return figure, figure.add_subplot()
+    figure: Any = Figure(figsize=(6, height))
+    return figure, figure.add_subplot()
 
 
 def _legend(axes: Axes) -> None:
