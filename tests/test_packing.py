@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from naive.objectives import attention
-from selfsent.packing import IGNORED, Packed, concatenate, packed_attention
+from selfsent.attention import packed_attention
+from selfsent.packing import IGNORED, Packed, concatenate
 
 LENGTHS = [3, 9, 1, 8, 8, 5, 2, 1, 7]
 

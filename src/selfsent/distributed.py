@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from selfsent.packing import apply
+from selfsent.autograd import apply
 
 
 def join() -> None:

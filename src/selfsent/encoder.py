@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from selfsent import packing
+from selfsent import attention
 from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError
 from selfsent.heads.language_model import LanguageModelHead, load_head, new_head, save_head
@@ -153,7 +153,7 @@ class Encoder(nn.Module):
         """Switch to packed attention if this architecture provably gives the same states with it as without."""
         if not getattr(self.transformer, "is_backend_compatible", lambda: False)():
             return False
-        packing.register()
+        attention.register()
         low = max(self.tokenizer.all_special_ids, default=0) + 1
         ids = (torch.arange(12) * 7 + low).numpy() % int(self.transformer.config.vocab_size)
         probe = Packed(ids, torch.tensor([5, 3, 4]).numpy(), device=self.device)
@@ -161,7 +161,7 @@ class Encoder(nn.Module):
         self.transformer.eval()
         with torch.no_grad():
             padded = self._states_padded(probe)
-            self.transformer.set_attn_implementation(packing.ATTENTION)
+            self.transformer.set_attn_implementation(attention.ATTENTION)
             try:
                 fits = torch.allclose(self._states_packed(probe), padded, atol=1e-3, rtol=1e-3)
             except (TypeError, ValueError, RuntimeError, IndexError):

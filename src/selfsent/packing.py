@@ -1,4 +1,4 @@
-"""Packed batches: the tokens of many sentences in one flat row, and attention that stays within each sentence.
+"""Packed batches: the tokens of many sentences in one flat row.
 
 A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that
 block is padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers,
@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 IGNORED = -1
 """The target of a position that is not to be predicted."""
@@ -206,151 +204,3 @@ def concatenate(batches: Sequence[Packed]) -> Packed:
         None if any(t is None for t in targets) else np.concatenate([t for t in targets if t is not None]),
         batches[0].device,
     )
-
-
-def apply(function: type[torch.autograd.Function], *inputs: Any) -> Tensor:
-    """Call an autograd function that returns one tensor; torch leaves it without types."""
-    output: Tensor = function.apply(*inputs)  # type: ignore[no-untyped-call]  # torch's own
-    return output
-
-
-class _Pad(torch.autograd.Function):
-    """(tokens, d) to (slots, d). Empty slots repeat a token: they are masked, so no gradient comes back from them."""
-
-    @staticmethod
-    def forward(ctx: Any, states: Tensor, pad: Tensor, unpad: Tensor) -> Tensor:
-        ctx.unpad = unpad
-        return states.index_select(0, pad)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return grads[0].index_select(0, ctx.unpad), None, None
-
-
-class _Unpad(torch.autograd.Function):
-    """(slots, d) to (tokens, d)."""
-
-    @staticmethod
-    def forward(ctx: Any, block: Tensor, unpad: Tensor) -> Tensor:
-        ctx.unpad, ctx.slots = unpad, len(block)
-        return block.index_select(0, unpad)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        block = grads[0].new_zeros(ctx.slots, grads[0].shape[-1])
-        return block.index_copy_(0, ctx.unpad, grads[0]), None
-
-
-def _attend(
-    group: Group, query: Tensor, key: Tensor, value: Tensor, causal: bool, window: int | None, **options: Any
-) -> Tensor:
-    """Attention within the sentences of one group: (tokens, heads, head size) in, the same out."""
-    heads, size = query.shape[1:]
-
-    def block(states: Tensor) -> Tensor:
-        if group.pad is not None:
-            states = apply(_Pad, states.reshape(group.tokens, heads * size), group.pad, group.unpad)
-        return states.reshape(group.sentences, group.length, heads, size).transpose(1, 2)
-
-    mask = group.mask
-    if window is not None and group.length > window + 1:
-        place = torch.arange(group.length, device=query.device)
-        near = (place[:, None] - place[None, :]).abs() <= window
-        near = near.tril() if causal else near
-        mask, causal = near if mask is None else mask & near, False
-    elif causal:
-        # Padding stands behind the real tokens, so a causal mask alone already hides it from them.
-        mask = None
-    out = F.scaled_dot_product_attention(block(query), block(key), block(value), mask, is_causal=causal, **options)
-    out = out.transpose(1, 2)
-    if group.unpad is None:
-        return out.reshape(group.tokens, heads, size)
-    return apply(_Unpad, out.reshape(-1, heads * size), group.unpad).view(group.tokens, heads, size)
-
-
-def packed_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    packed: Packed,
-    dropout: float = 0.0,
-    scaling: float | None = None,
-    causal: bool = False,
-    window: int | None = None,
-) -> Tensor:
-    """Scaled dot-product attention within each sentence of a packed batch.
-
-    Args:
-        query: (tokens, heads, head size).
-        key: the same shape.
-        value: the same shape.
-        packed: the batch the tokens belong to.
-        dropout: probability that an attention weight is dropped.
-        scaling: factor on the scores; 1/sqrt(head size) when None.
-        causal: whether a token sees only itself and what stands before it.
-        window: largest distance at which a token sees another; None for no limit.
-
-    Returns:
-        (tokens, heads, head size).
-    """
-    parts = []
-    for group in packed.groups:
-        own = [states.narrow(0, group.start, group.tokens) for states in (query, key, value)]
-        parts.append(_attend(group, own[0], own[1], own[2], causal, window, dropout_p=dropout, scale=scaling))
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
-
-
-ATTENTION = "selfsent"
-"""The name under which the attention below is registered with transformers."""
-
-
-def _attention_interface(
-    module: torch.nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    packed: Packed | None = None,
-    **kwargs: Any,
-) -> tuple[Tensor, None]:
-    """What transformers calls in every attention layer: packed attention in a packed batch, torch's own otherwise.
-
-    `query` is (1, heads, tokens, head size) for a packed batch; the result is (1, tokens, heads, head size).
-    """
-    if packed is None:
-        from transformers.integrations.sdpa_attention import sdpa_attention_forward
-
-        return sdpa_attention_forward(module, query, key, value, attention_mask, **kwargs)  # type: ignore[no-any-return]  # untyped
-    repeats = query.shape[1] // key.shape[1]
-    if repeats > 1:
-        key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
-    causal = kwargs.get("is_causal")
-    window = kwargs.get("sliding_window")
-    out = packed_attention(
-        query.transpose(1, 2)[0],
-        key.transpose(1, 2)[0],
-        value.transpose(1, 2)[0],
-        packed,
-        dropout=kwargs.get("dropout", 0.0),
-        scaling=kwargs.get("scaling"),
-        causal=bool(getattr(module, "is_causal", False) if causal is None else causal),
-        window=None if window is None else int(window) - 1,
-    )
-    return out[None], None
-
-
-def _mask_interface(*args: Any, **kwargs: Any) -> Tensor | None:
-    """The mask for the attention above: none for a packed batch, which has no padding; torch's own otherwise."""
-    if kwargs.get("attention_mask") is None:
-        return None
-    from transformers.masking_utils import sdpa_mask
-
-    return sdpa_mask(*args, **kwargs)  # type: ignore[no-any-return]  # untyped
-
-
-def register() -> None:
-    """Make the attention known to transformers; doing it twice does no harm."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-
-    AttentionInterface.register(ATTENTION, _attention_interface)
-    AttentionMaskInterface.register(ATTENTION, _mask_interface)

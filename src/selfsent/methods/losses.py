@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.packing import apply
+from selfsent.autograd import apply
 
 _CHUNK = 2**23
 """Scores computed at a time: the vocabulary projection of a batch never lies in memory as a whole."""

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.attention import ATTENTION
 from selfsent.encoder import Encoder
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.packing import ATTENTION, Packed
+from selfsent.packing import Packed
 from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords, View
 

@@ -12,10 +12,10 @@ from selfsent.views.noise import uniforms
 
 @dataclass(frozen=True)
 class Partners:
-    """Of every group of sentences the first is its own partner; each of the others gets a random sentence of the corpus.
+    """Of every group of sentences the first is its own partner; the others get random sentences of the corpus.
 
-    The sampler of contrastive tension (Carlsson et al. 2021, section 3): one pair of a sentence with itself, `negatives` pairs of two
-    sentences drawn independently. Like noise, a pure function of key and row.
+    The sampler of contrastive tension (Carlsson et al. 2021, section 3): one pair of a sentence with itself,
+    `negatives` pairs of two sentences drawn independently. Like noise, a pure function of key and row.
 
     Args:
         negatives: pairs of different sentences in a group, beside the first.
