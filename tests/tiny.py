@@ -116,6 +116,7 @@ def make_config(name, **changes):
         "eos_token_id": tokenizer.sep_token_id,
         "cls_token_id": tokenizer.cls_token_id,
         "sep_token_id": tokenizer.sep_token_id,
+        "mask_token_id": tokenizer.mask_token_id,
     }
     values = {**_COMMON, **special, "vocab_size": len(tokenizer), **own, **changes}
     return AutoConfig.for_model(name, **values), tokenizer

@@ -127,19 +127,20 @@ def without_dropout(cell, directory):
 
 
 @every_cell
-def test_a_few_sentences_can_be_learned_by_heart(cell, learner, batches):
-    rows = np.arange(len(SENTENCES))
-    before = loss_of(learner, batches.views_of(rows, 0)).item()
-    optimizer = make_optimizer(learner, BATCH)
-    for step in range(BATCH.steps):
+def test_a_few_sentences_can_be_learned_by_heart(cell, base_of):
+    learner, settings = cell.learner(base_of(cell.architecture), cell.dropout), cell.settings
+    batches = tiny.make_batches(learner, cell.views(), settings, SENTENCES)
+    everything = batches.views_of(batches.rows, 0)
+    before = loss_of(learner, everything).item()
+    optimizer = make_optimizer(learner, settings)
+    for step in range(settings.steps):
         views = batches.views_of(batches.rows_at(step), 0)
         loss_of(learner, views, seed=step).backward()
         torch.nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
         learner.after_step()
-    after = loss_of(learner, batches.views_of(rows, 0)).item()
-    assert after < 0.85 * before
+    assert loss_of(learner, everything).item() < 0.85 * before
 
 
 @every_cell
