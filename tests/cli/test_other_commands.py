@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-COMMANDS = ([], ["train"], ["evaluate"], ["encode"], ["search"], ["methods"])
+COMMANDS = ([], ["train"], ["evaluate"], ["encode"], ["search"], ["methods"], ["analyse"], ["analyse", "labels"])
 
 
 def test_help_needs_nothing_heavy():
@@ -28,6 +28,7 @@ assert not heavy, heavy
         "--learning-rate",
         "--keep-best",
         "--documents",
+        "--trainer",
         "--top",
         "usage: selfsent methods",
     ):

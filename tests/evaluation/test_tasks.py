@@ -95,3 +95,11 @@ def test_the_label_free_score_is_a_suite_and_a_task_that_needs_text(corpus_of, m
         evaluate(model, suite="context")
     assert list(evaluate(model, suite="context", documents=documents).scores) == ["context"]
     assert list(evaluate(model, task="context", documents=documents).scores) == ["context"]
+
+
+def test_the_papers_sick_is_read_as_its_authors_ship_it(tmp_path, model):
+    (tmp_path / "SentEval" / "SICK").mkdir(parents=True)
+    lines = ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"]
+    lines += [f"{n}\t{a}\t{b}\t{s}\tNEUTRAL" for n, (a, b, s) in enumerate(zip(*PAIRS.values(), strict=True))]
+    (tmp_path / "SentEval" / "SICK" / "SICK_test_annotated.txt").write_text("\n".join(lines) + "\n")
+    assert evaluate(model, task="sickr-test", data=tmp_path).scores["sickr-test"].n == 3

@@ -178,7 +178,7 @@ def _from_directory(directory: Path, label: str, fast: bool) -> Encoder:
         model = load_encoder(directory)
     except BaseEncoderError:
         try:
-            kind = {"dtype": torch.float32}
+            kind = {"dtype": torch.bfloat16 if fast else torch.float32}
             padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)
             return as_encoder(padded, name=label)
         except (OSError, ValueError, KeyError, ImportError) as error:

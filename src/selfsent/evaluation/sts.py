@@ -11,6 +11,7 @@ import numpy as np
 from selfsent.evaluation.bootstrap import Statistic
 from selfsent.evaluation.datasets import PAIR, DataSet, Rows, Store
 from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.publishers import read_sick
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.statistics import average, parts_of, pearson, spearman
 
@@ -39,7 +40,15 @@ STS = (
     _year(16, 1186),
     DataSet("stsb", "mteb/stsbenchmark-sts", 1379, licence="CC BY-SA 4.0", citation="Cer et al., 2017"),
     DataSet("sickr", "mteb/sickr-sts", 9927, licence="CC BY-NC-SA 3.0", citation="Marelli et al., 2014"),
-    DataSet("sickr-test", "SentEval/SICK", 4927, hub=False, licence="CC BY-NC-SA 3.0", citation="Marelli et al., 2014"),
+    DataSet(
+        "sickr-test",
+        "SentEval/SICK",
+        4927,
+        hub=False,
+        publisher=read_sick,
+        licence="CC BY-NC-SA 3.0",
+        citation="Marelli et al., 2014",
+    ),
 )
 """The suite `sts`. `sickr` is the benchmark's 9,927 pairs; the papers' rows and average use the 4,927 test pairs."""
 
