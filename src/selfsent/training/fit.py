@@ -105,7 +105,7 @@ def make_plan(
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
     if whiten and method is WHITENING:
         raise SettingsError("whitening is whitened already: leave out --whiten")
-    ignored = tuple(name for name in changes if method.fits and name in general - {*WITHOUT_STEPS})
+    ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.fits else ()
     changes = {name: value for name, value in changes.items() if name not in ignored}
     start = method.published if preset else method.defaults
     settings = start.but(**{name: value for name, value in changes.items() if name in general})

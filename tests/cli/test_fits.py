@@ -1,0 +1,61 @@
+import json
+
+import numpy as np
+import processes
+import pytest
+
+from selfsent.encoder import load_encoder
+from selfsent.encoding import encode
+
+
+@pytest.mark.parametrize("method", ["whitening", "zscore"])
+def test_a_fit_takes_no_steps_and_says_so(method, train, tmp_path):
+    done = train("--method", method, "--learning-rate", 0.1)
+    assert done.status == 0, done.err
+    assert f"{method} takes no steps: --batch-size, --learning-rate, --steps are ignored" in done.err
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (record["status"], record["steps"]) == ("finished", 0)
+    assert record["asked"]["settings"]["steps"] is None
+    (line,) = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(line)["step"] == 0
+    assert "a fit, no steps" in (tmp_path / "run" / "model" / "README.md").read_text()
+    again = train("--method", method, "--resume", steps=("--epochs", 3))
+    assert again.status == 0
+    assert "is finished already" in again.err
+    assert "already holds a run" in train("--method", method).complaint
+
+
+def test_directions_that_are_not_there_are_refused(train, tmp_path):
+    asked = train("--method", "whitening", "--dimensions", 33)
+    assert asked.late_complaint.endswith("lower --dimensions, give --ridge 0.01, or give more sentences")
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_any_method_can_be_whitened(train, sentences, tmp_path):
+    done = train("--method", "mlm", "--whiten", "--max-length", 96)
+    assert done.status == 0, done.err
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["asked"]["whiten"] is True
+    assert record["steps"] == 4
+    vectors = encode(load_encoder(tmp_path / "run" / "model"), sentences.read_text().splitlines())
+    np.testing.assert_allclose(np.cov(vectors.T, bias=True), np.eye(vectors.shape[1]), atol=0.01)
+    without = train("--method", "mlm", "--max-length", 96, "--resume")
+    assert "whiten was True, now False" in without.late_complaint
+    assert "leave out --whiten" in train("--method", "whitening", "--whiten", "--overwrite").complaint
+
+
+def test_a_killed_flow_resumes_to_the_same_weights(base, sentences, tmp_path, selfsent):
+    def arguments(output, *more):
+        common = ("--base", base, "--output", output, "--batch-size", 8, "--max-length", 32)
+        return ["train", sentences, "--method", "flow", *common, "--steps", 6, "--checkpoint-every", 2, *more]
+
+    whole, killed, halted = tmp_path / "whole", tmp_path / "killed", tmp_path / "halted"
+    assert selfsent(*arguments(whole)).status == 0
+    process = processes.start(arguments(killed), tmp_path / "log", halt_at=5, halted=halted)
+    processes.kill_when(process, halted)
+    assert not [path for path in killed.rglob("*") if "tmp" in path.name]
+    resumed = selfsent(*arguments(killed, "--resume"))
+    assert resumed.status == 0, resumed.err
+    assert "resumed at step 4 of 6" in resumed.err
+    for file in whole.rglob("model.safetensors"):
+        assert file.read_bytes() == (killed / file.relative_to(whole)).read_bytes()
