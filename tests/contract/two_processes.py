@@ -25,7 +25,15 @@ RUNS = {
     "tsdae, accumulated": ({}, 2),
     "simcse": ({"delete_words": 0.3}, 1),
     "simcse with mlm": ({"delete_words": 0.3, "mlm_weight": 0.1}, 1),
+    "simcse plus plus": ({"delete_words": 0.3, "clean_negatives": True, "dimension_weight": 0.1}, 1),
     "mlm": ({}, 1),
+    "ct": ({"negatives": 2}, 1),  # groups of three, so that either process has whole ones
+    "ct anchored": ({"negatives": 2, "anchored": True, "reduction": "sum"}, 1),
+    "ct-inbatch": ({}, 1),
+    "infomax": ({"filters": 8}, 1),
+    "infomax by dv": ({"filters": 8, "estimator": "dv", "average": "sentence", "temperature": 0.5}, 1),
+    "bootstrap": ({"delete_words": 0.3, "width": 2, "momentum": 0.5, "momentum_schedule": "cosine"}, 1),
+    "ntxent": ({"delete_words": 0.3, "width": 2, "momentum": 0.5}, 1),
 }
 
 
