@@ -52,7 +52,8 @@ def train_row(
     if "method" not in row:
         return row.get("base", "bundled"), {}
     if "budget" in row:
-        row["budget"] = parse_duration(str(row["budget"]))
+        row = {**row, "budget": parse_duration(str(row["budget"]))}
+        row.pop("steps", None)
     method, base = row.pop("method"), row.pop("base", "bundled")
     plan = make_plan(
         get_method(method),
