@@ -13,7 +13,7 @@ import pytest
 
 from selfsent.training.checkpoint import is_whole
 
-METHODS = ("tsdae", "simcse", "mlm")
+METHODS = ("tsdae", "simcse", "mlm", "infomax", "bootstrap", "ntxent", "ct", "ct-inbatch")
 STEPS = 12
 
 

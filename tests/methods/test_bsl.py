@@ -173,3 +173,34 @@ def test_a_copy_is_a_copy(learner_of):
         for parameter in twin.parameters():
             parameter.zero_()
     assert any(parameter.any() for parameter in learner.target.parameters())
+
+
+def trained(encoder, directory, learning_rate):
+    """A run of forty steps with a target that follows fast."""
+    from selfsent.settings import Settings
+    from selfsent.training.loop import Habits, Loop
+    from selfsent.training.run_directory import RunDirectory
+
+    settings = Settings(batch_size=8, steps=40, learning_rate=learning_rate, schedule="constant", warmup=0)
+    method = get_method("bootstrap")
+    options = method.options(momentum=0.5, width=2)
+    torch.manual_seed(0)
+    learner = method.learner(encoder, options)
+    batches = tiny.make_batches(learner, method.views(options), settings, tiny.make_sentences(100))
+    run = RunDirectory(directory)
+    run.check(False, False)
+    run.match({})
+    run.begin()
+    Loop(learner, batches, settings, run, Habits()).run()
+    return run
+
+
+def test_a_fast_target_and_a_high_rate_collapse_and_are_caught(encoder_of, tmp_path):
+    def fresh():
+        return encoder_of("bert", dropout=0.1, initializer_range=0.5)
+
+    with pytest.raises(TrainingError, match=r"collapsing to one point .*try a lower --learning-rate"):
+        trained(fresh(), tmp_path / "high", 0.2)
+    assert not (tmp_path / "high" / "model").exists()
+    cosines = [line["mean_cosine"] for line in trained(fresh(), tmp_path / "low", 3e-3).metrics()]
+    assert cosines[-1] < cosines[0] < 0.9
