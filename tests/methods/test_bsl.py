@@ -146,6 +146,7 @@ def test_what_code_and_paper_differ_in_changes_the_loss(option, learner_of, dama
 def test_presets_are_the_differences():
     method = get_method("bootstrap")
     paper, code = (make_plan(method, preset=name) for name in ("paper", "code"))
+    assert make_plan(method, preset="published") == paper
     assert (paper.options.width, paper.options.chained, paper.options.loss) == (8, 1, "cosine")
     assert (paper.options.target_dropout, paper.settings.learning_rate) == (False, 5e-4)
     assert (code.options.width, code.options.chained, code.options.norms) == (10, 3, "first")

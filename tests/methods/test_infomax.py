@@ -146,7 +146,7 @@ def test_presets_are_the_differences():
     from selfsent.methods import get_method
 
     method = get_method("infomax")
-    code, paper = (make_plan(method, preset=name) for name in ("faithful", "paper"))
+    code, paper = (make_plan(method, preset=name) for name in ("faithful", "published"))
     assert (code.options.masked, code.options.activation, code.settings.learning_rate) == (False, "none", 2e-6)
     assert (paper.options.activation, paper.options.discriminator, paper.options.average) == ("relu", "mlp", "sum")
 

@@ -121,5 +121,5 @@ BOOTSTRAP = Method(
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=1e-4, epochs=1),
     large_learning_rate=5e-5,
-    presets={"paper": {"loss": "cosine"}, "code": CODE, "faithful": CODE},
+    presets={"published": {"loss": "cosine"}, "paper": {"loss": "cosine"}, "code": CODE, "faithful": CODE},
 )

@@ -101,6 +101,7 @@ CT = Method(
     large_learning_rate=1e-5,
     presets={
         "original": {},
+        "faithful": {},
         "sentence-transformers": {
             "twin_dropout": True,
             "reduction": "sum",

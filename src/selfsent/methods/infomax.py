@@ -145,7 +145,7 @@ INFOMAX = Method(
     defaults=Settings(batch_size=32, learning_rate=2e-5, epochs=1),
     large_learning_rate=2e-6,
     presets={
-        "paper": {"activation": "relu", "discriminator": "mlp", "average": "sum"},
+        "published": {"activation": "relu", "discriminator": "mlp", "average": "sum"},
         "faithful": {"masked": False, "learning_rate": 2e-6, "epsilon": 1e-7, "weight_decay": 0.01},
     },
 )
