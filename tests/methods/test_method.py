@@ -44,7 +44,6 @@ def test_every_trained_parameter_is_in_one_group_and_only_matrices_decay(name, l
     grouped = [parameter for group in groups for parameter in group["params"]]
     assert len({id(p) for p in grouped}) == len(grouped)
     assert {id(p) for p in grouped} == {id(p) for p in learner.parameters() if p.requires_grad}
-    assert {(p.ndim > 1, group["weight_decay"]) for group in groups for p in group["params"]} == {
-        (True, 0.3),
-        (False, 0.0),
-    }
+    decaying = {(p.ndim > 1, group["weight_decay"]) for group in groups for p in group["params"]}
+    # The ActNorms of BERT-flow decay, as in its authors' code.
+    assert decaying - ({(False, 0.3)} if name == "flow" else set()) == {(True, 0.3), (False, 0.0)}
