@@ -66,3 +66,10 @@ def test_what_is_asked_names_everything_that_decides(corpus, base_of):
     assert one["base_digest"] != other["base_digest"]
     assert {**one, "base": 0, "base_digest": 0} == {**other, "base": 0, "base_digest": 0}
     assert one["corpus"] == {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": 90}
+
+
+def test_an_unsaid_length_is_one_pass_and_never_more_than_the_paper_took():
+    assert make_plan(get_method("tsdae")).longest == 100_000
+    assert make_plan(get_method("simcse")).longest is None  # its paper took one pass
+    assert make_plan(get_method("tsdae"), epochs=3.0).longest is None
+    assert make_plan(get_method("tsdae"), preset="published").longest is None

@@ -49,6 +49,7 @@ class Plan:
         dropout: dropout rate of the encoder; None for what its configuration says.
         whiten: whether the trained encoder is whitened at the end.
         ignored: settings the user gave that mean nothing to this method.
+        longest: steps that are not exceeded where the user did not say how long; None for no limit.
     """
 
     method: Method
@@ -59,6 +60,7 @@ class Plan:
     dropout: float | None
     whiten: bool = False
     ignored: tuple[str, ...] = ()
+    longest: int | None = None
 
     def summary(self) -> str:
         """The plan in one line."""
@@ -119,7 +121,10 @@ def make_plan(
         )
     if not (settings.steps or settings.epochs or settings.budget):
         settings = settings.but(epochs=1.0)
-    return Plan(method, options, settings, str(base), pooling or method.pooling, dropout, whiten, ignored)
+    # One pass unless told otherwise, but on a huge corpus never more than the paper took.
+    told = preset is not None or bool({"steps", "epochs", "budget"} & changes.keys())
+    longest = None if told else method.published.steps
+    return Plan(method, options, settings, str(base), pooling or method.pooling, dropout, whiten, ignored, longest)
 
 
 def _parameters(directory: Path) -> int:
@@ -225,9 +230,8 @@ def fit(
     if plan.method.compares and plan.method.negatives and (line := false_negatives(batches)):
         notice(line)
     if settings.epochs:
-        settings = dataclasses.replace(
-            settings, epochs=None, steps=max(1, round(settings.epochs * batches.steps_per_epoch))
-        )
+        steps = max(1, round(settings.epochs * batches.steps_per_epoch))
+        settings = dataclasses.replace(settings, epochs=None, steps=min(steps, plan.longest or steps))
     Loop(learner, batches, settings, directory, habits, notice, watch, finish).run()
     return model
 
