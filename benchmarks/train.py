@@ -200,7 +200,7 @@ def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, {json.dumps(versions())}")
     report: dict[str, Any] = {
         "versions": versions(),
-        "options": vars(options),
+        "options": {name: value for name, value in vars(options).items() if name != "output"},
         "threads": torch.get_num_threads(),
         "methods": {},
     }

@@ -126,12 +126,12 @@ class Packed:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Neighbours in the packed row whose lengths are within a quarter of the longest of them."""
+        """Neighbours in the packed row whose lengths are within an eighth of the longest of them."""
         groups, begin = [], 0
         lengths = self._sorted_lengths
         while begin < len(lengths):
             longest = int(lengths[begin])
-            end = int(np.searchsorted(-lengths, -(longest - longest // 4 - 1), side="left"))
+            end = int(np.searchsorted(-lengths, -(longest - longest // 8 - 1), side="left"))
             groups.append(self._group(begin, end, longest))
             begin = end
         return groups
