@@ -9,6 +9,8 @@ import tiny
 from selfsent.encoder import POOLINGS, Encoder, load_encoder
 from selfsent.encoding import CHUNK, encode, encode_stream
 from selfsent.errors import BaseEncoderError
+from selfsent.methods import get_method
+from selfsent.training.fit import make_plan
 
 SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]
 PADDED = ("deberta-v2", "mpnet")  # their attention adds biases of its own and cannot be replaced
@@ -172,6 +174,13 @@ def test_a_spoilt_base_is_refused_in_one_line(spoil, base_of, tmp_path):
         load_encoder(directory)
     assert "\n" not in str(caught.value)
     assert str(directory) in str(caught.value)
+
+
+def test_a_run_from_a_damaged_base_is_refused_too(base_of, tmp_path):
+    shutil.copytree(base_of("bert"), tmp_path / "base")
+    with_cut_weights(tmp_path / "base")
+    with pytest.raises(BaseEncoderError, match="is damaged"):
+        make_plan(get_method("mlm"), tmp_path / "base")
 
 
 def test_a_base_that_is_not_there_is_named(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from selfsent.training.loop import Habits, Loop
 from selfsent.training.run_directory import RunDirectory
 
 ARCHITECTURES = ("bert", "modernbert")
+"""The first for every run; the others for tsdae, whose decoder they change."""
 SENTENCES = tiny.make_sentences(48, seed=6)
 # Adam divides a gradient by its size: with an epsilon below rounding errors it would blow those up to whole steps.
 SETTINGS = Settings(batch_size=12, learning_rate=1e-2, steps=4, warmup=0, epsilon=1e-2, precision="float32")
@@ -35,23 +36,24 @@ RUNS = {
     "bootstrap": ({"delete_words": 0.3, "width": 2, "momentum": 0.5, "momentum_schedule": "cosine"}, 1),
     "ntxent": ({"delete_words": 0.3, "width": 2, "momentum": 0.5}, 1),
 }
+PLACES = [(ARCHITECTURES[0], run) for run in RUNS] + [(name, "tsdae") for name in ARCHITECTURES[1:]]
 
 
 def train(bases):
-    """The learners' weights after a few steps of every run, on every architecture, and the losses of the last step."""
+    """The learners' weights after a few steps at every place, and the losses of the last step."""
     weights = {}
-    for architecture in ARCHITECTURES:
-        for run, (options, accumulate) in RUNS.items():
-            cell = Cell(run.replace(",", "").split()[0], architecture)
-            learner = cell.learner(bases / architecture, dropout=0.0, **options)
-            settings = SETTINGS.but(accumulate=accumulate)
-            batches = tiny.make_batches(learner, cell.views(**options), settings, SENTENCES)
-            loop = Loop(learner, batches, settings, RunDirectory(bases / "none"), Habits())
-            for step in range(SETTINGS.steps):
-                total, count, *_ = loop.advance(step)
-            for name, parameter in learner.named_parameters():
-                weights[f"{architecture}/{run}/{name}"] = parameter.detach().clone()
-            weights[f"{architecture}/{run}/loss"] = torch.tensor(total / count)
+    for architecture, run in PLACES:
+        options, accumulate = RUNS[run]
+        cell = Cell(run.replace(",", "").split()[0], architecture)
+        learner = cell.learner(bases / architecture, dropout=0.0, **options)
+        settings = SETTINGS.but(accumulate=accumulate)
+        batches = tiny.make_batches(learner, cell.views(**options), settings, SENTENCES)
+        loop = Loop(learner, batches, settings, RunDirectory(bases / "none"), Habits())
+        for step in range(SETTINGS.steps):
+            total, count, *_ = loop.advance(step)
+        for name, parameter in learner.named_parameters():
+            weights[f"{architecture}/{run}/{name}"] = parameter.detach().clone()
+        weights[f"{architecture}/{run}/loss"] = torch.tensor(total / count)
     return weights
 
 

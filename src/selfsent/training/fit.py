@@ -18,7 +18,7 @@ from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.distributed import wait, world_size
 from selfsent.encoder import Encoder, Pooling, load_encoder
-from selfsent.errors import SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import Method
 from selfsent.methods.whitening import WHITENING, whiten
 from selfsent.settings import Settings
@@ -129,12 +129,15 @@ def make_plan(
 
 def _parameters(directory: Path) -> int:
     """Roughly how many parameters the weights in a directory hold, by the header of the safetensors files alone."""
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
     total = 0
     for file in directory.rglob("*.safetensors"):
-        with safe_open(str(file), framework="numpy") as tensors:
-            total += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 — not a dict
+        try:
+            with safe_open(str(file), framework="numpy") as tensors:
+                total += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 — not a dict
+        except SafetensorError as error:
+            raise BaseEncoderError(f"{file} is damaged ({error}): fetch or save the model again") from None
     return total
 
 
