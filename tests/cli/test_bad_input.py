@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,7 +52,7 @@ def nothing_written(tmp_path):
 )
 def test_one_line_before_anything_is_read(arguments, said, selfsent, tmp_path):
     common = ("--base", "bundled", "--output", tmp_path / "run")
-    assert said in selfsent("train", tmp_path / "there-is-no-such-corpus.txt", *common, *arguments).complaint
+    assert said in selfsent("train", "-", *common, *arguments).complaint
 
 
 @pytest.mark.usefixtures("nothing_written")
@@ -162,3 +164,21 @@ def test_nothing_is_left_where_vectors_cannot_be_written(selfsent, model, senten
         in selfsent("encode", model, sentences, "--output", tmp_path / "vectors.npy").complaint
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "vectors.npy"]
+
+
+@pytest.mark.parametrize("content", [None, b"caf\xe9 au lait\nanother line\n", b"only one sentence\n"])
+def test_a_bad_corpus_is_refused_before_anything_slow_is_imported(tmp_path, content):
+    path = tmp_path / "corpus.txt"
+    if content is not None:
+        path.write_bytes(content)
+    code = (
+        "import sys; from selfsent.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: assert 'torch' not in sys.modules"
+    )
+    command = [sys.executable, "-c", code, "train", str(path), "--output", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"selfsent: {path}")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()

@@ -73,7 +73,7 @@ def _run(arguments: list[str]) -> None:
         options, unknown = parser.parse_known_args(arguments)
         if options.command != "train":  # which has options that depend on the method
             parser.refuse(unknown)
-        options.arguments = arguments
+        options.arguments, options.unknown = arguments, unknown
         options.run(options)
     finally:
         sys.stdout.flush()

@@ -38,12 +38,26 @@ def read(options: argparse.Namespace, source: str | list[str]) -> Corpus:
     """Read the corpus that the options describe."""
     from selfsent.corpus import read_corpus
 
-    return read_corpus(
-        source[0] if isinstance(source, list) and len(source) == 1 else source,
-        text_column=options.text_column,
-        document_column=options.document_column,
-        split_sentences=options.split_sentences,
-    )
+    return read_corpus(_single(source), **_how(options))
+
+
+def check(options: argparse.Namespace, source: str | list[str]) -> None:
+    """Find the faults of a corpus that show at once, before anything that takes time to import."""
+    from selfsent.corpus import check_corpus
+
+    check_corpus(_single(source), **_how(options))
+
+
+def _single(source: str | list[str]) -> str | list[str]:
+    return source[0] if isinstance(source, list) and len(source) == 1 else source
+
+
+def _how(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "text_column": options.text_column,
+        "document_column": options.document_column,
+        "split_sentences": options.split_sentences,
+    }
 
 
 def add_dataclass_options(group: Any, options: type[Any], defaults: Any = None) -> None:

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.options import add_corpus_options, add_dataclass_options, read
+from selfsent.cli.options import add_corpus_options, add_dataclass_options, check, read
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class _Unset:
 
 def run(options: argparse.Namespace) -> None:
     """Train, then print the scores before and after."""
+    if not options.unknown:  # the value of an option not known yet would pass for a corpus
+        check(options, options.corpus)
     from selfsent.cli.console import show
     from selfsent.methods import get_method
     from selfsent.report.terminal import neighbours_text, scores_table

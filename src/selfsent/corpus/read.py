@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from selfsent.corpus.batch import Columns
 from selfsent.corpus.build import build_table
@@ -18,6 +19,8 @@ from selfsent.errors import CorpusError, SettingsError
 _VERSION = 1
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
 _MOST_TEXT_COLUMNS = 3
+_SMALL = 2**20
+"""Bytes of a corpus that is read in well under a second."""
 
 
 def read_corpus(
@@ -68,6 +71,26 @@ def read_corpus(
         if known is not None:
             return known
     return _build(found, columns, split_sentences, folder, options)
+
+
+def check_corpus(source: SourceName, **options: Any) -> None:
+    """Find the faults of a small corpus, or those at the beginning of a large one, before anything slow is begun.
+
+    Args:
+        source: as for `read_corpus`; what does not lie in files is left alone.
+        **options: as for `read_corpus`.
+
+    Raises:
+        CorpusError: as `read_corpus` would.
+    """
+    found = find_source(source)
+    if found.size is None:
+        return
+    if found.size <= _SMALL:
+        read_corpus(source, **options)
+    else:
+        columns = Columns((options.get("text_column", "text"),), options.get("document_column"), None, None)
+        next(iter(found.read(columns)), None)
 
 
 def _build(found: Source, columns: Columns, split: bool, folder: Path, options: list[object]) -> Corpus:

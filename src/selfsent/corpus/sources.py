@@ -33,6 +33,8 @@ class Source:
     identity: Any
     """What the rows depend on, as JSON; None if only reading them can tell."""
     read: Callable[[Columns], Iterator[Batch]]
+    size: int | None = None
+    """Bytes on disk; None if it does not lie in files."""
 
 
 def find_source(source: SourceName) -> Source:
@@ -113,7 +115,8 @@ def _files(files: list[Path], name: str) -> Source:
         states.append((str(path.resolve()), state.st_size, state.st_mtime_ns))
     # A pipe tells nothing about what will come out of it.
     identity = states if all(path.is_file() for path in files) else None
-    return Source(name, identity, lambda columns: _read_files(files, columns))
+    size = None if identity is None else sum(state[1] for state in states)
+    return Source(name, identity, lambda columns: _read_files(files, columns), size)
 
 
 def _read_files(files: list[Path], columns: Columns) -> Iterator[Batch]:
