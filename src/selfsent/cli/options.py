@@ -34,6 +34,21 @@ def add_corpus_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--split-sentences", action="store_true", help="each text holds several sentences: split it")
 
 
+def add_label_options(parser: argparse.ArgumentParser) -> None:
+    """Several texts in a row, and what is known about them."""
+    group = parser.add_argument_group("corpus of pairs or triples")
+    group.add_argument(
+        "--text-columns", type=_names, metavar="A,B[,C]", help="two or three columns with texts, for pairs or triples"
+    )
+    group.add_argument("--label-column", metavar="NAME", help="column with classes: names or whole numbers")
+    group.add_argument("--score-column", metavar="NAME", help="column with numbers, such as similarities")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names between commas, for argparse."""
+    return tuple(name.strip() for name in text.split(","))
+
+
 def read(options: argparse.Namespace, source: str | list[str]) -> Corpus:
     """Read the corpus that the options describe."""
     from selfsent.corpus import read_corpus
@@ -53,7 +68,9 @@ def _single(source: str | list[str]) -> str | list[str]:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
+    labels = ("text_columns", "label_column", "score_column")
     return {
+        **{name: getattr(options, name) for name in labels if getattr(options, name, None)},
         "text_column": options.text_column,
         "document_column": options.document_column,
         "split_sentences": options.split_sentences,

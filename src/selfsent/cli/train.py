@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.options import add_corpus_options, add_dataclass_options, check, read
+from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
     add_corpus_options(parser)
+    add_label_options(parser)
     add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, _Unset())
     habits = parser.add_argument_group("run")
     habits.add_argument("--resume", action="store_true", help="go on with the run in DIR")

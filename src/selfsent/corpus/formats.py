@@ -218,7 +218,9 @@ def missing_column(wanted: str, found: list[str], kind: str) -> str:
     """What to say when a column (or field) is not among those found."""
     shown = ", ".join(repr(column[:40]) for column in found[:_SHOWN_COLUMNS])
     more = f" and {len(found) - _SHOWN_COLUMNS} more" if len(found) > _SHOWN_COLUMNS else ""
-    return f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: name the right one (--text-column for the texts)"
+    return (
+        f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: name the right one (texts: --text-column or -columns)"
+    )
 
 
 def _first_line(error: BaseException) -> str:

@@ -59,7 +59,7 @@ def read_corpus(
         SettingsError: options that do not go together.
     """
     columns = Columns(tuple(text_columns or (text_column,)), document_column, label_column, score_column)
-    if len(set(columns.texts)) != len(columns.texts) or len(columns.texts) > _MOST_TEXT_COLUMNS:
+    if len(set(columns.texts)) != len(columns.texts) or len(columns.texts) > _MOST_TEXT_COLUMNS or "" in columns.texts:
         raise SettingsError(f"text columns must be one to three different ones, not {', '.join(columns.texts)}")
     if split_sentences and len(columns.texts) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
@@ -89,8 +89,9 @@ def check_corpus(source: SourceName, **options: Any) -> None:
     if found.size <= _SMALL:
         read_corpus(source, **options)
     else:
-        columns = Columns((options.get("text_column", "text"),), options.get("document_column"), None, None)
-        next(iter(found.read(columns)), None)
+        texts = tuple(options.get("text_columns") or (options.get("text_column", "text"),))
+        extra = (options.get(f"{name}_column") for name in ("document", "label", "score"))
+        next(iter(found.read(Columns(texts, *extra))), None)
 
 
 def _build(found: Source, columns: Columns, split: bool, folder: Path, options: list[object]) -> Corpus:
