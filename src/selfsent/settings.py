@@ -50,9 +50,8 @@ class Settings:
     weight_decay: float = setting(0.0, "decoupled weight decay, not on biases and layer norms", minimum=0.0)
     optimizer: Optimizer = setting("adamw", "what turns gradients into steps", choices=("adamw", "rmsprop"))
     epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
-    smoothing: float = setting(
-        0.99, "share of the old in RMSprop's mean of squares; AdamW has its own", minimum=0.0, maximum=1.0
-    )
+    beta2: float = setting(0.999, "share of the old in AdamW's mean of squares", above=0.0, maximum=1.0)
+    smoothing: float = setting(0.99, "share of the old in RMSprop's mean of squares", minimum=0.0, maximum=1.0)
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
     max_length: int = setting(128, "tokens kept of a sentence, special tokens included", minimum=4)

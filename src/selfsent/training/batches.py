@@ -14,7 +14,7 @@ from torch import Tensor
 from selfsent.distributed import rank, world_size
 from selfsent.packing import Packed
 from selfsent.settings import Settings
-from selfsent.training.tokens import TokenTable
+from selfsent.training.tokens import Table
 from selfsent.views import Template, Tokens, View
 from selfsent.views.noise import make_key
 
@@ -40,7 +40,7 @@ class Batches:
 
     def __init__(
         self,
-        tables: Sequence[TokenTable],
+        tables: Sequence[Table],
         rows: np.ndarray,
         views: Sequence[View],
         template: Template,

@@ -111,6 +111,8 @@ class Loop:
         self.wrapped = self.accelerator.prepare_model(learner)
         self.step, self.steps = 0, settings.steps or 0
         self.start_health: Health | None = None
+        self.seconds = 0.0
+        """Spent in steps, before interruptions too."""
         self.best = -math.inf
         self.figures: dict[str, float] = {}
         self.stopped = threading.Event()
@@ -149,8 +151,7 @@ class Loop:
         score_every = self.habits.score_every or max(1, math.ceil(self.steps / TENTHS))
         meter = Meter()
         while self.step < self.steps:
-            meter.add(*self.advance(self.step))
-            self.step += 1
+            self._take_step(meter)
             done = self.step == self.steps
             if self.step % log_every == 0 or done:
                 self._log(meter, healthy=self.step % probe_every < log_every or done)
@@ -164,11 +165,25 @@ class Loop:
             if stopping:
                 raise Interrupted
 
+    def _take_step(self, meter: Meter) -> None:
+        since = time.perf_counter()
+        meter.add(*self.advance(self.step))
+        self.step += 1
+        self.seconds += time.perf_counter() - since
+
+    def share_done(self, step: int) -> float:
+        """How much of the run lies behind a step, from 0 to 1."""
+        return step / (self.steps or 1000)
+
+    def rate(self, step: int) -> float:
+        """The share of the peak learning rate at a step."""
+        return rate_at(step, self.steps or 1000, self.settings)
+
     def advance(self, step: int) -> tuple[float, float, float, int, int]:
         """One optimiser step; returns loss sum, its count, gradient norm, sentences and tokens of this process."""
         # Dropout, like noise, is a function of seed, step and process: there is no running state to lose.
         torch.manual_seed(make_key(self.settings.seed, step, rank(), 7) % 2**63)
-        share = rate_at(step, self.steps or 1000, self.settings)
+        share = self.rate(step)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
         total, count, sentences, tokens = 0.0, 0.0, 0, 0
@@ -186,7 +201,7 @@ class Loop:
             raise self._stop(f"the loss is not finite at step {step + 1}")
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self.learner.progress = (step + 1) / (self.steps or 1000)
+        self.learner.progress = self.share_done(step + 1)
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()
 
@@ -262,6 +277,7 @@ class Loop:
             start = self.start_health.__dict__ if self.start_health else None
             progress = {
                 "step": self.step,
+                "seconds": self.seconds,
                 "best": self.best if math.isfinite(self.best) else None,
                 "start_health": start,
             }
@@ -279,7 +295,7 @@ class Loop:
                 self.directory.forget_after(0)
             return
         progress = load_checkpoint(newest, self.learner, self.optimizer)
-        self.step = progress["step"]
+        self.step, self.seconds = progress["step"], progress["seconds"]
         self.best = -math.inf if progress["best"] is None else progress["best"]
         self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if self.leads:

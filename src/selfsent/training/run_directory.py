@@ -19,7 +19,7 @@ from selfsent.files import is_half_written, write_json, write_text
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
-_PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json")
+_PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json", "prepared")
 """What selfsent writes into a run directory."""
 _DISCARDED = "discarded"
 _WATCHED = ("torch", "transformers", "sentence-transformers", "tokenizers", "accelerate", "numpy")

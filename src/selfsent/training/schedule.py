@@ -37,4 +37,4 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
     if settings.optimizer == "rmsprop":
         return torch.optim.RMSprop(groups, alpha=settings.smoothing, eps=settings.epsilon, foreach=True)
     device = next(learner.parameters()).device.type
-    return torch.optim.AdamW(groups, eps=settings.epsilon, fused=device in {"cpu", "cuda"})
+    return torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=device in {"cpu", "cuda"})

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -20,6 +20,18 @@ from selfsent.views import Tokens
 _FORMAT = 1
 LONGEST = 512
 """Tokens kept of a sentence in the table; training cuts further, to its `max_length`."""
+
+
+class Table(Protocol):
+    """What batches are drawn from: tokens by row."""
+
+    def lengths(self, rows: np.ndarray) -> np.ndarray:
+        """(chosen,) tokens of the sentences at `rows`, (chosen,)."""
+        ...
+
+    def __getitem__(self, rows: np.ndarray) -> Tokens:
+        """The tokens of the sentences at `rows`, (chosen,), in that order."""
+        ...
 
 
 class TokenTable:
@@ -33,10 +45,12 @@ class TokenTable:
         about = json.loads((directory / "tokens.json").read_text())
         dtype = np.dtype(about["dtype"])
         self.offsets: np.ndarray = np.load(directory / "offsets.npy", mmap_mode="r")
+        self.ids: np.ndarray
+        self.word_starts: np.ndarray
         shape = (int(self.offsets[-1]),)
         empty = shape == (0,)
-        self._ids = np.empty(0, dtype) if empty else np.memmap(directory / "ids.bin", dtype, "r", shape=shape)
-        self._starts = np.empty(0, bool) if empty else np.memmap(directory / "starts.bin", bool, "r", shape=shape)
+        self.ids = np.empty(0, dtype) if empty else np.memmap(directory / "ids.bin", dtype, "r", shape=shape)
+        self.word_starts = np.empty(0, bool) if empty else np.memmap(directory / "starts.bin", bool, "r", shape=shape)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -50,31 +64,37 @@ class TokenTable:
         begins, lengths = self.offsets[rows], self.lengths(rows)
         within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         index = np.repeat(begins, lengths) + within
-        return Tokens(self._ids[index].astype(np.int64), lengths, self._starts[index], rows)
+        return Tokens(self.ids[index].astype(np.int64), lengths, self.word_starts[index], rows)
 
 
 def build_table(
-    corpus: Corpus, tokenizer: Any, column: str, advance: Callable[[int], None] = lambda count: None
+    corpus: Corpus,
+    tokenizer: Any,
+    column: str,
+    advance: Callable[[int], None] = lambda count: None,
+    folder: Path | None = None,
 ) -> TokenTable:
     """Tokenise a text column, or open the table made before by the same tokenizer.
 
-    The table lies in the corpus' own directory, under a name made of the tokenizer's content.
+    The table lies under a name made of the tokenizer's content.
 
     Args:
         corpus: the corpus.
         tokenizer: a transformers tokenizer.
         column: the text column.
         advance: called with the number of sentences done since the last call.
+        folder: where the table is to lie; the corpus' own directory when None.
     """
     content = tokenizer.backend_tokenizer.to_str()
     key = hashlib.sha256(f"{_FORMAT}|{LONGEST}|{column}|{content}".encode()).hexdigest()[:16]
-    target = corpus.directory / f"tokens-{key}"
+    folder = folder or corpus.directory
+    target = folder / f"tokens-{key}"
     if (target / "tokens.json").is_file():
         return TokenTable(target)
     fast = Tokenizer.from_str(content)
     fast.no_truncation()
     fast.no_padding()
-    temporary = Path(tempfile.mkdtemp(prefix=".tokens-", dir=corpus.directory))
+    temporary = Path(tempfile.mkdtemp(prefix=".tokens-", dir=folder))
     try:
         _write(corpus, fast, column, temporary, advance)
         try:
