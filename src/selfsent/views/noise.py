@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 
 from selfsent.errors import SettingsError
-from selfsent.packing import IGNORED
 from selfsent.views.tokens import Template, Tokens
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -156,6 +155,8 @@ class MaskTokens:
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Mask tokens of every sentence, and set the targets."""
+        from selfsent.packing import IGNORED  # torch is slow to import, and makers of text need none
+
         if template.mask is None:
             raise SettingsError("masking needs a mask token, which this base has not: choose another base or method")
         if len(tokens.ids) == 0:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.packing import IGNORED, Packed
-
 if TYPE_CHECKING:
+    from selfsent.packing import Packed
     from selfsent.views.noise import Noise
     from selfsent.views.partners import Partners
 
@@ -99,6 +98,8 @@ class Template:
 
     def pack(self, tokens: Tokens, max_length: int) -> Packed:
         """Cut sentences to `max_length` tokens in all, put the special tokens around them, and pack them."""
+        from selfsent.packing import IGNORED, Packed  # torch is slow to import, and makers of text need none
+
         room = max_length - len(self.prefix) - len(self.suffix)
         within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
         kept = tokens if tokens.lengths.max(initial=0) <= room else tokens.take(np.flatnonzero(within < room))
