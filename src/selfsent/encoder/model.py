@@ -13,18 +13,16 @@ import torch
 from torch import Tensor, nn
 
 from selfsent import attention
-from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError
-from selfsent.heads.language_model import LanguageModelHead, load_head, new_head, save_head
+from selfsent.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
-from selfsent.heads.loading import load_sentence_transformer
 from selfsent.packing import Packed
 
 logger = logging.getLogger(__name__)
 
 Pooling = Literal["cls", "mean", "max", "lasttoken"]
 POOLINGS = ("cls", "mean", "max", "lasttoken")
-_DROPOUTS = (
+DROPOUTS = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
     "dropout",
@@ -86,7 +84,7 @@ class Encoder(nn.Module):
 
     @property
     def _pooling_place(self) -> int:
-        return cast(int, _pooling_place(self.sentence_transformer))
+        return cast(int, pooling_place(self.sentence_transformer))
 
     @property
     def token_modules(self) -> list[nn.Module]:
@@ -142,7 +140,7 @@ class Encoder(nn.Module):
     @property
     def dropout_rate(self) -> float:
         """The largest dropout rate anywhere in the transformer; 0 when it has none."""
-        return max((float(getattr(self.transformer.config, name, 0.0) or 0.0) for name in _DROPOUTS), default=0.0)
+        return max((float(getattr(self.transformer.config, name, 0.0) or 0.0) for name in DROPOUTS), default=0.0)
 
     @property
     def device(self) -> torch.device:
@@ -273,67 +271,12 @@ class Encoder(nn.Module):
             save_head(self.language_model_head, directory, self.transformer)
 
 
-def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
-    """Assemble an encoder in float32 from a base: transformer, pooling, and the language-model head when it has one.
-
-    Args:
-        base: `bundled`, a directory or a hub id; see `selfsent.bases.resolve`.
-        pooling: how token states become a vector; by default what the base was saved with, else mean.
-        dropout: dropout rate everywhere in the transformer; by default what the base's configuration says.
-
-    Raises:
-        BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
-    """
-    from safetensors import SafetensorError
-    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
-    from transformers import AutoConfig
-    from transformers.utils import logging as transformers_logging
-
-    directory = resolve(base)
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    transformer_directory = directory if (directory / "config.json").is_file() else directory / "0_Transformer"
-    try:
-        config = AutoConfig.from_pretrained(transformer_directory)
-        rates = {name: dropout for name in _DROPOUTS if dropout is not None and hasattr(config, name)}
-        model = load_sentence_transformer(
-            directory,
-            device="cpu",
-            local_files_only=True,
-            config_kwargs=rates,
-            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
-        )
-        head = load_head(transformer_directory, model[0].model)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
-    place = _pooling_place(model)
-    if place is None or not _known(list(model)[1:place]):
-        raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
-    if pooling is not None:
-        model[place] = PoolingModule(model[place].embedding_dimension, pooling)
-    if model[place].pooling_mode not in POOLINGS:
-        raise BaseEncoderError(
-            f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
-        )
-    return Encoder(model, head)
-
-
-def _pooling_place(sentence_transformer: Any) -> int | None:
+def pooling_place(sentence_transformer: Any) -> int | None:
     """Where the only pooling of a model stands; None when there is none, or several."""
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
     places = [place for place, module in enumerate(sentence_transformer) if isinstance(module, PoolingModule)]
     return places[0] if len(places) == 1 and places[0] > 0 else None
-
-
-def _known(token_modules: Sequence[nn.Module]) -> bool:
-    """Whether these modules between transformer and pooling can be run on packed batches."""
-    if not token_modules or (len(token_modules) == 1 and is_layer_mean(token_modules[0])):
-        return True
-    from selfsent.heads.ngram_cnn import is_known
-
-    return all(map(is_known, token_modules))
 
 
 def _position_offset(transformer: nn.Module) -> int:

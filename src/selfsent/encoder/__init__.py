@@ -1,0 +1,6 @@
+"""The encoder that is trained, and how it is loaded from a base."""
+
+from selfsent.encoder.loading import load_encoder
+from selfsent.encoder.model import POOLINGS, Encoder, Pooling
+
+__all__ = ["POOLINGS", "Encoder", "Pooling", "load_encoder"]

@@ -1,0 +1,71 @@
+"""From a base to an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from selfsent.bases import resolve
+from selfsent.encoder.model import DROPOUTS, POOLINGS, Encoder, Pooling, pooling_place
+from selfsent.errors import BaseEncoderError
+from selfsent.heads.language_model import load_head
+from selfsent.heads.layers import is_layer_mean
+from selfsent.heads.loading import load_sentence_transformer
+
+
+def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
+    """Assemble an encoder in float32 from a base: transformer, pooling, and the language-model head when it has one.
+
+    Args:
+        base: `bundled`, a directory or a hub id; see `selfsent.bases.resolve`.
+        pooling: how token states become a vector; by default what the base was saved with, else mean.
+        dropout: dropout rate everywhere in the transformer; by default what the base's configuration says.
+
+    Raises:
+        BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
+    """
+    from safetensors import SafetensorError
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+    from transformers import AutoConfig
+    from transformers.utils import logging as transformers_logging
+
+    directory = resolve(base)
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    transformer_directory = directory if (directory / "config.json").is_file() else directory / "0_Transformer"
+    try:
+        config = AutoConfig.from_pretrained(transformer_directory)
+        rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
+        model = load_sentence_transformer(
+            directory,
+            device="cpu",
+            local_files_only=True,
+            config_kwargs=rates,
+            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+        )
+        head = load_head(transformer_directory, model[0].model)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+    place = pooling_place(model)
+    if place is None or not _known(list(model)[1:place]):
+        raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
+    if pooling is not None:
+        model[place] = PoolingModule(model[place].embedding_dimension, pooling)
+    if model[place].pooling_mode not in POOLINGS:
+        raise BaseEncoderError(
+            f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
+        )
+    return Encoder(model, head)
+
+
+def _known(token_modules: Sequence[nn.Module]) -> bool:
+    """Whether these modules between transformer and pooling can be run on packed batches."""
+    if not token_modules or (len(token_modules) == 1 and is_layer_mean(token_modules[0])):
+        return True
+    from selfsent.heads.ngram_cnn import is_known
+
+    return all(map(is_known, token_modules))
