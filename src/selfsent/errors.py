@@ -27,6 +27,10 @@ class OutputError(SelfsentError):
     """A file or directory that cannot be written."""
 
 
+class MakerError(SelfsentError):
+    """A program or model that makes views and did not do what it should."""
+
+
 class TrainingError(SelfsentError):
     """A run that went wrong while training: the loss is not finite, or the embeddings collapsed."""
 
