@@ -1,6 +1,7 @@
 """The encoder that is trained, and how it is loaded from a base."""
 
+from selfsent.encoder.heads import put_head
 from selfsent.encoder.loading import load_encoder
 from selfsent.encoder.model import POOLINGS, Encoder, Pooling
 
-__all__ = ["POOLINGS", "Encoder", "Pooling", "load_encoder"]
+__all__ = ["POOLINGS", "Encoder", "Pooling", "load_encoder", "put_head"]

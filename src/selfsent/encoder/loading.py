@@ -14,6 +14,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.heads.language_model import load_head
 from selfsent.heads.layers import is_layer_mean
 from selfsent.heads.loading import load_sentence_transformer
+from selfsent.heads.options import CNN_POOL
 
 
 def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
@@ -55,7 +56,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
     if pooling is not None:
         model[place] = PoolingModule(model[place].embedding_dimension, pooling)
-    if model[place].pooling_mode not in POOLINGS:
+    if model[place].pooling_mode not in (*POOLINGS, CNN_POOL):
         raise BaseEncoderError(
             f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
         )

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from selfsent import attention
-from selfsent.errors import BaseEncoderError
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
+from selfsent.heads.options import CNN_POOL
 from selfsent.packing import Packed
 
 logger = logging.getLogger(__name__)
@@ -78,9 +79,14 @@ class Encoder(nn.Module):
         return self.sentence_transformer.tokenizer
 
     @property
-    def pooling(self) -> Pooling:
-        """How token states become one vector."""
-        return cast(Pooling, self.sentence_transformer[self._pooling_place].pooling_mode)
+    def pooling(self) -> str:
+        """How token states become one vector: one of `POOLINGS`, or `cnn-pool`."""
+        return cast(str, self.pooling_module.pooling_mode)
+
+    @property
+    def pooling_module(self) -> Any:
+        """The module that makes a sentence vector of token states."""
+        return self.sentence_transformer[self._pooling_place]
 
     @property
     def _pooling_place(self) -> int:
@@ -101,14 +107,22 @@ class Encoder(nn.Module):
         Raises:
             BaseEncoderError: what stands behind the pooling expects vectors of another width.
         """
-        from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
-
-        before, behind = self.token_modules, list(self.sentence_transformer)[self._pooling_place + 1 :]
+        behind = list(self.sentence_transformer)[self._pooling_place + 1 :]
         if any(getattr(module, "in_features", width) != width for module in behind):
             raise BaseEncoderError(
                 f"this base has a dense layer behind its pooling that takes no vectors of width {width}: choose another"
             )
-        parts = [self.sentence_transformer[0], *before, *modules, PoolingModule(width, self.pooling), *behind]
+        pooling = type(self.pooling_module)(**{**self.pooling_module.get_config_dict(), "embedding_dimension": width})
+        pooling.load_state_dict(self.pooling_module.state_dict())
+        self._assemble([*self.token_modules, *modules, pooling, *behind])
+
+    def put_pooling(self, module: nn.Module) -> None:
+        """Replace the pooling by another module that makes a sentence vector, of the same width, of token states."""
+        self._assemble([*self.token_modules, module, *list(self.sentence_transformer)[self._pooling_place + 1 :]])
+
+    def _assemble(self, modules: Sequence[nn.Module]) -> None:
+        """Let these modules stand behind the transformer, and nothing else."""
+        parts = [self.sentence_transformer[0], *modules]
         for module in parts:
             module.to(self.device)
         self.sentence_transformer._modules = OrderedDict((str(place), module) for place, module in enumerate(parts))
@@ -209,23 +223,33 @@ class Encoder(nn.Module):
         from selfsent.heads.ngram_cnn import forward_packed, reads_padding
 
         if reads_padding(modules):
-            return self._token_vectors_padded(packed)
+            features, mask = self._padded(packed, modules)
+            return cast(Tensor, features["token_embeddings"][mask])
         return forward_packed(modules, self.states(packed), packed)
 
-    def _token_vectors_padded(self, packed: Packed) -> Tensor:
-        """For modules that look at padding: one block as long as the longest sentence, as in sentence-transformers."""
-        from selfsent.heads.ngram_cnn import forward_padded
+    def _padded(self, packed: Packed, modules: Sequence[nn.Module]) -> tuple[Any, Tensor]:
+        """What modules that look at padding make of one block, as sentence-transformers does it; its mask.
 
+        The block's rows are in packed order, and as long as the longest sentence or as the pooling wants them to be.
+        """
+        longest = max(int(packed.given_lengths.max()), getattr(self.pooling_module, "length", 0))
         lengths = packed.lengths[torch.from_numpy(packed.order).to(packed.device)]
-        mask = torch.arange(int(packed.given_lengths.max()), device=packed.device) < lengths[:, None]
+        mask = torch.arange(longest, device=packed.device) < lengths[:, None]
         ids = torch.full_like(mask, self.tokenizer.pad_token_id or 0, dtype=torch.long)
         ids[mask] = packed.ids
         block = self.transformer(input_ids=ids, attention_mask=mask.long()).last_hidden_state
-        return forward_padded(self.token_modules, block, ids, mask.long())[mask]
+        features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask.long()}
+        for module in modules:
+            features = module(features)
+        return features, mask
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
         """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and what stands behind it."""
-        if self.pooling == "mean":
+        if self.pooling == CNN_POOL:
+            if not self.pooling_module.masked:
+                raise SettingsError("the CNN pooling of this base reads padding, which this method has none of")
+            vectors: Tensor = self.pooling_module.of_packed(states, packed)
+        elif self.pooling == "mean":
             vectors = packed.mean(states)
         elif self.pooling == "max":
             vectors = packed.max(states)
@@ -239,7 +263,11 @@ class Encoder(nn.Module):
 
     def forward(self, packed: Packed) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences."""
-        return self.pool(self.token_vectors(packed), packed)
+        if getattr(self.pooling_module, "masked", True):
+            return self.pool(self.token_vectors(packed), packed)
+        features, _ = self._padded(packed, list(self.sentence_transformer)[1:])
+        back = torch.from_numpy(packed.order.argsort()).to(packed.device)
+        return cast(Tensor, features["sentence_embedding"][back])
 
     def twin(self) -> Encoder:
         """A copy with weights of its own, and without language-model head."""
@@ -275,8 +303,11 @@ def pooling_place(sentence_transformer: Any) -> int | None:
     """Where the only pooling of a model stands; None when there is none, or several."""
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
-    places = [place for place, module in enumerate(sentence_transformer) if isinstance(module, PoolingModule)]
-    return places[0] if len(places) == 1 and places[0] > 0 else None
+    poolings = [
+        isinstance(module, PoolingModule) or getattr(module, "pooling_mode", None) == CNN_POOL
+        for module in sentence_transformer
+    ]
+    return poolings.index(True) if sum(poolings) == 1 and not poolings[0] else None
 
 
 def _position_offset(transformer: nn.Module) -> int:

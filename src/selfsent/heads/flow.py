@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import torch
-from sentence_transformers.base.modules.module import Module
 from torch import Tensor, nn
+
+from selfsent.heads.module import OwnModule
 
 
 class ActNorm(nn.Module):
@@ -95,7 +96,7 @@ class Step(nn.Module):
         return self.norm.inverse(self.coupling.inverse(y).flip(-1))
 
 
-class Flow(Module):  # type: ignore[misc]  # sentence-transformers ships no types
+class Flow(OwnModule):
     """An invertible map of (n, d) vectors to (n, d) vectors that are to be standard normal.
 
     After every level but the last, one half of the dimensions is done and leaves; the rest goes on.
@@ -171,16 +172,3 @@ class Flow(Module):  # type: ignore[misc]  # sentence-transformers ships no type
     def get_embedding_dimension(self) -> int:
         """Length of the vectors that come out."""
         return self.size
-
-    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
-        """Write configuration and weights."""
-        self.save_config(output_path)
-        self.save_torch_weights(output_path, safe_serialization=True)
-
-    @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Self:
-        """Read configuration and weights."""
-        names = ("token", "cache_folder", "revision", "local_files_only")
-        where = {"subfolder": subfolder, **{name: kwargs[name] for name in names if name in kwargs}}
-        flow = cls(**cls.load_config(model_name_or_path, **where))
-        return cast(Self, cls.load_torch_weights(model_name_or_path, model=flow, **where))

@@ -64,15 +64,6 @@ def reads_padding(modules: Sequence[nn.Module]) -> bool:
     return False
 
 
-def forward_padded(modules: Sequence[nn.Module], block: Tensor, ids: Tensor, mask: Tensor) -> Tensor:
-    """(sentences, length, e) from the (sentences, length, d) states of a padded block, by the modules themselves."""
-    features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask}
-    for module in modules:
-        features = module(features)
-    out: Tensor = features["token_embeddings"]
-    return out
-
-
 def forward_packed(modules: Sequence[nn.Module], states: Tensor, packed: Packed) -> Tensor:
     """(tokens, e) from (tokens, d) states in packed order: the same as in a block whose padding is zero."""
     for module in modules:

@@ -11,28 +11,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.distributed import gather, rank
-from selfsent.encoder import Encoder
-from selfsent.errors import SettingsError
+from selfsent.encoder import Encoder, put_head
+from selfsent.heads.options import NGRAM_CNN, NgramOptions
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mutual_information import ESTIMATORS
 from selfsent.methods.pairs import whole_batch
 from selfsent.packing import Packed
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import Settings, setting
 from selfsent.views import View
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of IS-BERT."""
+class Options(NgramOptions):
+    """Options of IS-BERT: of its head, the n-gram CNN, and of its loss."""
 
-    windows: Literal["1,3,5", "3,5,7"] = setting(
-        "1,3,5", "tokens that each convolution sees", choices=("1,3,5", "3,5,7")
-    )
-    filters: int = setting(256, "channels of each convolution", minimum=1)
-    activation: Literal["none", "relu"] = setting("none", "what follows the convolutions", choices=("none", "relu"))
-    masked: bool = setting(
-        True, "padding counts as zero; if not, a vector depends on its batch, as in the authors' code"
-    )
     discriminator: Literal["dot", "bilinear", "mlp"] = setting(
         "dot", "how a token and a sentence are scored", choices=("dot", "bilinear", "mlp")
     )
@@ -45,9 +37,6 @@ class Options:
         "mean over all tokens, over the means of the sentences, or over the sums of the sentences",
         choices=("token", "sentence", "sum"),
     )
-
-    def __post_init__(self) -> None:
-        check_limits(self)
 
 
 class Residual(nn.Module):
@@ -75,31 +64,6 @@ def discriminator(kind: str, size: int) -> tuple[nn.Module, nn.Module]:
     return product, nn.Identity()
 
 
-def put_ngram_cnn(model: Encoder, options: Options) -> None:
-    """Give the encoder the n-gram CNN; one that it has already is kept if it is of the same shape.
-
-    Raises:
-        SettingsError: it has another one.
-    """
-    from selfsent.heads.ngram_cnn import ngram_modules
-
-    windows = [int(size) for size in options.windows.split(",")]
-    vocabulary = int(model.transformer.config.vocab_size)
-    modules = ngram_modules(
-        model.hidden_size, windows, options.filters, vocabulary, options.masked, options.activation == "relu"
-    )
-    if not model.token_modules:
-        model.put_before_pooling(modules, options.filters * len(windows))
-    elif [_shape(module) for module in model.token_modules] != [_shape(module) for module in modules]:
-        raise SettingsError(
-            "this base has an n-gram CNN of another shape: give its --windows, --filters, --activation and --masked"
-        )
-
-
-def _shape(module: nn.Module) -> tuple[str, list[torch.Size]]:
-    return type(module).__name__, [parameter.shape for parameter in module.parameters()]
-
-
 class InfomaxLearner(Learner):
     """−I(local; global) over the tokens of the batch, negatives from its other sentences (Zhang et al. 2020, eq. 4)."""
 
@@ -107,7 +71,7 @@ class InfomaxLearner(Learner):
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
-        put_ngram_cnn(model, options)
+        put_head(model, options)
         self.local_head, self.global_head = discriminator(options.discriminator, model.embedding_size)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
@@ -141,6 +105,7 @@ INFOMAX = Method(
     views=lambda options: (View(),),
     compares=True,
     pooling="mean",
+    head=NGRAM_CNN,
     published=Settings(batch_size=32, learning_rate=1e-6, epochs=1, schedule="linear", warmup=0.1),
     defaults=Settings(batch_size=32, learning_rate=2e-5, epochs=1),
     large_learning_rate=2e-6,

@@ -94,6 +94,7 @@ class Method:
         defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.md.
         large_learning_rate: the default rate for encoders of more than 30 million parameters.
         negatives: whether a loss that compares sentences takes the others of the batch for different ones.
+        head: name of the head that the learner gives the encoder, where the method has one of its own.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
     """
 
@@ -112,3 +113,4 @@ class Method:
     negatives: bool = True
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
     fits: bool = False
+    head: str | None = None
