@@ -68,7 +68,7 @@ def test_sentence_transformers_alone_refuses_it(encoder_of, tmp_path):
     from sentence_transformers import SentenceTransformer
 
     with_cnn(encoder_of("bert")).save(tmp_path / "model")
-    with pytest.raises(ValueError, match="CnnPool.*not part of Sentence Transformers"):
+    with pytest.raises(ValueError, match=r"CnnPool.*not part of Sentence Transformers"):
         SentenceTransformer(str(tmp_path / "model"), local_files_only=True)
 
 
