@@ -92,10 +92,10 @@ def doing() -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def training_bar() -> Iterator[Callable[[int, int, dict[str, float]], None]]:
-    """A progress bar with loss, speed and time left; without a terminal, a line at every tenth of the run."""
+def training_bar(lines: bool = True) -> Iterator[Callable[[int, int, dict[str, float]], None]]:
+    """A progress bar with loss, speed and time left; without a terminal, lines at every tenth of the run, if wanted."""
     if not errors().is_terminal or not leads():
-        yield _lines
+        yield _lines if lines else lambda step, steps, figures: None
         return
     from rich.progress import TextColumn
     from rich.table import Column

@@ -138,7 +138,7 @@ class Loop:
         self._resume()
         if self.start_health is None:
             self.start_health = self.probe()
-        with _setting(self.stopped):
+        with set_by_signals(self.stopped):
             self._train()
         self._save_result()
         self.directory.update(status="trained", seconds=time.perf_counter() - started)
@@ -300,7 +300,7 @@ class Loop:
         self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if self.leads:
             self.directory.forget_after(self.step)
-        self.notice(f"resumed at step {self.step} of {self.steps}")
+        self.notice(f"resumed at step {self.step}" + (f" of {self.steps}" if self.steps else ""))
 
     def _save_result(self) -> None:
         wait()
@@ -342,7 +342,7 @@ class Meter:
 
 
 @contextmanager
-def _setting(stopped: threading.Event) -> Iterator[None]:
+def set_by_signals(stopped: threading.Event) -> Iterator[None]:
     """Within the block, the first interrupt or termination signal sets the event; a second one acts at once."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,0 +1,112 @@
+"""`selfsent pretrain`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from selfsent.cli.options import add_corpus_options, add_dataclass_options, check, duration, read
+
+if TYPE_CHECKING:
+    from selfsent.corpus import Corpus
+    from selfsent.pretraining.pretrain import PretrainingRun
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "pretrain",
+        help="train a vocabulary and a small encoder from scratch",
+        description="Train a vocabulary and a BERT-shaped encoder from scratch, with masked language modelling.",
+        epilog="The encoder is in DIR/model: selfsent train CORPUS --base DIR.",
+    )
+    parser.add_argument(
+        "corpus", nargs="+", metavar="CORPUS", help="files, directories, globs or a hub data set, as for selfsent train"
+    )
+    parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")
+    parser.add_argument("--tokenizer", metavar="ENCODER", help="use the tokenizer of this encoder; train none")
+    parser.add_argument(
+        "--source", action="append", default=[], metavar="TEXT", help="name and licence of a source, for the card"
+    )
+    parser.add_argument(
+        "--prompt", action="append", metavar="TEXT", help="a sentence with a [MASK], for the card, instead of its own"
+    )
+    parser.set_defaults(run=run, parser=parser)
+    add_corpus_options(parser)
+    _add_settings(parser)
+    habits = parser.add_argument_group("run")
+    habits.add_argument(
+        "--leg", type=duration, metavar="TIME", help="stop after this time with a checkpoint, to --resume later"
+    )
+    habits.add_argument("--resume", action="store_true", help="go on with the run in DIR")
+    habits.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
+    habits.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    from selfsent.pretraining.options import DEFAULTS, Options, Shape
+    from selfsent.settings import Settings
+
+    add_dataclass_options(parser.add_argument_group("encoder"), Shape)
+    add_dataclass_options(parser.add_argument_group("pretraining"), Options)
+    group = parser.add_argument_group("settings (one pass over the text if nothing says how long)")
+    add_dataclass_options(group, Settings, DEFAULTS)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Pretrain, then print what the encoder has learnt."""
+    if not options.resume:
+        check(options, options.corpus)
+    from selfsent.cli.console import show
+    from selfsent.report.pretraining import fills_table
+    from selfsent.training.loop import Interrupted
+
+    given = [argument for argument in options.arguments if argument not in ("--overwrite", "--resume")]
+    again = shlex.join(["selfsent", *given, "--resume"])
+    try:
+        result = _pretrain(options)
+    except KeyboardInterrupt as stop:
+        if not (Path(options.output) / "run.json").is_file():
+            raise
+        saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
+        raise KeyboardInterrupt(f"{saved}; go on with: {again}") from None
+    if not result.finished:
+        show(f"Go on with: {again}")
+        return
+    show(fills_table(result.fills))
+    show(f"The model is in {result.directory / 'model'}")
+
+
+def _pretrain(options: argparse.Namespace) -> PretrainingRun:
+    from selfsent.cli.console import counting, notice, training_bar
+    from selfsent.pretraining.options import Options, Shape
+    from selfsent.pretraining.pretrain import pretrain
+    from selfsent.settings import Settings
+
+    def corpus() -> Corpus:
+        found = read(options, options.corpus)
+        notice(found.report.summary())
+        return found
+
+    names = {item.name for kind in (Shape, Options, Settings) for item in dataclasses.fields(kind)}
+    changes = {name: value for name, value in vars(options).items() if name in names}
+    if options.prompt:
+        changes["prompts"] = options.prompt
+    with counting("tokenising") as tokenising, training_bar(lines=False) as watch:
+        return pretrain(
+            corpus,
+            options.output,
+            tokenizer=options.tokenizer,
+            sources=options.source,
+            leg=options.leg,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            keep=options.keep,
+            notice=notice,
+            watch=watch,
+            tokenising=tokenising,
+            **changes,
+        )

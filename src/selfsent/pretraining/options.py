@@ -1,0 +1,73 @@
+"""What pretraining can be told beside the settings that all training shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from selfsent.errors import SettingsError
+from selfsent.settings import Settings, check_limits, setting
+
+POSITIONS = 512
+"""Positions of the encoder, and so the longest input of its tokenizer."""
+
+Start = Literal["counts", "look", "random"]
+
+DEFAULTS = Settings(
+    batch_size=16,
+    learning_rate=1e-3,
+    warmup=0.05,
+    weight_decay=0.01,
+    epsilon=1e-6,
+    beta2=0.98,
+    max_length=128,
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How large the encoder is.
+
+    Raises:
+        SettingsError: the sizes are out of range or do not fit together.
+    """
+
+    layers: int = setting(4, "layers", minimum=1)
+    hidden_size: int = setting(256, "width of a token state", minimum=4)
+    heads: int = setting(4, "attention heads in a layer", minimum=1)
+    feed_forward: int = setting(1024, "width of the feed-forward layers", minimum=1)
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+        if self.hidden_size % (2 * self.heads):
+            raise SettingsError(
+                f"--hidden-size {self.hidden_size} with --heads {self.heads}: each head must get an even, whole share"
+            )
+
+    @property
+    def head_size(self) -> int:
+        """Width of a head."""
+        return self.hidden_size // self.heads
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of pretraining.
+
+    Raises:
+        SettingsError: a value is out of range.
+    """
+
+    vocabulary_size: int = setting(16_384, "entries of the vocabulary", minimum=32)
+    cased: bool = setting(False, "keep upper case and accents")
+    ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
+    start: Start = setting(
+        "counts",
+        "starting weights; counts: word vectors by counting neighbours, look: a first layer that looks at neighbours",
+        choices=("counts", "look", "random"),
+    )
+    held_out: float = setting(0.01, "share of the text that is never trained on", above=0.0, maximum=0.3)
+    half: bool = setting(True, "save the model in half precision")
+
+    def __post_init__(self) -> None:
+        check_limits(self)

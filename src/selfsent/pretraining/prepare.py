@@ -1,0 +1,166 @@
+"""What is made of a corpus before the first step, once: vocabulary, tokens, held-out part and starting weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfsent.bases import resolve
+from selfsent.corpus import Corpus
+from selfsent.distributed import rank, wait
+from selfsent.errors import BaseEncoderError
+from selfsent.files import whole_directory, write_json
+from selfsent.pretraining.blocks import split
+from selfsent.pretraining.options import POSITIONS, Options, Shape
+from selfsent.pretraining.start import make_start
+from selfsent.pretraining.vocabulary import train_vocabulary
+from selfsent.training.tokens import LONGEST, TokenTable, build_table
+
+Notice = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A folder in the run directory that holds all a run needs; the corpus is not read again.
+
+    Args:
+        folder: `vocabulary/`, `tokens-.../`, `rows/`, `start/` and, when all is there, `prepared.json`.
+    """
+
+    folder: Path
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything is there."""
+        return (self.folder / "prepared.json").is_file()
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Figures of the text."""
+        found: dict[str, Any] = json.loads((self.folder / "prepared.json").read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def vocabulary(self) -> Path:
+        """Directory of the tokenizer."""
+        return self.folder / "vocabulary"
+
+    @property
+    def start(self) -> Path:
+        """Directory of the language model before its first step."""
+        return self.folder / "start"
+
+    @property
+    def table(self) -> TokenTable:
+        """The tokens of the corpus."""
+        return TokenTable(self.folder / self.about["table"])
+
+    def rows(self, part: str) -> np.ndarray:
+        """Rows of the corpus to `train` on, or `held` out."""
+        found: np.ndarray = np.load(self.folder / "rows" / f"{part}.npy", allow_pickle=False)
+        return found
+
+
+def load_tokenizer(name: str | Path) -> Any:
+    """A tokenizer that an encoder came with, for a new encoder.
+
+    Args:
+        name: its directory, a finished run, a hub id or `bundled`.
+
+    Raises:
+        BaseEncoderError: there is none, or it lacks what masked language modelling needs.
+    """
+    from transformers import AutoTokenizer
+
+    directory = resolve(name)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise BaseEncoderError(f"{name} has no tokenizer that can be loaded: {str(error).splitlines()[0]}") from None
+    if not getattr(tokenizer, "is_fast", False):
+        raise BaseEncoderError(f"{name} has no fast tokenizer: choose another --tokenizer")
+    for kind in ("cls", "sep", "pad", "mask"):
+        if getattr(tokenizer, f"{kind}_token_id") is None:
+            raise BaseEncoderError(f"the tokenizer of {name} has no {kind} token: choose another --tokenizer")
+    tokenizer.model_max_length = POSITIONS
+    return tokenizer
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """A short digest of what a tokenizer does."""
+    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()[:16]
+
+
+def prepare(
+    prepared: Prepared,
+    corpus: Corpus,
+    given: Any | None,
+    shape: Shape,
+    options: Options,
+    seed: int,
+    notice: Notice,
+    tokenising: Callable[[int, int], None],
+) -> None:
+    """Make what is not there yet; on one process, for all.
+
+    Args:
+        prepared: the folder.
+        corpus: the text.
+        given: a tokenizer to use; None to train one.
+        shape: the encoder.
+        options: how large a vocabulary, how much to hold out, which start.
+        seed: of all that is random.
+        notice: is told what is being done.
+        tokenising: is told how many sentences were tokenised since it was last told, and how many there are.
+
+    Raises:
+        SettingsError, CorpusError: the options do not fit the text.
+    """
+    if rank() == 0 and not prepared.is_whole:
+        tokenizer = _vocabulary(prepared, corpus, given, options, notice)
+        table = build_table(corpus, tokenizer, corpus.text_columns[0], _telling(tokenising, corpus), prepared.folder)
+        train, held = split(corpus, table, options.held_out, seed)
+        with whole_directory(prepared.folder / "rows") as temporary:
+            np.save(temporary / "train.npy", train)
+            np.save(temporary / "held.npy", held)
+        notice(f"starting weights: {options.start}")
+        with whole_directory(prepared.start) as temporary:
+            make_start(options.start, shape, tokenizer, table, train, seed).save_pretrained(temporary)
+            tokenizer.save_pretrained(temporary)
+        name = next(folder.name for folder in prepared.folder.glob("tokens-*"))
+        write_json(prepared.folder / "prepared.json", {"table": name, **_figures(corpus, table, train, held)})
+    wait()
+
+
+def _telling(tokenising: Callable[[int, int], None], corpus: Corpus) -> Callable[[int], None]:
+    return lambda count: tokenising(count, len(corpus))
+
+
+def _vocabulary(prepared: Prepared, corpus: Corpus, given: Any | None, options: Options, notice: Notice) -> Any:
+    from transformers import AutoTokenizer
+
+    if not prepared.vocabulary.is_dir():
+        if given is None:
+            notice(f"vocabulary: {options.vocabulary_size:,} word pieces of {len(corpus):,} sentences")
+        tokenizer = given or train_vocabulary(corpus, options.vocabulary_size, options.cased)
+        with whole_directory(prepared.vocabulary) as temporary:
+            tokenizer.save_pretrained(temporary)
+    return AutoTokenizer.from_pretrained(prepared.vocabulary, local_files_only=True)
+
+
+def _figures(corpus: Corpus, table: TokenTable, train: np.ndarray, held: np.ndarray) -> dict[str, Any]:
+    lengths = table.lengths(held)
+    whole = held[lengths < LONGEST]  # of the others the characters are known, but not of which tokens
+    characters = sum(map(len, corpus.texts(whole)))
+    return {
+        "train_tokens": int(table.lengths(train).sum()),
+        "held_out_tokens": int(lengths.sum()),
+        "characters_per_token": characters / max(1, int(table.lengths(whole).sum())),
+        "cut": int((table.lengths(np.arange(len(table))) == LONGEST).sum()),
+    }

@@ -1,0 +1,208 @@
+"""From text to an encoder: vocabulary, starting weights, masked language modelling by the clock, and a card."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfsent.corpus import Corpus, read_corpus
+from selfsent.distributed import join, rank, wait
+from selfsent.encoder import load_encoder
+from selfsent.errors import CorpusError, SettingsError
+from selfsent.files import write_text
+from selfsent.methods.mlm import MaskedLearner
+from selfsent.methods.mlm import Options as MaskedOptions
+from selfsent.pretraining.blocks import Blocks, MaskBlocks, block_template
+from selfsent.pretraining.held_out import HeldOut
+from selfsent.pretraining.loop import PretrainingLoop
+from selfsent.pretraining.options import DEFAULTS, POSITIONS, Options, Shape
+from selfsent.pretraining.prepare import Prepared, load_tokenizer, prepare, tokenizer_digest
+from selfsent.pretraining.start import check_start
+from selfsent.report.pretraining import PROMPTS, fill, pretraining_card
+from selfsent.settings import Settings
+from selfsent.training.batches import Batches
+from selfsent.training.loop import Habits, Notice
+from selfsent.training.run_directory import RunDirectory
+from selfsent.views import Template, View
+
+
+@dataclass
+class PretrainingRun:
+    """A run of pretraining, or what there is of it after a leg.
+
+    Args:
+        directory: where it lies; the encoder is in `model`.
+        record: the content of its `run.json`.
+        finished: whether the encoder is there, and not only a checkpoint to go on from.
+        fills: for each prompt, the words that the encoder fills in, and their probabilities.
+    """
+
+    directory: Path
+    record: dict[str, Any]
+    finished: bool
+    fills: dict[str, list[tuple[str, float]]]
+
+
+def pretrain(
+    corpus: Corpus | str | Path | Sequence[str] | Callable[[], Corpus],
+    output: str | Path,
+    *,
+    tokenizer: str | Path | None = None,
+    sources: Sequence[str] = (),
+    prompts: Sequence[str] = PROMPTS,
+    leg: float | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    keep: int = 2,
+    notice: Notice = lambda line: None,
+    watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
+    tokenising: Callable[[int, int], None] = lambda count, total: None,
+    **changes: Any,
+) -> PretrainingRun:
+    """Train a vocabulary and a BERT-shaped encoder from scratch, with masked language modelling.
+
+    Args:
+        corpus: a corpus, anything `read_corpus` reads, or a function that is called for it; a run that is resumed does
+            not read it again.
+        output: the run directory; the encoder is in `model`.
+        tokenizer: a directory, hub id or `bundled`, whose tokenizer is used instead of a new one.
+        sources: what the text is and its licence, for the card.
+        prompts: sentences with a [MASK], for the card.
+        leg: seconds after which to stop with a checkpoint, data preparation included; None for no stop.
+        resume: go on with the run in `output`.
+        overwrite: throw away the run in `output`.
+        keep: checkpoints kept, at least 2.
+        notice: called with lines the user should see.
+        watch: called after every step with the thousandths of the run that are done, 1000, and the latest figures.
+        tokenising: called with the number of sentences tokenised since the last call, and the number of them all.
+        **changes: fields of `Shape`, `Options` and `selfsent.settings.Settings`. `budget` is the whole schedule, over
+            all legs, in seconds spent on training steps.
+
+    Raises:
+        SelfsentError: what is wrong with the corpus, the settings or the run directory, in one line.
+    """
+    from transformers.utils import logging as transformers_logging
+
+    started = time.perf_counter()
+    transformers_logging.disable_progress_bar()
+    join()
+    shape, options, settings = _resolve(changes)
+    habits = Habits(keep=keep)
+    given = None if tokenizer is None else load_tokenizer(tokenizer)
+    directory = RunDirectory(Path(output))
+    directory.check(resume, overwrite)
+    prepared = Prepared(directory.path / "prepared")
+    asked = {
+        "method": "pretrain",
+        "shape": dataclasses.asdict(shape),
+        "options": dataclasses.asdict(options),
+        "settings": dataclasses.asdict(settings),
+        "tokenizer": None if given is None else tokenizer_digest(given),
+    }
+    if directory.resumed and prepared.is_whole:
+        directory.match({**asked, "corpus": directory.record["asked"]["corpus"]})
+    else:
+        if not isinstance(corpus, Corpus):
+            corpus = corpus() if callable(corpus) else read_corpus(corpus)
+        about = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(corpus)}
+        directory.match({**asked, "corpus": about})
+        directory.begin()
+        directory.update(corpus=corpus.report.summary())
+        prepare(prepared, corpus, given, shape, options, settings.seed, notice, tokenising)
+    if directory.status == "running":
+        loop = _loop(prepared, directory, options, settings, habits, notice, watch, started, leg)
+        if not loop.pretrain():
+            notice(f"the leg is over: {loop.share_done(loop.step):.0%} of the run is done, and saved")
+            return PretrainingRun(directory.path, directory.record, False, {})
+    fills = fill(directory.model, prompts)
+    if rank() == 0 and directory.status == "trained":
+        write_text(directory.model / "README.md", pretraining_card(directory.record, prepared.about, sources, fills))
+        directory.sweep()
+        directory.update(status="finished")
+    wait()
+    return PretrainingRun(directory.path, directory.record, True, fills)
+
+
+def _resolve(changes: dict[str, Any]) -> tuple[Shape, Options, Settings]:
+    """Shape, options and settings of what the user said."""
+    kinds: tuple[type[Any], ...] = (Shape, Options, Settings)
+    parts: list[dict[str, Any]] = []
+    for kind in kinds:
+        names = {item.name for item in dataclasses.fields(kind)}
+        parts.append({name: value for name, value in changes.items() if name in names})
+    unknown = changes.keys() - {name for part in parts for name in part}
+    if unknown:
+        raise SettingsError(f"pretraining has no option {min(unknown)!r}")
+    shape, options, settings = Shape(**parts[0]), Options(**parts[1]), DEFAULTS.but(**parts[2])
+    check_start(options.start, shape)
+    if settings.max_length > POSITIONS:
+        raise SettingsError(f"--max-length is {settings.max_length}; the encoder has {POSITIONS} positions")
+    if settings.budget and settings.warmup >= 1:
+        raise SettingsError(f"--warmup is {settings.warmup:g} steps; with --budget give a share below 1")
+    if not (settings.steps or settings.epochs or settings.budget):
+        settings = settings.but(epochs=1.0)
+    return shape, options, settings
+
+
+def _loop(
+    prepared: Prepared,
+    directory: RunDirectory,
+    options: Options,
+    settings: Settings,
+    habits: Habits,
+    notice: Notice,
+    watch: Callable[[int, int, dict[str, float]], None],
+    started: float,
+    leg: float | None,
+) -> PretrainingLoop:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        encoder = load_encoder(prepared.start, "mean", dropout=0.0)
+        learner = MaskedLearner(encoder, MaskedOptions(options.ratio))
+    template = block_template(Template.of(encoder.tokenizer, int(encoder.transformer.config.vocab_size)))
+    room = settings.max_length - len(template.prefix)
+    table, separator = prepared.table, int(encoder.tokenizer.sep_token_id)
+    train, held = (Blocks(table, prepared.rows(part), room, separator) for part in ("train", "held"))
+    if not len(train) or not len(held):
+        part, count = ("to train on", len(train)) if not len(train) else ("held out", len(held))
+        raise CorpusError(
+            f"the text {part} fills {count} blocks of {room} tokens: give more text, or a smaller --max-length"
+        )
+    if settings.batch_size > len(train):
+        notice(f"the text fills {len(train)} blocks: --batch-size {settings.batch_size} is cut to that")
+        settings = settings.but(batch_size=len(train))
+    view = View(noise=MaskBlocks(options.ratio))
+    batches = Batches([train], np.arange(len(train)), (view,), template, settings)
+    if settings.epochs:
+        steps = max(1, round(settings.epochs * batches.steps_per_epoch))
+        settings = dataclasses.replace(settings, epochs=None, steps=steps)
+    about = prepared.about
+    parameters = sum(parameter.numel() for parameter in learner.parameters() if parameter.requires_grad)
+    directory.update(parameters=parameters, blocks=len(train))
+    notice(
+        f"{parameters / 1e6:.1f} million parameters, {about['train_tokens'] / 1e6:.1f} million tokens in"
+        f" {len(train):,} blocks, {about['held_out_tokens'] / 1e6:.2f} million held out"
+    )
+    if about["cut"]:
+        notice(f"{about['cut']:,} texts are cut after 512 tokens: give --split-sentences if they are paragraphs")
+    held_out = HeldOut(held, template, float(about["characters_per_token"]))
+    return PretrainingLoop(
+        learner,
+        batches,
+        settings,
+        directory,
+        habits,
+        notice,
+        watch,
+        held_out=held_out,
+        started=started,
+        leg=leg,
+        half=options.half,
+    )
