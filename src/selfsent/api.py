@@ -111,6 +111,7 @@ def train(
     pooling: Pooling | None = None,
     dropout: float | None = None,
     whiten: bool = False,
+    head: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     checkpoint_every: int | None = None,
@@ -137,6 +138,7 @@ def train(
         pooling: `cls`, `mean`, `max` or `lasttoken` instead of the method's own.
         dropout: dropout rate of the encoder instead of the base's own.
         whiten: whiten the trained encoder's vectors, by a fit on the training sentences.
+        head: `ngram-cnn` or `cnn-pool`, to give the encoder that head; one that the base has already stays without it.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         checkpoint_every: steps between checkpoints; ten in a run by default.
@@ -149,7 +151,7 @@ def train(
         watch: called after every step with its number, the number of steps, and the latest figures.
         tokenising: called with the number of sentences tokenised since the last call, and the number of them all.
         encoding: called likewise where sentences are encoded once, outside the steps.
-        **changes: fields of `selfsent.settings.Settings` and of the method's options.
+        **changes: fields of `selfsent.settings.Settings`, of the method's options and of the head's.
 
     Raises:
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
@@ -157,7 +159,7 @@ def train(
     join()
     habits = Habits(checkpoint_every, keep, None, dev_every, keep_best)
     _check_dev(dev, dev_every, keep_best)
-    plan = make_plan(get_method(method), base, preset, pooling, dropout, whiten, **changes)
+    plan = make_plan(get_method(method), base, preset, pooling, dropout, whiten, head, **changes)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
     if not isinstance(corpus, Corpus):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
+from selfsent.heads.options import HEADS
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def add_parser(commands: Any) -> None:
         "--settings", default=None, metavar="PRESET", dest="preset", help="published: exactly the paper's settings"
     )
     parser.add_argument("--pooling", choices=("cls", "mean", "max", "lasttoken"), help="instead of the method's own")
+    parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
     add_corpus_options(parser)
@@ -82,9 +84,13 @@ def run(options: argparse.Namespace) -> None:
     method = get_method(options.method)
     # The options of the method are known only now: everything is parsed again with them.
     add_dataclass_options(options.parser.add_argument_group(f"options of {method.name}"), method.options)
+    kinds = [Settings, method.options]
+    if options.head and not method.head:
+        kinds.append(HEADS[options.head])
+        add_dataclass_options(options.parser.add_argument_group(f"options of the head {options.head}"), kinds[-1])
     arguments = options.arguments
     options = options.parser.parse_args(arguments[1:])
-    names = {item.name for kind in (Settings, method.options) for item in dataclasses.fields(kind)}
+    names = {item.name for kind in kinds for item in dataclasses.fields(kind)}
     changes = {name: value for name, value in vars(options).items() if name in names}
     try:
         result = _train(options, changes)
@@ -119,6 +125,7 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
             pooling=options.pooling,
             dropout=options.dropout,
             whiten=options.whiten,
+            head=options.head,
             resume=options.resume,
             overwrite=options.overwrite,
             checkpoint_every=options.checkpoint_every,

@@ -44,3 +44,8 @@ class CnnPoolOptions:
 
 
 HEADS: dict[str, type[Any]] = {NGRAM_CNN: NgramOptions, CNN_POOL: CnnPoolOptions}
+
+
+def name_of(options: Any) -> str:
+    """The name of the head that options belong to."""
+    return next(name for name, kind in HEADS.items() if isinstance(options, kind))

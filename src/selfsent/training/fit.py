@@ -17,8 +17,10 @@ import torch
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.distributed import wait, world_size
-from selfsent.encoder import Encoder, Pooling, load_encoder
+from selfsent.encoder import Encoder, Pooling, load_encoder, put_head
 from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.heads.loading import has_cnn_pool
+from selfsent.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.methods import Method
 from selfsent.methods.whitening import WHITENING, whiten
 from selfsent.settings import Settings
@@ -45,22 +47,24 @@ class Plan:
         options: the method's own options.
         settings: how long and how fast.
         base: name of the base encoder.
-        pooling: how token states become a vector.
+        pooling: how token states become a vector; None to leave that to a CNN.
         dropout: dropout rate of the encoder; None for what its configuration says.
         whiten: whether the trained encoder is whitened at the end.
         ignored: settings the user gave that mean nothing to this method.
         longest: steps that are not exceeded where the user did not say how long; None for no limit.
+        head: options of the head that the encoder is given; None to leave it as it is.
     """
 
     method: Method
     options: Any
     settings: Settings
     base: str
-    pooling: Pooling
+    pooling: Pooling | None
     dropout: float | None
     whiten: bool = False
     ignored: tuple[str, ...] = ()
     longest: int | None = None
+    head: Any = None
 
     def summary(self) -> str:
         """The plan in one line."""
@@ -75,6 +79,7 @@ def make_plan(
     pooling: Pooling | None = None,
     dropout: float | None = None,
     whiten: bool = False,
+    head: str | None = None,
     **changes: Any,
 ) -> Plan:
     """Settings and options of a run: the method's defaults or a preset's, then what the user changed.
@@ -86,7 +91,8 @@ def make_plan(
         pooling: another pooling than the method's.
         dropout: another dropout rate than the base's.
         whiten: fit whitening on the trained encoder's vectors, and put it behind the encoder.
-        **changes: fields of `Settings` and of the method's options.
+        head: name of a head in `HEADS` to give the encoder.
+        **changes: fields of `Settings`, of the method's options and of the head's.
 
     Raises:
         SettingsError: an unknown name, or a value out of range.
@@ -97,6 +103,7 @@ def make_plan(
     changes = {**(known[preset] if preset else {}), **changes}
     general = {item.name for item in dataclasses.fields(Settings)}
     own = {item.name for item in dataclasses.fields(method.options)}
+    chosen_head = _head(method, head, pooling, changes)
     for name in changes:
         if name not in general | own:
             near = difflib.get_close_matches(name, general | own, n=1)
@@ -124,7 +131,27 @@ def make_plan(
     # One pass unless told otherwise, but on a huge corpus never more than the paper took.
     told = preset is not None or bool({"steps", "epochs", "budget"} & changes.keys())
     longest = None if told else method.published.steps
-    return Plan(method, options, settings, str(base), pooling or method.pooling, dropout, whiten, ignored, longest)
+    if pooling is None and head != CNN_POOL and not has_cnn_pool(resolve(base)):
+        pooling = method.pooling
+    return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
+
+
+def _head(method: Method, head: str | None, pooling: Pooling | None, changes: dict[str, Any]) -> Any:
+    """The options of a head, taken out of what the user changed.
+
+    Raises:
+        SettingsError: there is no such head, or it does not go with the method or the pooling.
+    """
+    if head is None:
+        return None
+    if head not in HEADS:
+        raise SettingsError(f"there is no head {head!r}; there are {', '.join(HEADS)}")
+    if method.head:
+        raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out --head")
+    if head == CNN_POOL and pooling:
+        raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out --pooling")
+    names = changes.keys() & {item.name for item in dataclasses.fields(HEADS[head])}
+    return HEADS[head](**{name: changes.pop(name) for name in names})
 
 
 def _parameters(directory: Path) -> int:
@@ -158,7 +185,8 @@ def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         "settings": dataclasses.asdict(plan.settings),
         "base": plan.base,
         "base_digest": _digest(resolve(plan.base)),
-        "pooling": plan.pooling,
+        "pooling": plan.pooling or CNN_POOL,
+        **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
         "dropout": plan.dropout,
         "whiten": plan.whiten,
         "corpus": {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(rows)},
@@ -199,6 +227,8 @@ def fit(
     """
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout)
+    if plan.head:
+        put_head(model, plan.head)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         learner = plan.method.learner(model, plan.options)
