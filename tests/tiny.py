@@ -67,14 +67,17 @@ def make_tokenizer(kind="word pieces", wrap=True):
 
     tokenizer, trainer, special = {"word pieces": _word_pieces, "byte pairs": _byte_pairs, "pieces": _pieces}[kind]()
     tokenizer.train_from_iterator(make_sentences(400), trainer)
-    first, last = special["cls"], special["sep"]
+    first, last, typed = special["cls"], special["sep"], int(kind == "word pieces")
     if wrap:
         ids = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
         tokenizer.post_processor = processors.TemplateProcessing(
-            f"{first} $A {last}", f"{first} $A {last} $B {last}", ids
+            f"{first} $A {last}", f"{first} $A {last} $B:{typed} {last}:{typed}", ids
         )
     names = {f"{name}_token": token for name, token in special.items()}
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=LONGEST, **names)
+    inputs = ["input_ids", *(["token_type_ids"] if typed else []), "attention_mask"]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=LONGEST, model_input_names=inputs, **names
+    )
 
 
 _COMMON = {

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from selfsent.corpus import Corpus, read_corpus
+from selfsent.cross_encoder import CrossEncoder, is_cross_encoder
 from selfsent.distributed import join, rank, wait
 from selfsent.encoder import Encoder, Pooling, load_encoder
 from selfsent.encoding import encode
@@ -19,6 +20,7 @@ from selfsent.errors import DataError, RunError, SettingsError
 from selfsent.evaluation.context import ContextTask, split_documents
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import Encoder as Scored
+from selfsent.evaluation.encoders import PairEncoder
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks import TASKS
 from selfsent.files import write_json, write_text
@@ -51,12 +53,19 @@ class Run:
 
     @cached_property
     def model(self) -> Any:
-        """The trained model, an ordinary SentenceTransformer."""
-        return load_sentence_transformer(self.directory / "model")
+        """The trained model, an ordinary SentenceTransformer, or a CrossEncoder."""
+        directory = self.directory / "model"
+        if is_cross_encoder(directory):
+            from sentence_transformers import CrossEncoder as Ordinary
+
+            return Ordinary(str(directory), local_files_only=True)
+        return load_sentence_transformer(directory)
 
 
 def scored(model: Encoder, name: str, fast: bool = False) -> Scored:
     """An encoder in the form that evaluation takes."""
+    if isinstance(model, CrossEncoder):
+        return PairEncoder(model.predict, name)
     return Scored(lambda texts: encode(model, texts, fast), name, model.pooling)
 
 
@@ -69,9 +78,18 @@ class HoldOut:
     test: np.ndarray | None
 
     @classmethod
-    def of(cls, corpus: Corpus, dev: bool, notice: Notice) -> HoldOut:
-        """Hold out a tenth of the documents for the label-free score, and another one when choices are made by it."""
+    def of(cls, corpus: Corpus, dev: bool, notice: Notice, joins: bool = False) -> HoldOut:
+        """Hold out a tenth of the documents for the label-free score, and another one when choices are made by it.
+
+        Raises:
+            DataError: choices are to be made by it, and the corpus has no documents.
+            SettingsError: the same, and the model makes no vectors to be scored, since it joins pairs.
+        """
         everything = np.arange(len(corpus))
+        if joins and dev:
+            raise SettingsError("--dev context scores vectors, and a cross-encoder has none: give a task of pairs")
+        if joins:
+            return cls(everything, None, None)
         try:
             train, test = split_documents(corpus)
         except DataError as error:
@@ -126,11 +144,11 @@ def train(
     encoding: Callable[[int, int], None] = lambda count, total: None,
     **changes: Any,
 ) -> Run:
-    """Train a sentence encoder on unlabelled sentences, and score it before and after where the corpus has documents.
+    """Train a sentence encoder, and score it before and after where the corpus has documents.
 
     Args:
-        corpus: a corpus, anything `read_corpus` reads, or a function that is called for it when all else has been
-            checked.
+        corpus: sentences, or pairs and triples with labels or without: a corpus, anything `read_corpus` reads, or a
+            function that is called for it when all else has been checked.
         method: name of a method; see `selfsent.methods.METHODS`.
         base: the encoder to start from: `bundled`, a directory or a hub id.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
@@ -164,11 +182,16 @@ def train(
     directory.check(resume, overwrite)
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
+    plan = plan.on(corpus)
+    if plan.columns < len(corpus.view_columns):
+        read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
+        notice(f"{method} reads {', '.join(read)} and not {', '.join(left)}")
     notice(plan.summary())
     if plan.ignored:
         flags = ", ".join("--" + name.replace("_", "-") for name in plan.ignored)
         notice(f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored")
-    hold_out = HoldOut.of(corpus, dev == "context", notice)
+    hold_out = HoldOut.of(corpus, dev == "context", notice, plan.joins)
+    plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     directory.match(asked(plan, corpus, hold_out.train))
     if directory.status == "finished":
         notice(f"{output} is finished already")

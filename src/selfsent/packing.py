@@ -46,6 +46,7 @@ class Packed:
         targets: (tokens,) what to predict at each position, `IGNORED` where nothing; or None.
         device: where the tensors are wanted.
         vectors: (sentences, d) what a frozen encoder made of the sentences, when that is known already.
+        types: (tokens,) token types, 0 in the first and 1 in the second of two texts joined as one input; or None.
 
     Inside, sentences are kept in order of falling length; everything that leaves by sentence (`pool`, `first`) is in
     the order given.
@@ -58,8 +59,9 @@ class Packed:
         targets: np.ndarray | None = None,
         device: torch.device | str = "cpu",
         vectors: Tensor | None = None,
+        types: np.ndarray | None = None,
     ) -> None:
-        self.given_ids, self.given_targets, self.vectors = ids, targets, vectors
+        self.given_ids, self.given_targets, self.given_types, self.vectors = ids, targets, types, vectors
         self.given_lengths = np.asarray(lengths, dtype=np.int64)
         self.device = torch.device(device)
         self.order = np.argsort(-self.given_lengths, kind="stable")
@@ -80,7 +82,7 @@ class Packed:
     def to(self, device: torch.device | str) -> Packed:
         """The same batch for another device."""
         vectors = None if self.vectors is None else self.vectors.to(device)
-        return Packed(self.given_ids, self.given_lengths, self.given_targets, device, vectors)
+        return Packed(self.given_ids, self.given_lengths, self.given_targets, device, vectors, self.given_types)
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)
@@ -96,6 +98,11 @@ class Packed:
         if self.given_targets is None:
             return torch.full_like(self.ids, IGNORED)
         return self._tensor(self.given_targets[self._source].astype(np.int64))
+
+    @cached_property
+    def types(self) -> Tensor | None:
+        """(tokens,) token types in packed order, where there are any."""
+        return None if self.given_types is None else self._tensor(self.given_types[self._source].astype(np.int64))
 
     @cached_property
     def positions(self) -> Tensor:
@@ -197,10 +204,16 @@ def concatenate(batches: Sequence[Packed]) -> Packed:
     """Several packed batches as one, for one forward pass; sentences keep their order."""
     if len(batches) == 1:
         return batches[0]
-    targets = [batch.given_targets for batch in batches]
     return Packed(
         np.concatenate([batch.given_ids for batch in batches]),
         np.concatenate([batch.given_lengths for batch in batches]),
-        None if any(t is None for t in targets) else np.concatenate([t for t in targets if t is not None]),
+        _joined([batch.given_targets for batch in batches]),
         batches[0].device,
+        types=_joined([batch.given_types for batch in batches]),
     )
+
+
+def _joined(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Arrays one behind the other; None where one of them is."""
+    given = [part for part in parts if part is not None]
+    return np.concatenate(given) if len(given) == len(parts) else None

@@ -37,20 +37,20 @@ def test_every_sentence_is_encoded_once(learner_of, tmp_path):
     learner = learner_of("flow", **SMALL, dropout=0.1)
     batches = batches_of(learner)
     learner.eval()
-    anew = [learner(views).total.item() for views in (*batches.micro_batches(0), *batches.micro_batches(1))]
+    anew = [learner(views).total.item() for views, _ in (*batches.micro_batches(0), *batches.micro_batches(1))]
     batches.make_ready(learner.features, tmp_path)
     assert not list(tmp_path.iterdir())
     learner.train()
     seen = []
     learner.model.transformer.register_forward_hook(lambda *_: seen.append(1))
-    ready = [learner(views).total.item() for views in (*batches.micro_batches(0), *batches.micro_batches(1))]
+    ready = [learner(views).total.item() for views, _ in (*batches.micro_batches(0), *batches.micro_batches(1))]
     assert ready == pytest.approx(anew, rel=1e-5)
     assert not seen
 
 
 def test_loss_is_in_bits_per_dimension(learner_of, base_of):
     learner = learner_of("flow", **SMALL)
-    views = next(batches_of(learner).micro_batches(0))
+    views, _ = next(batches_of(learner).micro_batches(0))
     loss = learner(views)
     vectors = learner.features(views[0])
     expected = (0.5 * vectors.square().sum(1) + 0.5 * tiny.SIZE * math.log(2 * math.pi)) / tiny.SIZE / math.log(2)
@@ -60,7 +60,7 @@ def test_loss_is_in_bits_per_dimension(learner_of, base_of):
 
 def test_only_the_flow_is_trained_and_sees_no_dropout(learner_of):
     learner = learner_of("flow", dropout=0.3, **SMALL)
-    views = next(batches_of(learner).micro_batches(0))
+    views, _ = next(batches_of(learner).micro_batches(0))
     assert torch.equal(learner.features(views[0]), learner.features(views[0]))
     trained = {name for name, parameter in learner.named_parameters() if parameter.requires_grad}
     assert trained == {f"model.sentence_transformer.2.{name}" for name, _ in learner.flow.named_parameters()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from selfsent.settings import parse_duration
@@ -77,26 +78,29 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def add_dataclass_options(group: Any, options: type[Any], defaults: Any = None) -> None:
+def add_dataclass_options(group: Any, options: type[Any], defaults: Any = None, but: Collection[str] = ()) -> None:
     """One flag for each field made with `selfsent.settings.setting`; a flag that is not given leaves no trace.
 
     Args:
         group: an argparse parser or group.
         options: the dataclass.
         defaults: an instance whose values the help texts name; the dataclass' own defaults when None.
+        but: names of fields that get no flag.
     """
-    for item in dataclasses.fields(options):
+    for item in (item for item in dataclasses.fields(options) if item.name not in but):
         value = getattr(defaults, item.name) if defaults is not None else item.default
         flag, text = "--" + item.name.replace("_", "-"), item.metadata["description"]
         shown = "" if value is None else f" (default: {value})"
         common: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (text + shown).replace("%", "%%")}
         kind = str(item.type)
-        if kind == "bool":
+        if kind.startswith("bool"):
             group.add_argument(flag, action=argparse.BooleanOptionalAction, **common)
         elif "choices" in item.metadata:
             group.add_argument(flag, choices=item.metadata["choices"], **common)
         elif item.name == "budget":
             group.add_argument(flag, type=duration, metavar="TIME", **common)
+        elif kind.startswith("str"):
+            group.add_argument(flag, metavar="TEXT", **common)
         else:
             number = kind.startswith("int")
             group.add_argument(flag, type=int if number else float, metavar="N" if number else "X", **common)

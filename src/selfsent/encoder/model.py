@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -64,6 +65,7 @@ class Encoder(nn.Module):
         if isinstance(pooler, nn.Module):
             pooler.requires_grad_(False)
         self.position_offset = _position_offset(self.transformer)
+        self.reads_types = "token_type_ids" in inspect.signature(self.transformer.forward).parameters
         for module in filter(is_layer_mean, self.token_modules):
             module.requires_grad_(False)
         self.runs_packed = self._try_packed()
@@ -186,20 +188,29 @@ class Encoder(nn.Module):
 
     def _states_packed(self, packed: Packed, read: Read = _last_layer) -> Tensor:
         positions = packed.positions + self.position_offset
-        output = self.transformer(input_ids=packed.ids[None], position_ids=positions[None], packed=packed)
+        typed = {} if (types := self._types(packed)) is None else {"token_type_ids": types[None]}
+        output = self.transformer(input_ids=packed.ids[None], position_ids=positions[None], packed=packed, **typed)
         return read(output)[0]
+
+    def _types(self, packed: Packed) -> Tensor | None:
+        """(tokens,) token types in packed order, where the batch has any and the transformer reads them."""
+        return packed.types if self.reads_types else None
 
     def _states_padded(self, packed: Packed, read: Read = _last_layer) -> Tensor:
         """For architectures whose attention cannot be replaced: small padded blocks of similar length."""
         parts = []
         for group in packed.groups:
-            ids = packed.ids[group.start : group.start + group.tokens]
+            here = slice(group.start, group.start + group.tokens)
+            ids, types = packed.ids[here], self._types(packed)
+            types = torch.zeros_like(ids) if types is None else types[here]
             if group.pad is None or group.unpad is None or group.mask is None:
                 mask = torch.ones(group.sentences, group.length, dtype=torch.long, device=ids.device)
             else:
                 mask = group.mask[:, 0, 0].long()
                 ids = ids[group.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
-            output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask)
+                types = types[group.pad].where(group.mask.flatten(), 0)
+            typed = {"token_type_ids": types.view_as(mask)} if self.reads_types else {}
+            output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask, **typed)
             states = read(output).flatten(0, 1)
             parts.append(states if group.unpad is None else states[group.unpad])
         return torch.cat(parts)
@@ -237,7 +248,10 @@ class Encoder(nn.Module):
         mask = torch.arange(longest, device=packed.device) < lengths[:, None]
         ids = torch.full_like(mask, self.tokenizer.pad_token_id or 0, dtype=torch.long)
         ids[mask] = packed.ids
-        block = self.transformer(input_ids=ids, attention_mask=mask.long()).last_hidden_state
+        typed = {}
+        if (types := self._types(packed)) is not None:
+            typed["token_type_ids"] = torch.zeros_like(ids).masked_scatter(mask, types)
+        block = self.transformer(input_ids=ids, attention_mask=mask.long(), **typed).last_hidden_state
         features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask.long()}
         for module in modules:
             features = module(features)

@@ -2,20 +2,27 @@
 
 from selfsent.errors import SettingsError
 from selfsent.methods.bootstrap import BOOTSTRAP
+from selfsent.methods.cosine import COSINE
+from selfsent.methods.cross_encoder import CROSS_ENCODER
 from selfsent.methods.ct import CT
 from selfsent.methods.ct_inbatch import CT_INBATCH
+from selfsent.methods.distil import DISTIL
 from selfsent.methods.flow import FLOW
 from selfsent.methods.infomax import INFOMAX
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import MLM
+from selfsent.methods.mnrl import MNRL
 from selfsent.methods.ntxent import NTXENT
 from selfsent.methods.simcse import SIMCSE
+from selfsent.methods.softmax import SOFTMAX
+from selfsent.methods.triplet import TRIPLET
 from selfsent.methods.tsdae import TSDAE
 from selfsent.methods.whitening import WHITENING
 from selfsent.methods.zscore import ZSCORE
 
-_ALL = (TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
-METHODS = {method.name: method for method in _ALL}
+_UNSUPERVISED = (TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
+_SUPERVISED = (SOFTMAX, COSINE, TRIPLET, MNRL, CROSS_ENCODER, DISTIL)
+METHODS = {method.name: method for method in (*_UNSUPERVISED, *_SUPERVISED)}
 
 
 def get_method(name: str) -> Method:

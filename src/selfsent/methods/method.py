@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from torch import Tensor, nn
 
 from selfsent.encoder import Encoder, Pooling
+from selfsent.methods.labels import Facts, Labels
 from selfsent.packing import Packed
 from selfsent.settings import Settings
 from selfsent.views import View
@@ -42,6 +44,8 @@ class Learner(nn.Module):
         self.options = options
         self.progress = 0.0
         """Share of the run that is done, for what changes in its course; the loop sets it before every `after_step`."""
+        self.class_names: tuple[str, ...] = ()
+        """What the corpus calls the classes 0, 1, ... where the method learns classes."""
         if model.language_model_head is not None:
             shared = set(model.transformer.parameters())
             for parameter in set(model.language_model_head.parameters()) - shared:
@@ -61,6 +65,15 @@ class Learner(nn.Module):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch, given as one packed batch a view; `labels` is (batch,) or (batch, d)."""
         raise NotImplementedError
+
+    @property
+    def teacher(self) -> Encoder | None:
+        """Who makes `features` where it is another encoder, with a tokenizer of its own; it is no submodule."""
+        return None
+
+    def save(self, directory: Path) -> None:
+        """Write the model, and beside it whatever else the run should leave behind."""
+        self.model.save(directory)
 
     def after_step(self) -> None:
         """What follows an optimiser step, such as a moving average."""
@@ -96,6 +109,8 @@ class Method:
         negatives: whether a loss that compares sentences takes the others of the batch for different ones.
         head: name of the head that the learner gives the encoder, where the method has one of its own.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
+        labels: what the learner must know about each row, for given options; None where texts are enough.
+        fitted: completes the options by what is found in the data, such as the number of classes.
     """
 
     name: str
@@ -114,3 +129,5 @@ class Method:
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
     fits: bool = False
     head: str | None = None
+    labels: Callable[[Any], Labels | None] = lambda options: None
+    fitted: Callable[[Any, Facts], Any] = lambda options, facts: options

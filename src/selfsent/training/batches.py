@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from selfsent.distributed import rank, world_size
 from selfsent.packing import Packed
 from selfsent.settings import Settings
+from selfsent.training.distinct import text_keys, without_repeats
 from selfsent.training.tokens import Table
 from selfsent.views import Template, Tokens, View
 from selfsent.views.noise import make_key
@@ -36,6 +37,11 @@ class Batches:
         template: the tokenizer's special tokens.
         settings: batch size, seed, accumulation and maximum length.
         told: where every sentence is read once: is told how many were read, over all processes, since it was last told.
+        labels: (corpus rows,) classes or scores of all rows of the corpus; None where the method needs none.
+        distinct: whether no batch may hold a text twice, whatever its column.
+
+    Raises:
+        SettingsError: the batches are to be distinct, and there are too few texts for one.
     """
 
     def __init__(
@@ -46,17 +52,28 @@ class Batches:
         template: Template,
         settings: Settings,
         told: Callable[[int], None] = lambda count: None,
+        labels: np.ndarray | None = None,
+        distinct: bool = False,
     ) -> None:
         self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
         self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
-        self.told = told
+        self.told, self.labels = told, labels
+        self.teaching: tuple[Mapping[int, Table], Template] | None = None
+        """By column, the tokens that frozen vectors are made of, where those are not the tokens the learner reads."""
         self._vectors: dict[int, np.ndarray] = {}
         self._order = lru_cache(maxsize=1)(self._order_of)
+        self._keys: np.ndarray | None = None
+        if distinct:
+            columns = sorted({view.column for view in views})
+            parts = [text_keys(tables[column], rows, settings.max_length) for column in columns]
+            self._keys = np.stack(parts, axis=1)
+            self._order(0)
 
     def _order_of(self, epoch: int) -> np.ndarray:
         generator = np.random.Generator(np.random.Philox(make_key(self.settings.seed, epoch, 0)))
         dtype = np.int32 if len(self.rows) < 2**31 else np.int64
-        return generator.permutation(np.arange(len(self.rows), dtype=dtype))
+        order: np.ndarray = generator.permutation(np.arange(len(self.rows), dtype=dtype))
+        return order if self._keys is None else without_repeats(order, self._keys, self.settings.batch_size)
 
     def rows_at(self, step: int) -> np.ndarray:
         """(batch,) corpus rows of the batch of a step, over all processes."""
@@ -77,7 +94,14 @@ class Batches:
             packed.append(self._pack(tokens, view, device))
         return packed
 
+    def labels_of(self, rows: np.ndarray, device: str = "cpu") -> Tensor | None:
+        """(chosen,) labels of the corpus rows `rows`, (chosen,): int64 classes or float32 scores; None without any."""
+        return None if self.labels is None else torch.from_numpy(self.labels[rows]).to(device)
+
     def _pack(self, tokens: Tokens, view: View, device: str) -> Packed:
+        if view.joined is not None:
+            behind = self.tables[view.joined][tokens.rows]
+            return self.template.pack_pairs(tokens, behind, self.settings.max_length).to(device)
         packed = self.template.pack(tokens, self.settings.max_length)
         if view.ready and view.column in self._vectors:
             packed.vectors = torch.from_numpy(self._vectors[view.column][tokens.rows])
@@ -107,17 +131,22 @@ class Batches:
             folder: where the vectors lie during the run, in a file without a name.
             device: where the batches are wanted.
         """
+        tables, template = self.teaching or (dict(enumerate(self.tables)), self.template)
         for view in {view.column: view for view in self.views if view.ready}.values():
             for rows in self._parts(0, 1):
-                vectors = features(self._pack(self.tables[view.column][rows], view, device)).float().cpu().numpy()
+                packed = template.pack(tables[view.column][rows], self.settings.max_length)
+                vectors = features(packed.to(device)).float().cpu().numpy()
                 if view.column not in self._vectors:
                     shape = int(self.rows.max()) + 1, vectors.shape[1]
                     with tempfile.TemporaryFile(dir=folder) as file:
                         self._vectors[view.column] = np.memmap(file, np.float32, "w+", shape=shape)
                 self._vectors[view.column][rows] = vectors
 
-    def micro_batches(self, step: int, device: str = "cpu") -> Iterator[list[Packed]]:
-        """This process' part of a step's batch, cut into as many micro-batches as gradients are accumulated over."""
+    def micro_batches(self, step: int, device: str = "cpu") -> Iterator[tuple[list[Packed], Tensor | None]]:
+        """This process' part of a step's batch, cut into as many micro-batches as gradients are accumulated over.
+
+        Each is given as its views and its labels.
+        """
         parts = np.array_split(self.rows_at(step), world_size() * self.settings.accumulate)
         for part in parts[rank() :: world_size()]:
-            yield self.views_of(part, step // self.steps_per_epoch, device)
+            yield self.views_of(part, step // self.steps_per_epoch, device), self.labels_of(part, device)

@@ -7,7 +7,7 @@ import difflib
 import hashlib
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,12 @@ from selfsent.methods.whitening import WHITENING, whiten
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
 from selfsent.training.checks import false_negatives, refuse_constant
+from selfsent.training.labels import Known, facts_of, labels_of
 from selfsent.training.loop import Habits, Loop, Notice
 from selfsent.training.once import fit_once
 from selfsent.training.run_directory import RunDirectory
-from selfsent.training.tokens import build_table
-from selfsent.views import Template
+from selfsent.training.tokens import Table, build_table
+from selfsent.views import Template, View
 
 LARGE = 30_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
@@ -70,6 +71,44 @@ class Plan:
         """The plan in one line."""
         how = "a fit, without steps" if self.method.fits else self.settings.summary()
         return f"{self.method.name} from {self.base}: {how}{', whitened at the end' if self.whiten else ''}"
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What the learner reads."""
+        return self.method.views(self.options)
+
+    @property
+    def columns(self) -> int:
+        """How many text columns the learner reads from."""
+        return 1 + max(max(view.column, view.joined or 0) for view in self.views)
+
+    @property
+    def joins(self) -> bool:
+        """Whether two texts are read as one input, so that the model gives scores of pairs instead of vectors."""
+        return any(view.joined is not None for view in self.views)
+
+    def on(self, corpus: Corpus) -> Plan:
+        """The plan with what its options take from the data.
+
+        Raises:
+            SettingsError: the corpus has too few text columns.
+        """
+        plan = dataclasses.replace(self, options=self.method.fitted(self.options, facts_of(corpus)))
+        if plan.columns > len(corpus.view_columns):
+            raise SettingsError(
+                f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
+                " name them with --text-columns"
+            )
+        return plan
+
+    def known(self, corpus: Corpus, rows: np.ndarray) -> Known | None:
+        """The labels of the corpus, where the method needs them.
+
+        Raises:
+            SettingsError: they are not what it needs.
+        """
+        wanted = self.method.labels(self.options)
+        return None if wanted is None else labels_of(wanted, self.method.name, corpus, rows)
 
 
 def make_plan(
@@ -121,6 +160,8 @@ def make_plan(
     if not preset and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:
         settings = settings.but(learning_rate=method.large_learning_rate)
     options = method.options(**{name: value for name, value in changes.items() if name in own})
+    if whiten and any(view.joined is not None for view in method.views(options)):
+        raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
     if method.compares and settings.accumulate > 1:
         raise SettingsError(
             f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
@@ -179,9 +220,11 @@ def _digest(directory: Path) -> str:
 
 def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
     """A plan and its data as JSON: what a run must have in common with the one it resumes."""
+    teacher = getattr(plan.options, "teacher", None)
     return {
         "method": plan.method.name,
         "options": dataclasses.asdict(plan.options),
+        **({"teacher_digest": _digest(resolve(teacher))} if teacher else {}),
         "settings": dataclasses.asdict(plan.settings),
         "base": plan.base,
         "base_digest": _digest(resolve(plan.base)),
@@ -225,6 +268,8 @@ def fit(
         OutputError: the run directory cannot be written.
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
+    plan = plan.on(corpus)
+    known = plan.known(corpus, rows)
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout)
     if plan.head:
@@ -232,13 +277,9 @@ def fit(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         learner = plan.method.learner(model, plan.options)
-    views = plan.method.views(plan.options)
+    if known is not None:
+        learner.class_names = known.names
     settings = fitted(plan, len(rows), notice)
-    columns = range(max(view.column for view in views) + 1)
-    if len(columns) > len(corpus.text_columns):
-        raise SettingsError(
-            f"{plan.method.name} needs {len(columns)} text columns; the corpus has {len(corpus.text_columns)}"
-        )
     limit = int(model.tokenizer.model_max_length)
     if settings.max_length > limit:
         notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
@@ -248,10 +289,21 @@ def fit(
     wait()
     directory.begin()
     tables = [
-        build_table(corpus, model.tokenizer, corpus.text_columns[column], lambda count: tokenising(count, len(corpus)))
-        for column in columns
+        build_table(corpus, model.tokenizer, corpus.view_columns[column], lambda count: tokenising(count, len(corpus)))
+        for column in range(plan.columns)
     ]
-    batches = Batches(tables, rows, views, template, settings, lambda count: encoding(count, len(rows)))
+    batches = Batches(
+        tables,
+        rows,
+        plan.views,
+        template,
+        settings,
+        lambda count: encoding(count, len(rows)),
+        None if known is None else known.values,
+        distinct=plan.method.compares and plan.method.negatives and plan.columns > 1,
+    )
+    if (teacher := learner.teacher) is not None:
+        batches.teaching = teaching(corpus, teacher, plan.views)
 
     def finish(encoder: Encoder) -> None:
         if plan.whiten:
@@ -267,6 +319,13 @@ def fit(
         settings = dataclasses.replace(settings, epochs=None, steps=min(steps, plan.longest or steps))
     Loop(learner, batches, settings, directory, habits, notice, watch, finish).run()
     return model
+
+
+def teaching(corpus: Corpus, teacher: Encoder, views: Sequence[View]) -> tuple[dict[int, Table], Template]:
+    """The tokens and the template by which a teacher reads the columns whose vectors it is to make."""
+    columns = {view.column for view in views if view.ready}
+    tables = {column: build_table(corpus, teacher.tokenizer, corpus.view_columns[column]) for column in columns}
+    return dict(tables), Template.of(teacher.tokenizer, int(teacher.transformer.config.vocab_size))
 
 
 def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:

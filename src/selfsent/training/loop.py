@@ -14,23 +14,26 @@ from typing import Any, cast
 
 import torch
 from accelerate import Accelerator
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from selfsent.distributed import rank, wait, world_size
-from selfsent.encoder import Encoder, load_encoder
+from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.files import whole_directory
 from selfsent.methods import Learner
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
 from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
-from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
+from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
 from selfsent.training.health import Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.precision import resolve_precision
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at
 from selfsent.views.noise import make_key
+
+_BEST = "learner.safetensors"
 
 Scorer = Callable[[Encoder], float]
 Notice = Callable[[str], None]
@@ -188,10 +191,10 @@ class Loop:
             group["lr"] = group["peak"] * share
         total, count, sentences, tokens = 0.0, 0.0, 0, 0
         micro = list(self.batches.micro_batches(step, self.device))
-        for number, views in enumerate(micro):
+        for number, (views, labels) in enumerate(micro):
             last = number == len(micro) - 1
             with nullcontext() if last else self.accelerator.no_sync(self.wrapped):
-                loss = self.wrapped(views)
+                loss = self.wrapped(views, labels)
                 self.accelerator.backward(loss.total)
             total, count = total + float(loss.total.detach()), count + loss.count
             sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
@@ -234,7 +237,8 @@ class Loop:
     def probe(self) -> Health:
         """Health of the space, on a fixed batch."""
         views = self.batches.views_of(self.batches.rows[: min(128, len(self.batches.rows))], 0, self.device)
-        return health_of(self.learner.model, views)
+        # The two texts of a labelled pair are no two looks at one sentence.
+        return health_of(self.learner.model, views if self.batches.labels is None else views[:1])
 
     def _log(self, meter: Meter, healthy: bool) -> None:
         self.figures = {
@@ -269,7 +273,7 @@ class Loop:
             self.best = score
             if self.habits.keep_best and self.leads:
                 with whole_directory(self.directory.path / "best") as temporary:
-                    self.learner.model.save(temporary)
+                    save_file(snapshot(self.learner), str(temporary / _BEST))
 
     def checkpoint(self) -> None:
         """Save where the run is."""
@@ -305,13 +309,12 @@ class Loop:
     def _save_result(self) -> None:
         wait()
         best = self.directory.path / "best"
-        model = self.learner.model
         if self.habits.keep_best and best.is_dir():
-            model = load_encoder(best).to(self.device)
-        self.finish(model)
+            restore(self.learner, load_file(str(best / _BEST)))
+        self.finish(self.learner.model)
         if self.leads:
             with whole_directory(self.directory.model) as temporary:
-                model.save(temporary)
+                self.learner.save(temporary)
         wait()
         if self.leads:
             shutil.rmtree(best, ignore_errors=True)

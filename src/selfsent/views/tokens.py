@@ -78,12 +78,17 @@ class Template:
         suffix: ids behind it, such as [SEP].
         mask: id of the mask token, or None.
         ordinary: (vocabulary,) whether an id is an ordinary token: noise draws random words from these.
+        between: ids between two texts that are joined as one input.
+        types: token types of what stands before the first text, of that text, between, of the second text, and behind
+            it; None for a tokenizer without types.
     """
 
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     mask: int | None
     ordinary: np.ndarray
+    between: tuple[int, ...] = ()
+    types: tuple[int, int, int, int, int] | None = None
 
     @classmethod
     def of(cls, tokenizer: Any, vocabulary: int) -> Template:
@@ -94,7 +99,9 @@ class Template:
         inside = np.flatnonzero(~special)
         ordinary = np.ones(vocabulary, dtype=bool)
         ordinary[[i for i in tokenizer.all_special_ids if i < vocabulary]] = False
-        return cls(tuple(ids[: inside[0]]), tuple(ids[inside[-1] + 1 :]), tokenizer.mask_token_id, ordinary)
+        between, types = _of_pairs(tokenizer)
+        prefix, suffix = tuple(ids[: inside[0]]), tuple(ids[inside[-1] + 1 :])
+        return cls(prefix, suffix, tokenizer.mask_token_id, ordinary, between, types)
 
     def pack(self, tokens: Tokens, max_length: int) -> Packed:
         """Cut sentences to `max_length` tokens in all, put the special tokens around them, and pack them."""
@@ -118,16 +125,64 @@ class Template:
             targets[inner] = kept.targets
         return Packed(ids, lengths, targets)
 
+    def pack_pairs(self, first: Tokens, second: Tokens, max_length: int) -> Packed:
+        """Join two texts as one input each, with the special tokens of a pair; the longer one is cut first."""
+        from selfsent.packing import Packed
+
+        room = max_length - len(self.prefix) - len(self.between) - len(self.suffix)
+        kept = _longest_first(first.lengths, second.lengths, room)
+        parts = []
+        for tokens, lengths in zip((first, second), kept, strict=True):
+            within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
+            parts.append(tokens.ids[within < np.repeat(lengths, tokens.lengths)])
+        count = len(first.lengths)
+        fixed = [np.tile(np.array(ids, np.int64), count) for ids in (self.prefix, self.between, self.suffix)]
+        values = [fixed[0], parts[0], fixed[1], parts[1], fixed[2]]
+        sizes: list[int | np.ndarray] = [len(self.prefix), kept[0], len(self.between), kept[1], len(self.suffix)]
+        owners = [np.repeat(np.arange(count), size) for size in sizes]
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        types = None
+        if self.types is not None:
+            types = np.concatenate([np.full(len(v), t) for v, t in zip(values, self.types, strict=True)])[order]
+        lengths = kept[0] + kept[1] + max_length - room
+        return Packed(np.concatenate(values)[order], lengths, types=types)
+
+
+def _of_pairs(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, int, int, int, int] | None]:
+    """What a tokenizer puts between two texts, and the token types of a pair's five parts."""
+    encoded = tokenizer("a", "a", return_special_tokens_mask=True)
+    inside = np.flatnonzero(~np.asarray(encoded["special_tokens_mask"], dtype=bool))
+    gaps = np.flatnonzero(np.diff(inside) > 1)
+    # Without special tokens in between there is no telling where the second text begins, and no need to.
+    left, right = (inside[gaps[0]], inside[gaps[0] + 1]) if len(gaps) else (inside[0], inside[0] + 1)
+    between, types = encoded["input_ids"][left + 1 : right], encoded.get("token_type_ids")
+    if types is None:
+        return tuple(between), None
+    middle = types[left + 1] if between else 0
+    return tuple(between), (types[0], types[left], middle, types[right], types[-1])
+
+
+def _longest_first(first: np.ndarray, second: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """(pairs,) tokens kept of each text of a pair, as tokenizers cut: from the longer one, then from both alike."""
+    short, long = np.minimum(first, second), np.maximum(first, second)
+    long = np.minimum(long, np.maximum(short, room - short))
+    over = short + long > room
+    short, long = np.where(over, room // 2, short), np.where(over, room // 2 + room % 2, long)
+    swapped = first > second
+    return np.where(swapped, long, short), np.where(swapped, short, long)
+
 
 @dataclass(frozen=True)
 class View:
     """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is.
 
     With `partners` it reads other sentences of the corpus instead of those of the batch. One that is `ready` brings the
-    vectors that the learner's frozen part made of the sentences, once.
+    vectors that the learner's frozen part made of the sentences, once. With `joined`, the text of that column stands
+    behind the first one, both as one input.
     """
 
     column: int = 0
     noise: Noise | None = None
     partners: Partners | None = None
     ready: bool = False
+    joined: int | None = None

@@ -1,0 +1,112 @@
+"""The cross-encoder: two texts read as one input, and a score or a class for both together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from selfsent.cross_encoder import CrossEncoder
+from selfsent.encoder import Encoder
+from selfsent.errors import SettingsError
+from selfsent.methods.labels import Facts, Labels, with_classes, with_scale
+from selfsent.methods.method import Learner, Loss, Method
+from selfsent.packing import Packed, concatenate
+from selfsent.settings import Settings, check_limits, setting
+from selfsent.views import View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the cross-encoder."""
+
+    loss: Literal["bce", "mse", "softmax"] = setting(
+        "bce",
+        "bce: cross-entropy of a sigmoid and score / scale; mse: squared error of the score; softmax: classes",
+        choices=("bce", "mse", "softmax"),
+    )
+    scale: float | None = setting(
+        None, "what scores are divided by (default: the largest of the corpus; 1 with --loss mse)", above=0.0
+    )
+    classes: int | None = setting(None, "number of classes (default: as many as the corpus has)", minimum=2)
+    both_orders: bool = setting(False, "every pair is read in both orders")
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+        if self.loss == "softmax" and self.scale is not None:
+            raise SettingsError("--scale divides scores, and --loss softmax learns classes: leave one of them out")
+        if self.loss != "softmax" and self.classes is not None:
+            raise SettingsError(f"--loss {self.loss} learns scores: leave out --classes, or give --loss softmax")
+
+
+def views(options: Options) -> tuple[View, ...]:
+    """The pair as one input; in both orders where that is wanted."""
+    return (View(0, joined=1), View(1, joined=0)) if options.both_orders else (View(0, joined=1),)
+
+
+def labels(options: Options) -> Labels:
+    """Classes, or scores that a sigmoid can reach, or any scores."""
+    if options.loss == "softmax":
+        return Labels("class", options.classes)
+    hint = "; --loss softmax learns classes"
+    if options.loss == "mse":
+        return Labels("score", scale=options.scale, hint=hint)
+    return Labels("score", scale=options.scale, low=0.0, high=1.0, hint=hint)
+
+
+def fitted(options: Options, facts: Facts) -> Options:
+    """The options, with classes or scale of the corpus where nothing was said; `mse` learns scores as they are."""
+    if options.loss == "mse":
+        return options
+    made: Options = with_classes(options, facts) if options.loss == "softmax" else with_scale(options, facts)
+    return made
+
+
+class CrossEncoderLearner(Learner):
+    """BCE(σ(w·h), y/scale), (w·h − y/scale)² or cross-entropy of W·h, h the vector of "[CLS] a [SEP] b [SEP]".
+
+    Devlin et al. 2019, sections 3.2 and 4; h is led through a dense layer with tanh, the base's pooler if it has one.
+    """
+
+    model: CrossEncoder
+    options: Options
+
+    def __init__(self, model: Encoder, options: Options) -> None:
+        outputs = (options.classes or 2) if options.loss == "softmax" else 1
+        activation = nn.Sigmoid() if options.loss == "bce" else nn.Identity()
+        super().__init__(CrossEncoder(model, outputs, activation), options)
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch of joined pairs; `labels` are (batch,) classes or scores."""
+        assert labels is not None
+        scores = self.model.scores(concatenate(views)).float()
+        wanted = labels.repeat(len(views))
+        if self.options.loss == "softmax":
+            total = F.cross_entropy(scores, wanted, reduction="sum")
+        else:
+            wanted = wanted / (self.options.scale or 1.0)
+            loss = F.mse_loss if self.options.loss == "mse" else F.binary_cross_entropy_with_logits
+            total = loss(scores[:, 0], wanted, reduction="sum")
+        return Loss(total, len(wanted))
+
+
+CROSS_ENCODER = Method(
+    name="cross-encoder",
+    title="Cross-encoder over pairs of texts",
+    citation="Devlin, Chang, Lee and Toutanova, 2019. arXiv:1810.04805",
+    objective="cross-entropy of σ(w·h) and y / scale (or a squared error, or classes), h of [CLS] a [SEP] b [SEP]",
+    learner=CrossEncoderLearner,
+    options=Options,
+    views=views,
+    labels=labels,
+    fitted=fitted,
+    compares=False,
+    pooling="cls",
+    published=Settings(batch_size=32, learning_rate=2e-5, epochs=3, weight_decay=0.01, epsilon=1e-6),
+    defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),
+    large_learning_rate=2e-5,
+    presets={"published": {"loss": "mse"}},
+)

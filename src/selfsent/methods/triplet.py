@@ -1,0 +1,62 @@
+"""Triplets: a sentence is to lie nearer to a second one than to a third, by a margin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from selfsent.methods.method import Learner, Loss, Method
+from selfsent.packing import Packed, concatenate
+from selfsent.settings import Settings, check_limits, setting
+from selfsent.views import View
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the triplet objective."""
+
+    margin: float = setting(1.0, "by how much the third text must be farther away than the second", above=0.0)
+    distance: Literal["euclidean", "cosine"] = setting(
+        "euclidean", "of two vectors; cosine: 1 − cos", choices=("euclidean", "cosine")
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+class TripletLearner(Learner):
+    """max(‖a − p‖ − ‖a − n‖ + ε, 0), the text columns being a, p and n (Reimers and Gurevych 2019, section 3)."""
+
+    options: Options
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch of triplets."""
+        anchor, positive, negative = self.model(concatenate(views)).float().chunk(3)
+        excess = self._distance(anchor, positive) - self._distance(anchor, negative) + self.options.margin
+        return Loss(F.relu(excess).sum(), len(anchor))
+
+    def _distance(self, first: Tensor, second: Tensor) -> Tensor:
+        if self.options.distance == "cosine":
+            return 1 - F.cosine_similarity(first, second)
+        return F.pairwise_distance(first, second)
+
+
+TRIPLET = Method(
+    name="triplet",
+    title="SBERT's triplet objective",
+    citation="Reimers and Gurevych, 2019. arXiv:1908.10084",
+    objective="max(‖a − p‖ − ‖a − n‖ + ε, 0), a, p and n the vectors of a row's three texts",
+    learner=TripletLearner,
+    options=Options,
+    views=lambda options: (View(0), View(1), View(2)),
+    compares=False,
+    pooling="mean",
+    published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
+    defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
+    large_learning_rate=2e-5,
+    presets={"sentence-transformers": {"margin": 5.0}},
+)
