@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from selfsent.evaluation.bootstrap import bootstrap, interval, paired, point
-from selfsent.evaluation.statistics import mean
+from selfsent.evaluation.statistics import average, mean
 
 
 def test_coverage_of_the_interval_is_near_its_level():
@@ -34,6 +34,31 @@ def test_grouped_weights_are_those_of_whole_groups():
     sizes = bootstrap(same_within_groups, 5, groups=groups, resamples=50)
     assert sizes.min() >= 3  # three groups are drawn, each of at least one item
     assert sizes.std() > 0
+
+
+def test_parts_keep_their_size_and_are_drawn_within_themselves():
+    parts = [np.array([4, 0]), np.array([1, 2, 3])]
+
+    def sizes_kept(weights):
+        assert (weights[:, parts[0]].sum(1) == 2).all()
+        assert (weights[:, parts[1]].sum(1) == 3).all()
+        return weights[:, 2]
+
+    assert set(bootstrap(sizes_kept, 5, strata=parts, resamples=200)) == {0, 1, 2, 3}
+
+
+def test_the_interval_of_a_mean_over_parts_ignores_how_far_the_parts_are_apart():
+    rng = np.random.default_rng(3)
+    values, parts = rng.normal(size=90), [np.arange(30), np.arange(30, 90)]
+    far = values + np.r_[np.zeros(30), np.full(60, 100.0)]
+
+    def width(sample):
+        statistic = average([mean(sample[part]) for part in parts], parts, sized=True)
+        low, high = interval(bootstrap(statistic, 90, strata=parts))
+        return high - low
+
+    assert width(far) == pytest.approx(width(values))
+    assert interval(bootstrap(mean(far), 90))[1] - interval(bootstrap(mean(far), 90))[0] > 10 * width(values)
 
 
 def test_same_seed_gives_the_same_resamples_and_another_does_not():

@@ -36,6 +36,11 @@ def test_unknown_content_is_a_warning(write):
     assert "000000" in warning
 
 
+def test_content_is_not_compared_where_rows_are_missing(write):
+    toy = DataSet("toy", "org/toy", 3, hashes=("000000",))
+    assert Store(write("org/toy/test.parquet", **PAIRS)).load(toy).warnings == ("toy has 2 rows here, 3 as published",)
+
+
 def test_rows_without_a_score_are_dropped():
     rows = checked(TOY, {**PAIRS, "score": [float("nan"), 1.0]})
     assert rows["sentence1"] == ["c"]
@@ -94,3 +99,13 @@ def test_each_set_is_read_once(write, tmp_path):
     first = store.load(TOY)
     (tmp_path / "org/toy/test.parquet").unlink()
     assert store.load(TOY) is first
+
+
+@pytest.mark.parametrize("name", ["sts12", "stsb", "stsb-dev", "sts17-en-ar", "cr", "mrpc-test", "twitterpara"])
+def test_the_mirror_holds_known_copies(mirror, name):
+    from selfsent.evaluation import sts, transfer, useb
+
+    every = (*sts.STS, sts.STSB_DEV, *sts.STS17, *(p for t in transfer.TRANSFER for p in t.parts), useb.TWITTERPARA)
+    (dataset,) = (each for each in every if each.name == name)
+    assert dataset.hashes
+    assert Store(mirror).load(dataset).warnings == ()

@@ -67,6 +67,50 @@ def test_stored_vectors_of_other_shape_or_pickled_are_refused(tmp_path):
             as_encoder(str(tmp_path / f"{name}.npz"))
 
 
+@pytest.mark.parametrize("name", ["kept.parquet", "kept.npz"])
+def test_written_vectors_stand_for_the_model(tmp_path, name):
+    texts = ["a b", "", "line\nend", "ünï\t😀 "]
+    encoder = Encoder(lambda texts: np.arange(3 * len(texts)).reshape(-1, 3) / 7, "model", "mean")
+    expected = encoder(texts)
+    encoder.write(tmp_path / name)
+    kept = as_encoder(str(tmp_path / name))
+    assert np.array_equal(kept(texts[::-1]), expected[::-1])
+    assert kept.pooling == "mean"
+
+
+def test_vectors_of_a_corpus_stand_for_the_model(tmp_path):
+    from selfsent import read_corpus
+    from selfsent.bases import resolve
+    from selfsent.encoder import load_encoder
+    from selfsent.search import encode_to_file
+
+    texts = ["a printer is dead", "the paper is jammed again", "nobody answers the phone"]
+    model = load_encoder(resolve("bundled"))
+    encode_to_file(model, read_corpus(texts, cache=tmp_path), tmp_path / "corpus.parquet")
+    kept = as_encoder(tmp_path / "corpus.parquet")
+    assert kept(texts) == pytest.approx(as_encoder("bundled")(texts), abs=1e-6)
+    assert kept.pooling == "custom"
+
+
+def test_damaged_parquet_is_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "junk.parquet").write_bytes(b"PAR1 and no more")
+    pq.write_table(pa.table({"text": ["a"]}), tmp_path / "half.parquet")
+    pq.write_table(pa.table({"text": ["a", "b"], "embedding": [[1.0], [1.0, 2.0]]}), tmp_path / "ragged.parquet")
+    pq.write_table(pa.table({"text": ["a"], "embedding": ["b"]}), tmp_path / "words.parquet")
+    for name in ("junk", "half", "ragged", "words"):
+        with pytest.raises(DataError, match=r"must hold the columns text and embedding") as caught:
+            as_encoder(str(tmp_path / f"{name}.parquet"))
+        assert "\n" not in str(caught.value)
+
+
+def test_a_model_that_encoded_nothing_has_no_vectors(tmp_path):
+    with pytest.raises(DataError, match="encoded nothing"):
+        Encoder(lambda texts: texts, "model").write(tmp_path / "v.npz")
+
+
 def test_a_factory_is_called(model, monkeypatch):
     module = types.ModuleType("toy_models")
     module.make = lambda: model

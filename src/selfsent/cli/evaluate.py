@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.options import add_corpus_options, read
@@ -26,7 +27,7 @@ def add_parser(commands: Any) -> None:
         "model",
         nargs="+",
         metavar="MODEL",
-        help="a directory (also a run's), a hub id, bundled, module:factory, or an .npz of vectors",
+        help="a directory (also a run's), a hub id, bundled, module:factory, or a file of --vectors",
     )
     what = parser.add_argument_group("what to score")
     what.add_argument("--suite", metavar="NAME", help="sts, sts17, transfer, useb or afs")
@@ -39,6 +40,9 @@ def add_parser(commands: Any) -> None:
     what.add_argument("--labels", metavar="FILE", help="tab-separated text, label: accuracy of logistic regression")
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
     parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
+    parser.add_argument(
+        "--vectors", metavar="FILE", help="keep the vectors of one model with their texts: the file can stand for it"
+    )
     parser.add_argument(
         "--seeds", action="store_true", help="runs that differ in their seed alone are one row: mean ± deviation"
     )
@@ -57,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.report.evaluation import Report, check_published
 
     check_outputs({"--json": options.json, "--markdown": options.markdown, "--csv": options.csv})
+    _check_vectors(options)
     if options.published:
         check_published(options.suite)
     report = Report(_scored(options), options.published)
@@ -75,13 +80,24 @@ def run(options: argparse.Namespace) -> None:
     show("\n".join(report.signatures))
 
 
+def _check_vectors(options: argparse.Namespace) -> None:
+    from selfsent.evaluation.vectors import check_format
+
+    if options.vectors is None:
+        return
+    if len(options.model) > 1:
+        raise SettingsError("--vectors keeps the vectors of one model: give one model")
+    check_format(Path(options.vectors))
+    check_outputs({"--vectors": options.vectors})
+
+
 def _scored(options: argparse.Namespace) -> list[Result]:
     """The results in the order of the models; with --seeds, one for each group of runs."""
     from selfsent.cli.console import doing
     from selfsent.evaluation import check_request, evaluate
     from selfsent.evaluation.compare import mean_over_seeds, seeds_of_runs
     from selfsent.evaluation.datasets import Store
-    from selfsent.evaluation.encoders import check_model
+    from selfsent.evaluation.encoders import as_encoder, check_model
 
     if not any((options.suite, options.task, options.documents, options.pairs, options.relevance, options.labels)):
         raise SettingsError("nothing to score: give --task, --suite or --documents, or --pairs, --relevance, --labels")
@@ -101,7 +117,11 @@ def _scored(options: argparse.Namespace) -> list[Result]:
             def progress(task: str) -> None:
                 now(f"{model}: {task}")
 
-            return evaluate(model, documents=documents, data=store, fast=options.fast, progress=progress, **asked)
+            encoder = as_encoder(model, fast=options.fast)
+            result = evaluate(encoder, documents=documents, data=store, progress=progress, **asked)
+            if options.vectors:
+                encoder.write(Path(options.vectors))
+            return result
 
         by_group = [[scored(model) for model in group] for group in groups]
     return [mean_over_seeds(results) if len(results) > 1 else results[0] for results in by_group]

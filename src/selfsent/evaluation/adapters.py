@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from selfsent.errors import SettingsError
-from selfsent.evaluation.encoders import Encoder, Vectors, as_encoder
+from selfsent.evaluation.encoders import Encoder, as_encoder
+from selfsent.evaluation.vectors import Vectors
 
 
 class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types

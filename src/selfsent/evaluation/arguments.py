@@ -48,6 +48,7 @@ UKP_ASPECT = DataSet(
     split="all",
     columns={**_COLUMNS, "subset": "topic"},
     hub=False,
+    hashes=("0dcb97",),
     citation="Reimers et al., 2019",
 )
 BWS = DataSet(
@@ -134,6 +135,7 @@ def _score(rows: Rows, similarity: Floats, parts: dict[str, NDArray[np.int64]], 
         average(list(rank.values()), chosen),
         len(rows),
         signature=signature(rows.name, "spearman", encoder.measure, f"mean over {how}", **size),
+        strata=chosen,
         metrics=beside,
         warnings=rows.warnings,
     )

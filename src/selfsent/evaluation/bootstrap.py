@@ -7,7 +7,7 @@ resamples, so the difference of their samples is the paired bootstrap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,13 @@ def point(statistic: Statistic, n: int) -> float:
 
 
 def bootstrap(
-    statistic: Statistic, n: int, *, groups: NDArray[np.int64] | None = None, resamples: int = RESAMPLES, seed: int = 0
+    statistic: Statistic,
+    n: int,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    strata: Sequence[NDArray[np.int64]] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Floats:
     """The statistic on resamples drawn with replacement (Efron, 1979).
 
@@ -52,31 +58,38 @@ def bootstrap(
         statistic: weights (b, n) -> values (b,).
         n: number of items.
         groups: (n,) group of each item; whole groups are then drawn, because items of one group are not independent.
+        strata: the items of each part, all items together; each part then keeps its size, as it must where a score is a
+            mean over parts. Not together with groups.
         resamples: how many.
-        seed: same seed, n and groups give the same resamples whatever the statistic.
+        seed: same seed, n, groups and strata give the same resamples whatever the statistic.
 
     Returns:
         (resamples,) values.
     """
     if n == 0:
         return np.zeros(resamples)
-    return np.concatenate([statistic(weights) for weights in _weights(n, groups, resamples, seed)])
+    rng, rows = np.random.default_rng(seed), max(1, BLOCK // n)
+    sizes = [min(rows, resamples - start) for start in range(0, resamples, rows)]
+    if groups is not None:
+        names, member = np.unique(groups, return_inverse=True)
+        return np.concatenate([statistic(_drawn(rng, size, len(names))[:, member]) for size in sizes])
+    return np.concatenate([statistic(weights) for weights in _weights(rng, n, strata, sizes)])
 
 
-def _weights(n: int, groups: NDArray[np.int64] | None, resamples: int, seed: int) -> Iterator[Floats]:
-    rng = np.random.default_rng(seed)
-    units, member = (n, None) if groups is None else _index(groups)
-    rows = max(1, BLOCK // n)
-    for start in range(0, resamples, rows):
-        size = min(rows, resamples - start)
-        drawn = rng.integers(0, units, (size, units)) + units * np.arange(size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
-        yield counts if member is None else counts[:, member]
+def _weights(
+    rng: np.random.Generator, n: int, strata: Sequence[NDArray[np.int64]] | None, sizes: Sequence[int]
+) -> Iterator[Floats]:
+    for size in sizes:
+        weights = np.zeros((size, n))
+        for part in [np.arange(n)] if strata is None else strata:
+            weights[:, part] = _drawn(rng, size, len(part))
+        yield weights
 
 
-def _index(groups: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-    names, member = np.unique(groups, return_inverse=True)
-    return len(names), member
+def _drawn(rng: np.random.Generator, size: int, units: int) -> Floats:
+    """How often each unit was drawn in each of so many resamples, (size, units)."""
+    drawn = rng.integers(0, units, (size, units)) + units * np.arange(size)[:, None]
+    return np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
 def interval(samples: Floats, level: float = LEVEL) -> tuple[float, float]:

@@ -155,8 +155,9 @@ def checked(dataset: DataSet, columns: Columns) -> Rows:
     warnings = []
     if dataset.rows is not None and rows != dataset.rows:
         warnings.append(f"{dataset.name} has {rows} rows here, {dataset.rows} as published")
-    if dataset.hashes and found not in dataset.hashes:
-        warnings.append(f"{dataset.name} has content {found}, known copies have {' or '.join(dataset.hashes)}")
+    elif dataset.hashes and found not in dataset.hashes:
+        known = " or ".join(dataset.hashes)
+        warnings.append(f"{dataset.name} has content {found}, known copies have {known}: scores may not compare")
     return Rows(dataset.name, columns, found, tuple(warnings))
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from selfsent.bases import resolve
+from selfsent.cross_encoder import is_cross_encoder
 from selfsent.errors import BaseEncoderError, DataError
 from selfsent.evaluation.bootstrap import Floats
 from selfsent.evaluation.statistics import cosines
+from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors, write_vectors
 
-Vectors = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""
 
@@ -34,7 +33,7 @@ class Encoder:
         pooling: for the signature; `custom` when the model does not say.
     """
 
-    def __init__(self, encode: Encode, name: str, pooling: str = "custom") -> None:
+    def __init__(self, encode: Encode, name: str, pooling: str = UNKNOWN) -> None:
         self.name, self.pooling = name, pooling
         self._encode = encode
         self._rows: dict[str, int] = {}
@@ -68,6 +67,17 @@ class Encoder:
         """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
         self.remember([*left, *right])
         return cosines(self(left), self(right))
+
+    def write(self, path: Path) -> None:
+        """Write the vectors of every text seen so far to a file that can stand for the model.
+
+        Raises:
+            DataError: nothing was encoded.
+            SettingsError: the file is neither `.parquet` nor `.npz`.
+        """
+        if not self._rows:
+            raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
+        write_vectors(path, list(self._rows), self._vectors, self.pooling)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
         """Itself: copies share the model and what it remembers."""
@@ -117,13 +127,13 @@ def as_encoder(model: Any, *, name: str | None = None, fast: bool = False) -> En
     Args:
         model: an `Encoder`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a function
             from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
-            `package.module:factory`, or an `.npz` with `texts` and `embeddings`.
+            `package.module:factory`, or vectors with their texts (see `StoredVectors`).
         name: how to call it in results.
         fast: compute in bfloat16, for models given by directory or hub id.
 
     Raises:
         BaseEncoderError: the model cannot be found or loaded.
-        DataError: an `.npz` that is not as described.
+        DataError: a file of vectors that is not as described.
     """
     if isinstance(model, Encoder):
         return model
@@ -144,22 +154,23 @@ def check_model(path: str) -> None:
 
     Raises:
         BaseEncoderError: there is none.
-        DataError: an `.npz` that is not as described.
+        DataError: a file of vectors that is not as described.
     """
-    if path.endswith(".npz"):
-        _StoredVectors(Path(path))
+    if path.endswith(FORMATS):
+        StoredVectors(Path(path))
     elif not _FACTORY.fullmatch(path):
         resolve(path)
 
 
 def _from_name(path: str, name: str | None, fast: bool) -> Encoder:
     label = name or path
-    if path.endswith(".npz"):
-        return Encoder(_StoredVectors(Path(path)), label)
+    if path.endswith(FORMATS):
+        stored = StoredVectors(Path(path))
+        return Encoder(stored, label, stored.pooling)
     if _FACTORY.fullmatch(path):
         return as_encoder(load_object(path)(), name=label)
     directory = resolve(path)
-    if _is_cross_encoder(directory):
+    if is_cross_encoder(directory):
         from sentence_transformers import CrossEncoder
 
         return as_encoder(CrossEncoder(str(directory), local_files_only=True), name=label)
@@ -185,14 +196,6 @@ def _from_directory(directory: Path, label: str, fast: bool) -> Encoder:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
     return Encoder(lambda texts: encode(model, texts, fast), label, model.pooling)
-
-
-def _is_cross_encoder(directory: Path) -> bool:
-    config = directory / "config.json"
-    if (directory / "modules.json").exists() or not config.exists():
-        return False
-    architectures = json.loads(config.read_text(encoding="utf-8")).get("architectures") or [""]
-    return str(architectures[0]).endswith("ForSequenceClassification")
 
 
 def load_object(path: str) -> Any:
@@ -226,35 +229,11 @@ def _encode_with(model: Any) -> Encode:
 def _pooling_of(model: Any) -> str:
     for module in getattr(model, "modules", list)():
         if type(module).__name__ == "Pooling":
-            mode = module.get_config_dict().get("pooling_mode", "custom")
+            mode = module.get_config_dict().get("pooling_mode", UNKNOWN)
             return mode if isinstance(mode, str) else "+".join(mode)
-    return "custom"
+    return UNKNOWN
 
 
 def _own_name(model: Any) -> str:
     card = getattr(model, "model_card_data", None)
     return str(getattr(card, "base_model", None) or getattr(model, "__name__", None) or type(model).__name__)
-
-
-class _StoredVectors:
-    """Vectors from an `.npz` file with `texts` (n,) and `embeddings` (n, d)."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                texts, self.vectors = file["texts"], np.asarray(file["embeddings"], np.float32)
-        except FileNotFoundError as error:
-            raise DataError(f"{path} does not exist") from error
-        except (OSError, KeyError, ValueError) as error:
-            raise DataError(f"{path} must hold the arrays texts (n,) and embeddings (n, d): {error}") from error
-        if self.vectors.ndim != 2 or texts.shape != self.vectors.shape[:1]:
-            raise DataError(f"{path} holds texts {texts.shape} and embeddings {self.vectors.shape}: they do not fit")
-        self.rows = {str(text): row for row, text in enumerate(texts)}
-
-    def __call__(self, texts: Sequence[str]) -> Vectors:
-        lacking = [text for text in texts if text not in self.rows]
-        if lacking:
-            raise DataError(f"{self.path} lacks {len(lacking)} of {len(texts)} texts, first: {lacking[0]!r}")
-        vectors: Vectors = self.vectors[[self.rows[text] for text in texts]]
-        return vectors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ class Score:
         details: what is not a metric: label counts, the layer, the classifier's settings.
         warnings: one line each.
         samples: (resamples,) bootstrap samples of the score, for paired comparisons; not written out.
+        intervals: of some of the other metrics.
     """
 
     name: str
@@ -49,12 +50,20 @@ class Score:
     details: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     samples: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The score as plain data, ready for `json.dumps`."""
         plain: dict[str, Any] = {"score": self.score, "low": self.low, "high": self.high, "n": self.n}
         plain |= {"signature": self.signature, **self.metrics, **self.details}
+        plain |= {"intervals": {key: list(ends) for key, ends in self.intervals.items()}} if self.intervals else {}
         return plain | ({"warnings": list(self.warnings)} if self.warnings else {})
+
+    @property
+    def beside(self) -> list[str]:
+        """The other metrics as they are printed: `pearson 74.12`, `mean 71.20 (70.11 to 72.30)`."""
+        ends = {key: f" ({low:.2f} to {high:.2f})" for key, (low, high) in self.intervals.items()}
+        return [f"{key} {value:.2f}{ends.get(key, '')}" for key, value in self.metrics.items()]
 
     def minus(self, other: Score) -> Difference:
         """This system against another on the same task: difference, 95 % interval and p-value, paired.
@@ -75,6 +84,8 @@ def measure(
     signature: str,
     metrics: Mapping[str, Statistic] | None = None,
     groups: NDArray[np.int64] | None = None,
+    strata: Sequence[NDArray[np.int64]] | None = None,
+    intervals: Mapping[str, tuple[float, float]] | None = None,
     details: Mapping[str, Any] | None = None,
     warnings: tuple[str, ...] = (),
 ) -> Score:
@@ -86,16 +97,33 @@ def measure(
         n: number of items.
         signature: see `signature`.
         metrics: other metrics over the same items.
-        groups: (n,) units that are drawn whole (documents, topics).
+        groups: (n,) units that are drawn whole, such as documents.
+        strata: the items of each part, where the score is a mean over parts.
+        intervals: of other metrics, where they have one.
         details: anything else worth keeping.
         warnings: one line each.
     """
-    seed = zlib.crc32(name.encode())
-    samples = SCALE * bootstrap(statistic, n, groups=groups, seed=seed)
+    samples = SCALE * bootstrap(statistic, n, groups=groups, strata=strata, seed=_seed(name))
     low, high = interval(samples)
     beside = {key: SCALE * point(other, n) for key, other in (metrics or {}).items()}
     score = SCALE * point(statistic, n)
-    return Score(name, score, low, high, n, signature, beside, details or {}, warnings, samples)
+    return Score(name, score, low, high, n, signature, beside, details or {}, warnings, samples, intervals or {})
+
+
+def bounds(name: str, statistic: Statistic, n: int, strata: Sequence[NDArray[np.int64]]) -> tuple[float, float]:
+    """The interval, times 100, of a metric that is a mean over parts: (low, high).
+
+    Args:
+        name: the task.
+        statistic: as weights (b, n) -> values (b,).
+        n: number of items.
+        strata: the items of each part.
+    """
+    return interval(SCALE * bootstrap(statistic, n, strata=strata, seed=_seed(name)))
+
+
+def _seed(name: str) -> int:
+    return zlib.crc32(name.encode())
 
 
 def signature(*parts: str, **fields: object) -> str:
@@ -209,8 +237,7 @@ class Result:
         for heading in ("task", "score", "95 % interval", "n", "beside it"):
             table.add_column(heading, justify="left" if heading in ("task", "beside it") else "right")
         for name, *cells in self._cells():
-            beside = self.scores[name].metrics if name in self.scores else {}
-            table.add_row(name, *cells, "  ".join(f"{key} {value:.2f}" for key, value in beside.items()))
+            table.add_row(name, *cells, "  ".join(self.scores[name].beside) if name in self.scores else "")
         return table
 
     @property

@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from selfsent.evaluation.bootstrap import Statistic
+from selfsent.evaluation.bootstrap import Floats, Statistic
 from selfsent.evaluation.datasets import PAIR, DataSet, Rows, Store
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.publishers import read_sick
-from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.results import Score, bounds, measure, signature
 from selfsent.evaluation.statistics import average, parts_of, pearson, spearman
 
 VERSION = 1
@@ -33,12 +34,14 @@ def _year(year: int, rows: int, hashes: tuple[str, ...] = ()) -> DataSet:
 
 
 STS = (
-    _year(12, 3108),
-    _year(13, 1500),
-    _year(14, 3750),
-    _year(15, 3000),
+    _year(12, 3108, ("4a507d",)),
+    _year(13, 1500, ("cf3674",)),
+    _year(14, 3750, ("7180f8",)),
+    _year(15, 3000, ("53992e",)),
     _year(16, 1186),
-    DataSet("stsb", "mteb/stsbenchmark-sts", 1379, licence="CC BY-SA 4.0", citation="Cer et al., 2017"),
+    DataSet(
+        "stsb", "mteb/stsbenchmark-sts", 1379, hashes=("cab16b",), licence="CC BY-SA 4.0", citation="Cer et al., 2017"
+    ),
     DataSet("sickr", "mteb/sickr-sts", 9927, licence="CC BY-NC-SA 3.0", citation="Marelli et al., 2014"),
     DataSet(
         "sickr-test",
@@ -54,7 +57,23 @@ STS = (
 
 AVERAGED = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr-test")
 
-STSB_DEV = DataSet("stsb-dev", "mteb/stsbenchmark-sts", 1500, split="validation", licence="CC BY-SA 4.0")
+STSB_DEV = DataSet(
+    "stsb-dev", "mteb/stsbenchmark-sts", 1500, split="validation", hashes=("5c9adf",), licence="CC BY-SA 4.0"
+)
+
+_STS17_PAIRS: dict[str, tuple[str, ...]] = {
+    "en-en": ("f657a2",),
+    "es-es": ("176e69",),
+    "ar-ar": ("02568d",),
+    "ko-ko": (),
+    "en-ar": ("17d58c",),
+    "en-de": (),
+    "en-tr": ("20cc3a",),
+    "es-en": ("56036b",),
+    "fr-en": (),
+    "it-en": (),
+    "nl-en": (),
+}
 
 STS17 = tuple(
     DataSet(
@@ -62,10 +81,11 @@ STS17 = tuple(
         "mteb/sts17-crosslingual-sts",
         2846 if pair == "ko-ko" else 250,
         config=pair,
+        hashes=hashes,
         licence="CC BY-SA 4.0",
         citation="Cer et al., 2017; en-de, fr-en, it-en and nl-en: Reimers and Gurevych, 2020",
     )
-    for pair in ["en-en", "es-es", "ar-ar", "ko-ko", "en-ar", "en-de", "en-tr", "es-en", "fr-en", "it-en", "nl-en"]
+    for pair, hashes in _STS17_PAIRS.items()
 )
 """Monolingual pairs, then cross-lingual ones. 250 pairs give intervals of several points."""
 
@@ -93,19 +113,21 @@ def score_pairs(rows: Rows, encoder: Encoder) -> Score:
     """
     similarity = encoder.similarity(rows["sentence1"], rows["sentence2"])
     gold = np.asarray(rows["score"], np.float64)
+    parts = list(parts_of(rows["subset"]).values()) if "subset" in rows else []
+    means = _over_subsets(parts, similarity, gold)
     size = {"n": len(rows), "data": rows.fingerprint, "pool": encoder.pooling, "v": VERSION}
     return measure(
         rows.name,
         spearman(similarity, gold),
         len(rows),
         signature=signature(rows.name, "spearman", encoder.measure, "all", **size),
-        metrics={"pearson": pearson(similarity, gold), **_by_subset(rows, similarity, gold)},
+        metrics={"pearson": pearson(similarity, gold), **means},
+        intervals={key: bounds(rows.name, statistic, len(rows), parts) for key, statistic in means.items()},
         warnings=rows.warnings,
     )
 
 
-def _by_subset(rows: Rows, similarity: np.ndarray, gold: np.ndarray) -> dict[str, Statistic]:
-    parts = list(parts_of(rows["subset"]).values()) if "subset" in rows else []
+def _over_subsets(parts: list[NDArray[np.int64]], similarity: Floats, gold: Floats) -> dict[str, Statistic]:
     if len(parts) < 2:
         return {}
     each = [spearman(similarity[part], gold[part]) for part in parts]

@@ -50,7 +50,9 @@ class Transfer:
     pairs: bool = False
 
 
-def _part(name: str, split: str, rows: int, pairs: bool = False, publisher: PublisherReader | None = None) -> DataSet:
+def _part(
+    name: str, split: str, rows: int, *hashes: str, pairs: bool = False, publisher: PublisherReader | None = None
+) -> DataSet:
     return DataSet(
         name.lower() if split == "all" else f"{name.lower()}-{split}",
         f"SentEval/{name}",
@@ -59,29 +61,33 @@ def _part(name: str, split: str, rows: int, pairs: bool = False, publisher: Publ
         columns={"text": "text", "label": "label"} | ({"text2": "text2"} if pairs else {}),
         hub=False,
         publisher=publisher,
+        hashes=hashes,
         citation=SENTEVAL,
     )
 
 
+_SST2 = (
+    _part("SST2", "train", 67349, "699300"),
+    _part("SST2", "validation", 872, "b51e20"),
+    _part("SST2", "test", 1821, "26b013"),
+)
+_TREC = (
+    _part("TREC", "train", 5452, publisher=partial(read_trec, name="train_5500.label")),
+    _part("TREC", "test", 500, publisher=partial(read_trec, name="TREC_10.label")),
+)
+_MRPC = (
+    _part("MRPC", "train", 4076, "867068", pairs=True),
+    _part("MRPC", "test", 1725, "0300a8", pairs=True),
+)
+
 TRANSFER = (
-    Transfer("mr", "nested", (_part("MR", "all", 10662),)),
-    Transfer("cr", "nested", (_part("CR", "all", 3775),)),
-    Transfer("subj", "nested", (_part("SUBJ", "all", 10000),)),
-    Transfer("mpqa", "nested", (_part("MPQA", "all", 10606),)),
-    Transfer(
-        "sst2",
-        "split",
-        (_part("SST2", "train", 67349), _part("SST2", "validation", 872), _part("SST2", "test", 1821)),
-    ),
-    Transfer(
-        "trec",
-        "folds",
-        (
-            _part("TREC", "train", 5452, publisher=partial(read_trec, name="train_5500.label")),
-            _part("TREC", "test", 500, publisher=partial(read_trec, name="TREC_10.label")),
-        ),
-    ),
-    Transfer("mrpc", "folds", (_part("MRPC", "train", 4076, True), _part("MRPC", "test", 1725, True)), pairs=True),
+    Transfer("mr", "nested", (_part("MR", "all", 10662, "e68636"),)),
+    Transfer("cr", "nested", (_part("CR", "all", 3775, "e90b3d"),)),
+    Transfer("subj", "nested", (_part("SUBJ", "all", 10000, "6e41b7"),)),
+    Transfer("mpqa", "nested", (_part("MPQA", "all", 10606, "9d3df0"),)),
+    Transfer("sst2", "split", _SST2),
+    Transfer("trec", "folds", _TREC),
+    Transfer("mrpc", "folds", _MRPC, pairs=True),
 )
 
 
@@ -209,6 +215,7 @@ def _score(
         average([mean(right[fold]) for fold in folds], folds),
         len(items),
         signature=signature(task.name, "accuracy", "logreg", task.protocol, **size),
+        strata=folds,
         metrics=beside,
         details=details,
         warnings=tuple(line for part in parts for line in part.warnings),

@@ -29,7 +29,12 @@ MEMORY = 1 << 24
 
 
 def _useb(
-    name: str, rows: int | None, columns: Sequence[str], publisher: PublisherReader, licence: str = "none stated"
+    name: str,
+    rows: int | None,
+    columns: Sequence[str],
+    publisher: PublisherReader,
+    licence: str = "none stated",
+    hashes: tuple[str, ...] = (),
 ) -> DataSet:
     return DataSet(
         name,
@@ -39,6 +44,7 @@ def _useb(
         columns={column: column for column in columns},
         hub=False,
         publisher=publisher,
+        hashes=hashes,
         licence=licence,
         citation=CITATION,
     )
@@ -53,6 +59,7 @@ TWITTERPARA = _useb(
     ("sentence1", "sentence2", "score", "subset"),
     read_twitterpara,
     licence="PIT-2015: CC BY-NC-SA 3.0; Twitter-URL: none stated",
+    hashes=("1d1f5b",),
 )
 
 
@@ -81,9 +88,9 @@ def score_askubuntu(encoder: Encoder, store: Store) -> Score:
     for part in parts_of(rows["query"]).values():
         order = np.argsort(-similarity[part], kind="stable")
         precisions.append(precision_of_ranking(relevant[part][order], int(relevant[part].sum())))
-    return measure(
-        ASKUBUNTU.name, mean(precisions), len(precisions), signature=_signature(rows, encoder, "map", len(precisions))
-    )
+    n = len(precisions)
+    label = _signature(rows, encoder, "map", n)
+    return measure(ASKUBUNTU.name, mean(precisions), n, signature=label, warnings=rows.warnings)
 
 
 def score_scidocs(encoder: Encoder, store: Store) -> Score:
@@ -180,6 +187,7 @@ def _mean_of_parts(
         average(list(each.values()), list(parts.values())),
         n,
         signature=_signature(rows, encoder, metric, n),
+        strata=list(parts.values()),
         metrics=beside,
         details=details,
         warnings=rows.warnings,
