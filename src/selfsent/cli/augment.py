@@ -1,0 +1,102 @@
+"""`selfsent augment`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
+from selfsent.makers.registry import MAKERS, parse_maker
+
+_DESCRIPTION = """Make two views of every sentence, as columns text, view1, view2, maker1 and maker2 of a parquet file.
+
+With one maker, view1 is the sentence itself; two makers make a view each. Give --with again for further rows:
+
+  selfsent augment sentences.txt --with synonym --output views.parquet
+  selfsent augment sentences.txt --with translate:pivot=spa translate:pivot=cat --with synonym --output views.parquet
+  selfsent train views.parquet --text-columns view1,view2 --method bootstrap --columns --output runs/bsl
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "augment",
+        help="make views of sentences: synonyms, guesses, translations there and back",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="An interrupted command goes on where it stopped when it is given again.",
+    )
+    parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="as for selfsent train")
+    makers = ", ".join(f"{name} ({maker.about})" for name, maker in MAKERS.items())
+    parser.add_argument(
+        "--with",
+        nargs="+",
+        action="append",
+        required=True,
+        metavar="MAKER",
+        dest="makers",
+        help=f"one maker or two, as NAME[:OPTION=VALUE]...: {makers}",
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="a .parquet file")
+    parser.add_argument("--overwrite", action="store_true", help="throw away the file, and what an interruption left")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default: 0)")
+    add_corpus_options(parser)
+    add_label_options(parser)
+    known: set[str] = set()
+    for name, maker in MAKERS.items():
+        # An option of several makers is one flag, which holds for all of them that do not say otherwise.
+        names = {item.name for item in dataclasses.fields(maker)}
+        if names - known:
+            add_dataclass_options(parser.add_argument_group(f"options of {name}"), maker, but=known)
+        known |= names
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Make the views, then show how they differ, and some of them."""
+    from selfsent.cli.console import counting, notice, show
+    from selfsent.makers.augment import augment, check_output, check_pairings
+
+    names = {item.name for maker in MAKERS.values() for item in dataclasses.fields(maker)}
+    common = {name: value for name, value in vars(options).items() if name in names}
+    pairings = [[parse_maker(spec, common) for spec in specs] for specs in options.makers]
+    check_pairings(pairings)
+    check_output(Path(options.output), options.overwrite)
+    for maker in (maker for pairing in pairings for maker in pairing):
+        maker.identity()  # finds out at once whether what it needs is there
+    check(options, options.corpus)
+    corpus = read(options, options.corpus)
+    notice(corpus.report.summary())
+    total, begun = len(corpus) * len(pairings), time.monotonic()
+    try:
+        with counting("making views") as count:
+            views = augment(
+                corpus,
+                pairings,
+                options.output,
+                seed=options.seed,
+                overwrite=options.overwrite,
+                advance=lambda done: count(done, total),
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped and kept; the same command goes on from here") from None
+    for row in views.sample():
+        show("\n".join(f"{row['maker' + place]:>12}  {visible(row['view' + place])}" for place in "12") + "\n")
+    for name, difference in views.differences.items():
+        show(f"{name}: {difference.summary()}")
+    rate = f" ({views.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if views.made else ""
+    notice(f"{views.rows:,} pairs of views in {views.path}{rate}")
+
+
+def visible(text: str) -> str:
+    """A text with control characters, and those that turn the direction of writing, as escapes."""
+    return "".join(c if unicodedata.category(c) not in _HIDDEN or c in _JOINERS else ascii(c)[1:-1] for c in text)
+
+
+_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+_JOINERS = "\u200c\u200d"

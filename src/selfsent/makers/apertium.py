@@ -1,0 +1,87 @@
+"""Translation by Apertium (Forcada et al. 2011): its programs kept alive, several pipelines side by side."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from selfsent.errors import SettingsError
+from selfsent.makers.processes import Program
+
+Translator = Callable[[Sequence[str]], list[str]]
+"""(n,) texts -> (n,) texts of another language."""
+
+_RESERVED = re.compile(r"([\[\]{}^$/\\@<>])")
+_ESCAPED = re.compile(r"\\(.)")
+# Words that a dictionary lacks are marked: * unknown, @ without translation, # without inflected form.
+_MARK = re.compile(r"(?<![\\\w])[*@#](?=\\?\w)")
+_BLANK = re.compile(r"\[\]|\[\[/?[^\]]*\]\]")
+
+
+def mode_file(language: str, target: str) -> Path:
+    """The file that says which programs translate.
+
+    Raises:
+        SettingsError: Apertium, or this pair of languages, is not installed.
+    """
+    folder = Path(os.environ.get("APERTIUM_DATADIR", "/usr/share/apertium")) / "modes"
+    if shutil.which("apertium-wblank-mode") is None or not folder.is_dir():
+        raise SettingsError("apertium is not installed: on Debian, apt install apertium apertium-eng-spa")
+    path = folder / f"{language}-{target}.mode"
+    if not path.is_file():
+        there = ", ".join(sorted(mode.stem for mode in folder.glob("*.mode"))) or "none"
+        raise SettingsError(f"apertium does not translate {language}-{target}; installed are {there}")
+    return path
+
+
+@contextmanager
+def apertium(language: str, target: str, pipelines: int, patience: float) -> Iterator[Translator]:
+    """A translator for a pair of languages.
+
+    Args:
+        language: to translate from, as in `eng`.
+        target: to translate to, as in `spa`.
+        pipelines: how many run side by side; each is a dozen programs.
+        patience: seconds without an answer after which a pipeline counts as hung.
+
+    Raises:
+        SettingsError: it is not installed.
+        MakerError: a pipeline broke.
+    """
+    path = mode_file(language, target)
+    script = subprocess.run(["apertium-wblank-mode", "-z", str(path)], capture_output=True, text=True, check=True)
+    # Of the two arguments the first leaves marks of unknown words out, the second belongs to the tagger.
+    command = ["sh", "-c", script.stdout, "sh", "-n", ""]
+    with ExitStack() as opened:
+        pool = opened.enter_context(ThreadPoolExecutor(pipelines))
+        name = f"apertium {language}-{target}"
+        running = [opened.enter_context(closing(Program(name, command, b"\0", patience))) for _ in range(pipelines)]
+
+        def answers(program: Program, texts: Sequence[str]) -> list[str]:
+            return [_plain(answer, text) for answer, text in zip(program.answers(list(map(_marked, texts))), texts)]
+
+        def translate(texts: Sequence[str]) -> list[str]:
+            translated = [""] * len(texts)
+            shares = pool.map(answers, running, (texts[number::pipelines] for number in range(pipelines)))
+            for number, share in enumerate(shares):
+                translated[number::pipelines] = share
+            return translated
+
+        yield translate
+
+
+def _marked(text: str) -> str:
+    """A text in Apertium's stream format, its end marked as the end of a sentence."""
+    return _RESERVED.sub(r"\\\1", text) + (".[]" if text[-1:].isalnum() else "[]")
+
+
+def _plain(answer: str, text: str) -> str:
+    """The translation of a text as a reader wants it, without marks, and without a full stop that was not there."""
+    answer = _ESCAPED.sub(r"\1", _MARK.sub("", _BLANK.sub("", answer)))
+    return " ".join((answer.removesuffix(".") if text[-1:].isalnum() else answer).split())

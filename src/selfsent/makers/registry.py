@@ -1,0 +1,68 @@
+"""The makers by name, and how the command line and `views=` name them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from selfsent.errors import SettingsError
+from selfsent.makers.maker import Maker
+from selfsent.makers.mlm import MaskAndRefill
+from selfsent.makers.pairs import Pairs
+from selfsent.makers.synonym import Synonym
+from selfsent.makers.translate import Translate
+
+MAKERS: dict[str, type[Maker]] = {maker.name: maker for maker in (Synonym, MaskAndRefill, Translate, Pairs)}
+
+_IN_TRAINING = "is no maker: it is drawn anew whenever a sentence is read, so it belongs to training"
+_NOISE = {
+    "dropout": f"dropout {_IN_TRAINING}; train without --views, which gives two views that differ by dropout alone",
+    "noise": f"noise {_IN_TRAINING}; give --delete-words or --pick-words to selfsent train",
+    "repeat-words": f"repeating words {_IN_TRAINING}; give --repeat-words to selfsent train",
+}
+
+
+def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
+    """A maker from `NAME[:OPTION=VALUE]...`.
+
+    Args:
+        spec: such as `synonym:sense=random` or `translate:pivot=cat`.
+        common: values for options that the spec leaves out, used where the maker has them.
+
+    Raises:
+        SettingsError: there is no such maker or option, or the value is out of range.
+    """
+    name, *parts = spec.split(":")
+    if name in _NOISE:
+        raise SettingsError(_NOISE[name])
+    if name not in MAKERS:
+        raise SettingsError(f"there is no maker {name!r}; there are {', '.join(MAKERS)}")
+    fields = {item.name: item for item in dataclasses.fields(MAKERS[name])}
+    values = {option: value for option, value in (common or {}).items() if option in fields}
+    for part in parts:
+        option, given, value = part.partition("=")
+        option = option.replace("-", "_")
+        if option not in fields or not given:
+            has = f"it has {', '.join(fields)}" if fields else "it has none"
+            raise SettingsError(f"{spec}: {name} has no option {part!r} ({has}); write {name}:OPTION=VALUE")
+        values[option] = _converted(value, str(fields[option].type), spec)
+    return MAKERS[name](**values)
+
+
+def parse_makers(views: str) -> list[Maker]:
+    """One or two makers between commas, as `selfsent train --views` takes them.
+
+    Raises:
+        SettingsError: as `parse_maker`.
+    """
+    return [parse_maker(spec.strip()) for spec in views.split(",")]
+
+
+def _converted(value: str, kind: str, spec: str) -> Any:
+    convert = {"int": int, "float": float}.get(kind, str)
+    try:
+        return convert(value)
+    except ValueError:
+        what = "a whole number" if convert is int else "a number"
+        raise SettingsError(f"{spec}: {value!r} is not {what}") from None

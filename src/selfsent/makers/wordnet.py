@@ -1,0 +1,144 @@
+"""A reader of WordNet's own files: which words share a sense, found by binary search, nothing loaded beforehand."""
+
+from __future__ import annotations
+
+import mmap
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from selfsent.errors import SettingsError
+
+Part = Literal["noun", "verb", "adj", "adv"]
+PARTS: tuple[Part, ...] = ("noun", "verb", "adj", "adv")
+_PLACES = (
+    "/usr/share/wordnet",
+    "/usr/share/wordnet/dict",
+    "/usr/local/WordNet-3.0/dict",
+    "/opt/homebrew/share/wordnet",
+)
+_TYPES: dict[str, Part] = {"1": "noun", "2": "verb", "3": "adj", "4": "adv", "5": "adj"}
+_ENDINGS: dict[Part, tuple[tuple[str, str], ...]] = {
+    "noun": (("ches", "ch"), ("shes", "sh"), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ies", "y"), ("s", "")),
+    "verb": (("ies", "y"), ("es", "e"), ("es", ""), ("s", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
+    "adj": (("ier", "y"), ("iest", "y"), ("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "adv": (),
+}
+
+
+class WordNet:
+    """WordNet in a directory (Miller 1995); words in lower case, spaces as underscores.
+
+    Args:
+        directory: holds `index.noun`, `data.noun`, `noun.exc` and so on; None looks where packages put it.
+
+    Raises:
+        SettingsError: the files are not there.
+    """
+
+    def __init__(self, directory: str | Path | None = None) -> None:
+        self.directory = find_wordnet(directory)
+        self._index = {part: _map(self.directory / f"index.{part}") for part in PARTS}
+        self._data = {part: _map(self.directory / f"data.{part}") for part in PARTS}
+        self._bases = {part: _read_exceptions(self.directory / f"{part}.exc") for part in PARTS}
+        self._counts = _read_counts(self.directory / "cntlist.rev")
+        self.irregular = {part: _inverted(bases) for part, bases in self._bases.items()}
+        """By part of speech and lemma, the irregular forms, in the order of the file."""
+        # Texts say the same words over and over.
+        self.senses = lru_cache(1 << 16)(self._senses)
+        self.lemma = lru_cache(1 << 16)(self._lemma)
+
+    def count(self, lemma: str, part: Part) -> int:
+        """How often a lemma was met as this part of speech, in the texts WordNet's makers tagged; 0 without a count."""
+        return self._counts.get((lemma, part), 0)
+
+    def _lemma(self, form: str, part: Part) -> str | None:
+        """The lemma of a form as this part of speech, by WordNet's list and rules; None if it is no such word."""
+        bases = self._bases[part].get(form)
+        if bases:
+            return next((base for base in bases if self._line(base, part)), None)
+        if self._line(form, part):
+            return form
+        for ending, base in _ENDINGS[part]:
+            stem = form[: -len(ending)] + base
+            if form.endswith(ending) and len(stem) > 1 and self._line(stem, part):
+                return stem
+        return None
+
+    def _senses(self, lemma: str, part: Part) -> tuple[tuple[str, ...], ...]:
+        """The words of each sense of a lemma, itself among them, most frequent sense first."""
+        line = self._line(lemma, part)
+        if not line:
+            return ()
+        fields = line.split()
+        return tuple(self._words(int(offset), part) for offset in fields[-int(fields[2]) :])
+
+    def _words(self, offset: int, part: Part) -> tuple[str, ...]:
+        data = self._data[part]
+        fields = data[offset : data.find(b"\n", offset)].decode("ascii", "replace").split()
+        count = int(fields[3], 16)
+        # Adjectives say where they may stand, as in galore(ip).
+        return tuple(word.partition("(")[0] for word in fields[4 : 4 + 2 * count : 2])
+
+    def _line(self, lemma: str, part: Part) -> str:
+        """The line of a lemma in the index, which is sorted by bytes; empty when it is not there."""
+        index, wanted = self._index[part], lemma.encode() + b" "
+        low, high = 0, len(index)
+        while low < high:
+            start = index.rfind(b"\n", 0, (low + high) // 2) + 1
+            end = index.find(b"\n", start)
+            end = len(index) if end < 0 else end
+            if index[start : start + len(wanted)] == wanted:
+                return index[start:end].decode("ascii", "replace")
+            if index[start:end] < wanted:
+                low = end + 1
+            else:
+                high = start
+        return ""
+
+
+def find_wordnet(directory: str | Path | None) -> Path:
+    """Where WordNet lies.
+
+    Raises:
+        SettingsError: it is not there.
+    """
+    places = [Path(directory).expanduser()] if directory else [Path(place) for place in _PLACES]
+    for place in places:
+        if all((place / f"{kind}.{part}").is_file() for kind in ("index", "data") for part in PARTS):
+            return place
+    where = f"in {directory}" if directory else f"in {_PLACES[0]}"
+    raise SettingsError(
+        f"WordNet is not {where} (index.noun, data.noun ...): install Debian's wordnet-base, or give --wordnet DIR"
+    )
+
+
+def _map(path: Path) -> mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read as WordNet: {error}") from None
+
+
+def _read_exceptions(path: Path) -> dict[str, list[str]]:
+    lines = path.read_text("ascii", "replace").splitlines() if path.is_file() else []
+    return {form: bases for form, *bases in (line.split() for line in lines if line.strip())}
+
+
+def _inverted(bases: dict[str, list[str]]) -> dict[str, list[str]]:
+    forms: dict[str, list[str]] = {}
+    for form, found in bases.items():
+        for base in found:
+            forms.setdefault(base, []).append(form)
+    return forms
+
+
+def _read_counts(path: Path) -> dict[tuple[str, Part], int]:
+    counts: dict[tuple[str, Part], int] = {}
+    for line in path.read_text("ascii", "replace").splitlines() if path.is_file() else []:
+        key, _, count = line.split()
+        lemma, _, rest = key.partition("%")
+        place = lemma, _TYPES[rest[0]]
+        counts[place] = counts.get(place, 0) + int(count)
+    return counts
