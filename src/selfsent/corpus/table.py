@@ -61,6 +61,8 @@ class Corpus:
         description: dict[str, Any] = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
         self.directory = directory
         self.text_columns: tuple[str, ...] = tuple(description["text_columns"])
+        self.view_columns: tuple[str, ...] = tuple(description.get("view_columns", self.text_columns))
+        """The text columns that methods read; all of them unless views were made."""
         self.fingerprint: str = description["fingerprint"]
         self.report = CorpusReport(**description["report"])
         self.source: str = description["source"]
