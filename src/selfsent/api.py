@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +25,9 @@ from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks import TASKS
 from selfsent.files import write_json, write_text
 from selfsent.heads.loading import load_sentence_transformer, needs_selfsent
+from selfsent.makers.columns import with_views
+from selfsent.makers.maker import Maker
+from selfsent.makers.registry import parse_makers
 from selfsent.methods import get_method
 from selfsent.report.card import model_card
 from selfsent.training.fit import asked, fit, make_plan
@@ -130,6 +133,7 @@ def train(
     dropout: float | None = None,
     whiten: bool = False,
     head: str | None = None,
+    views: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     checkpoint_every: int | None = None,
@@ -142,6 +146,7 @@ def train(
     watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
     tokenising: Callable[[int, int], None] = lambda count, total: None,
     encoding: Callable[[int, int], None] = lambda count, total: None,
+    making: Callable[[int, int], None] = lambda count, total: None,
     **changes: Any,
 ) -> Run:
     """Train a sentence encoder, and score it before and after where the corpus has documents.
@@ -157,6 +162,8 @@ def train(
         dropout: dropout rate of the encoder instead of the base's own.
         whiten: whiten the trained encoder's vectors, by a fit on the training sentences.
         head: `ngram-cnn` or `cnn-pool`, to give the encoder that head; one that the base has already stays without it.
+        views: one or two makers of views between commas, such as `synonym` or `translate:pivot=spa,translate:pivot=cat`:
+            what they make becomes the two columns that the method reads, and stays in the corpus' cache.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         checkpoint_every: steps between checkpoints; ten in a run by default.
@@ -169,6 +176,7 @@ def train(
         watch: called after every step with its number, the number of steps, and the latest figures.
         tokenising: called with the number of sentences tokenised since the last call, and the number of them all.
         encoding: called likewise where sentences are encoded once, outside the steps.
+        making: called likewise where views are made.
         **changes: fields of `selfsent.settings.Settings`, of the method's options and of the head's.
 
     Raises:
@@ -177,11 +185,18 @@ def train(
     join()
     habits = Habits(checkpoint_every, keep, None, dev_every, keep_best)
     _check_dev(dev, dev_every, keep_best)
+    makers = parse_makers(views) if views else []
+    if makers and "columns" in {item.name for item in fields(get_method(method).options)}:
+        changes = {"columns": True, **changes}
     plan = make_plan(get_method(method), base, preset, pooling, dropout, whiten, head, **changes)
+    if makers and plan.columns < 2:
+        raise SettingsError(f"{method} reads one view of a sentence: --views is for bootstrap, ntxent, simcse and mnrl")
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
+    if makers:
+        corpus = _with_views(corpus, makers, plan.settings.seed, making)
     plan = plan.on(corpus)
     if plan.columns < len(corpus.view_columns):
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
@@ -203,6 +218,14 @@ def train(
         _finish(corpus, hold_out, plan.base, directory)
     wait()
     return load_run(output)
+
+
+def _with_views(corpus: Corpus, makers: list[Maker], seed: int, making: Callable[[int, int], None]) -> Corpus:
+    """The corpus with views as columns, made by the first process alone."""
+    if rank() == 0:
+        with_views(corpus, makers, seed, lambda count: making(count, len(corpus)))
+    wait()
+    return with_views(corpus, makers, seed)
 
 
 def _check_dev(dev: Dev | None, dev_every: int | None, keep_best: bool) -> None:

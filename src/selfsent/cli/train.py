@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
 from selfsent.heads.options import HEADS
+from selfsent.makers.registry import parse_makers
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
+    parser.add_argument(
+        "--views", metavar="MAKER[,MAKER]", help="make the two views first, as selfsent augment does: synonym, mlm ..."
+    )
     add_corpus_options(parser)
     add_label_options(parser)
     add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, _Unset())
@@ -76,6 +80,8 @@ def run(options: argparse.Namespace) -> None:
     """Train, then print the scores before and after."""
     if not options.unknown:  # the value of an option not known yet would pass for a corpus
         check(options, options.corpus)
+    if options.views:
+        parse_makers(options.views)
     from selfsent.cli.console import show
     from selfsent.methods import get_method
     from selfsent.report.terminal import neighbours_text, scores_table
@@ -84,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
     method = get_method(options.method)
     # The options of the method are known only now: everything is parsed again with them.
     add_dataclass_options(options.parser.add_argument_group(f"options of {method.name}"), method.options)
-    kinds = [Settings, method.options]
+    kinds: list[type[Any]] = [Settings, method.options]
     if options.head and not method.head:
         kinds.append(HEADS[options.head])
         add_dataclass_options(options.parser.add_argument_group(f"options of the head {options.head}"), kinds[-1])
@@ -115,7 +121,12 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
         notice(found.report.summary())
         return found
 
-    with counting("tokenising") as tokenising, counting("encoding") as encoding, training_bar() as watch:
+    with (
+        counting("making views") as making,
+        counting("tokenising") as tokenising,
+        counting("encoding") as encoding,
+        training_bar() as watch,
+    ):
         return api.train(
             corpus,
             options.method,
@@ -126,6 +137,7 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
             dropout=options.dropout,
             whiten=options.whiten,
             head=options.head,
+            views=options.views,
             resume=options.resume,
             overwrite=options.overwrite,
             checkpoint_every=options.checkpoint_every,
@@ -138,5 +150,6 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
             watch=watch,
             tokenising=tokenising,
             encoding=encoding,
+            making=making,
             **changes,
         )
