@@ -172,13 +172,14 @@ class Table:
         return Tokens(ids, lengths, starts, rows)
 
 
-def make_batches(learner, views, settings, sentences):
-    """The batches of a run over sentences."""
+def make_batches(learner, views, settings, sentences, labels=None):
+    """The batches of a run over sentences, which stand in the first text column; in others there are others."""
     from selfsent.training.batches import Batches
     from selfsent.views import Template
 
     tokenizer = learner.model.tokenizer
-    table = Table(tokenizer, sentences)
-    tables = [table] * (1 + max(view.column for view in views))
+    columns = 1 + max(max(view.column, view.joined or 0) for view in views)
+    texts = [sentences, *(make_sentences(len(sentences), seed=100 + column) for column in range(1, columns))]
+    tables = [Table(tokenizer, column) for column in texts]
     template = Template.of(tokenizer, learner.model.transformer.config.vocab_size)
-    return Batches(tables, np.arange(len(sentences)), views, template, settings)
+    return Batches(tables, np.arange(len(sentences)), views, template, settings, labels=labels)

@@ -1,7 +1,10 @@
 """The grid: every method on every architecture."""
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import torch
 
 import tiny
@@ -10,8 +13,9 @@ from selfsent.methods import METHODS, Learner
 from selfsent.settings import Settings
 
 SLICE = ("bert", "modernbert")
-"""What every run of the tests looks at; the rest is for `make contract`."""
+"""What every run of the tests looks at, of methods with labels the first alone; the rest is for `make contract`."""
 SENTENCES = tiny.make_sentences(64, seed=3, words=(3, 5))
+SUPERVISED = ("softmax", "cosine", "triplet", "mnrl", "cross-encoder", "distil")
 NEEDS_WORDS = ("tsdae", "mlm")
 """Methods that predict words, for which a base must have a masked language model."""
 BATCH = Settings(batch_size=16, learning_rate=5e-3, steps=32)
@@ -31,6 +35,11 @@ class Cell:
     def fits(self):
         """Whether there are no steps: one look at the sentences is all."""
         return METHODS[self.method].fits
+
+    @property
+    def in_slice(self):
+        """Whether it is looked at in every run of the tests."""
+        return self.architecture in (SLICE[:1] if self.method in SUPERVISED else SLICE)
 
     @property
     def trains_encoder(self):
@@ -61,17 +70,31 @@ class Cell:
         # The first token of a causal model sees nothing but itself.
         pooling = "lasttoken" if self.architecture in tiny.CAUSAL else method.pooling
         torch.manual_seed(0)
-        return method.learner(load_encoder(directory, pooling, dropout), self.options(**options)).train()
+        chosen = self.options(directory, **options)
+        return method.learner(load_encoder(directory, pooling, dropout), chosen).train()
 
-    def options(self, **options):
-        """The method's options; its defaults where nothing is said."""
+    def options(self, directory="bundled", **options):
+        """The method's options; its defaults where nothing is said. A teacher is what the student begins as."""
         # With dropout on nothing but attention weights, a sentence is too easily recognised for anything to be learned.
         noise = {"delete_words": 0.4} if (self.method, self.architecture) == ("simcse", "qwen3") else {}
-        return METHODS[self.method].options(**noise, **options)
+        teacher = {"teacher": str(directory)} if self.method == "distil" else {}
+        return METHODS[self.method].options(**noise, **teacher, **options)
 
     def views(self, **options):
         """What the learner reads."""
         return METHODS[self.method].views(self.options(**options))
+
+    def batches(self, learner, settings, sentences, **options):
+        """The batches of a run: of pairs and triples, and with labels, where the method needs them."""
+        wanted = METHODS[self.method].labels(self.options(**options))
+        labels = None
+        if wanted is not None:
+            kind = np.float32 if wanted.kind == "score" else np.int64
+            labels = np.array([sentence[0] < "l" for sentence in sentences], dtype=kind)
+        made = tiny.make_batches(learner, self.views(**options), settings, sentences, labels)
+        if learner.teacher is not None:
+            made.make_ready(learner.features, Path(tempfile.gettempdir()))
+        return made
 
 
 GRID = [Cell(method, architecture) for method in METHODS for architecture in tiny.ARCHITECTURES]

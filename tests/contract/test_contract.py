@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from cells import BATCH, GRID, SENTENCES, SLICE
+from cells import BATCH, GRID, SENTENCES
 
 import tiny
 from selfsent.encoder import load_encoder
@@ -19,7 +19,7 @@ from selfsent.views import View
 def cells(wanted):
     """The cells of the grid for which `wanted` holds, as parameters of a test."""
     return [
-        pytest.param(cell, marks=() if cell.architecture in SLICE or cell.refusal else pytest.mark.full, id=str(cell))
+        pytest.param(cell, marks=() if cell.in_slice or cell.refusal else pytest.mark.full, id=str(cell))
         for cell in GRID
         if wanted(cell)
     ]
@@ -38,13 +38,18 @@ def learner(made):
 
 @pytest.fixture
 def batches(cell, learner):
-    return tiny.make_batches(learner, cell.views(), BATCH, SENTENCES)
+    return cell.batches(learner, BATCH, SENTENCES)
 
 
-def loss_of(learner, views, seed=0):
+def seen(batches, rows):
+    """What the learner is given of the sentences at `rows`: the views, and the labels."""
+    return batches.views_of(rows, 0), batches.labels_of(rows)
+
+
+def loss_of(learner, batch, seed=0):
     """Loss per item counted; dropout, where it is on, is that of the seed."""
     torch.manual_seed(seed)
-    loss = learner(views)
+    loss = learner(*batch)
     return loss.total / loss.count
 
 
@@ -54,24 +59,24 @@ every_fit = pytest.mark.parametrize("cell", cells(lambda cell: cell.fits and not
 
 @every_cell
 def test_loss_is_a_sum_and_its_count(cell, learner, batches):
-    views = batches.views_of(np.arange(8), 0)
-    loss = learner.eval()(views)
+    batch = seen(batches, np.arange(8))
+    loss = learner.eval()(*batch)
     assert loss.total.shape == ()
     assert torch.isfinite(loss.total)
     assert loss.total.dtype == torch.float32
-    assert 0 < loss.count <= max(view.tokens for view in views)
-    assert learner(views) == loss, "the loss changes without dropout"
+    assert 0 < loss.count <= max(view.tokens for view in batch[0])
+    assert learner(*batch) == loss, "the loss changes without dropout"
 
 
 @every_cell
 def test_gradients_reach_every_trained_parameter(cell, learner, batches):
     # Behind a first step, for what begins as zero keeps the gradient from what stands before it.
-    optimizer, views = make_optimizer(learner, BATCH), batches.views_of(np.arange(32), 0)
-    loss_of(learner, views).backward()
+    optimizer, batch = make_optimizer(learner, BATCH), seen(batches, np.arange(32))
+    loss_of(learner, batch).backward()
     optimizer.step()
     optimizer.zero_grad()
     learner.after_step()
-    loss_of(learner, views).backward()
+    loss_of(learner, batch).backward()
     for name, parameter in learner.named_parameters():
         if parameter.requires_grad:
             assert parameter.grad is not None, f"{name} is not part of the loss"
@@ -84,12 +89,12 @@ def test_gradients_reach_every_trained_parameter(cell, learner, batches):
 @every_cell
 def test_loss_depends_on_every_view(cell, learner, batches):
     """Tokens change, and no target with them: for tsdae in the damaged sentences alone, while the whole ones stay."""
-    views = batches.views_of(np.arange(8), 0)
-    before = loss_of(learner.eval(), views)
+    views, labels = seen(batches, np.arange(8))
+    before = loss_of(learner.eval(), (views, labels))
     for number, view in enumerate(views):
         changed = [*views[:number], with_other_tokens(view), *views[number + 1 :]]
         # Without dropout the loss is exactly the same for the same input, so that the least difference shows.
-        assert abs(loss_of(learner, changed) - before) > 1e-5, f"view {number} does not matter"
+        assert abs(loss_of(learner, (changed, labels)) - before) > 1e-5, f"view {number} does not matter"
 
 
 def with_other_tokens(view):
@@ -98,7 +103,7 @@ def with_other_tokens(view):
     free = np.ones(len(ids), bool) if view.given_targets is None else view.given_targets == IGNORED
     free[ends - view.given_lengths] = free[ends - 1] = False
     ids[free] = 10 + (ids[free] + 7) % (tiny.VOCABULARY - 10)
-    return Packed(ids, view.given_lengths, view.given_targets)
+    return Packed(ids, view.given_lengths, view.given_targets, vectors=view.vectors, types=view.given_types)
 
 
 @pytest.mark.parametrize("cell", cells(lambda cell: cell.trains_encoder), scope="module")
@@ -129,13 +134,12 @@ def without_dropout(cell, directory):
 @every_cell
 def test_a_few_sentences_can_be_learned_by_heart(cell, base_of):
     learner, settings = cell.learner(base_of(cell.architecture), cell.dropout), cell.settings
-    batches = tiny.make_batches(learner, cell.views(), settings, SENTENCES)
-    everything = batches.views_of(batches.rows, 0)
+    batches = cell.batches(learner, settings, SENTENCES)
+    everything = seen(batches, batches.rows)
     before = loss_of(learner, everything).item()
     optimizer = make_optimizer(learner, settings)
     for step in range(settings.steps):
-        views = batches.views_of(batches.rows_at(step), 0)
-        loss_of(learner, views, seed=step).backward()
+        loss_of(learner, seen(batches, batches.rows_at(step)), seed=step).backward()
         torch.nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
@@ -146,10 +150,10 @@ def test_a_few_sentences_can_be_learned_by_heart(cell, base_of):
 @every_cell
 def test_bfloat16_is_near_float32(cell, learner, batches):
     learner.eval()
-    views = batches.views_of(np.arange(6), 0)
-    exact = loss_of(learner, views)
+    batch = seen(batches, np.arange(6))
+    exact = loss_of(learner, batch)
     with torch.autocast("cpu", torch.bfloat16):
-        low = loss_of(learner, views)
+        low = loss_of(learner, batch)
     assert low.dtype == torch.float32
     torch.testing.assert_close(low, exact, atol=0.1, rtol=0.05)
     cosine = torch.nn.functional.cosine_similarity(*(gradient_of(learner, loss) for loss in (low, exact)), dim=0)
@@ -164,15 +168,15 @@ def gradient_of(learner, loss):
 
 @every_cell
 def test_state_can_be_kept_and_brought_back(cell, learner, batches):
-    views = batches.views_of(np.arange(16), 0)
-    kept, before = snapshot(learner), loss_of(learner, views)
+    batch = seen(batches, np.arange(16))
+    kept, before = snapshot(learner), loss_of(learner, batch)
     optimizer = make_optimizer(learner, BATCH)
     before.backward()
     optimizer.step()
     learner.after_step()
-    assert loss_of(learner, views) != before
+    assert loss_of(learner, batch) != before
     restore(learner, kept)
-    assert loss_of(learner, views) == before
+    assert loss_of(learner, batch) == before
 
 
 @every_fit

@@ -34,6 +34,12 @@ RUNS = {
     "infomax": ({"filters": 8}, 1),
     "infomax by dv": ({"filters": 8, "estimator": "dv", "average": "sentence", "temperature": 0.5}, 1),
     "bootstrap": ({"delete_words": 0.3, "width": 2, "momentum": 0.5, "momentum_schedule": "cosine"}, 1),
+    "softmax": ({}, 2),
+    "cosine": ({}, 1),
+    "triplet": ({}, 1),
+    "mnrl": ({"hard_negatives": True, "both_directions": True}, 1),
+    "cross-encoder": ({"both_orders": True}, 1),
+    "distil": ({}, 1),
     "ntxent": ({"delete_words": 0.3, "width": 2, "momentum": 0.5}, 1),
 }
 PLACES = [(ARCHITECTURES[0], run) for run in RUNS] + [(name, "tsdae") for name in ARCHITECTURES[1:]]
@@ -47,8 +53,8 @@ def train(bases):
         cell = Cell(run.replace(",", "").split()[0], architecture)
         learner = cell.learner(bases / architecture, dropout=0.0, **options)
         settings = SETTINGS.but(accumulate=accumulate)
-        batches = tiny.make_batches(learner, cell.views(**options), settings, SENTENCES)
-        loop = Loop(learner, batches, settings, RunDirectory(bases / "none"), Habits())
+        batches = cell.batches(learner, settings, SENTENCES, **options)
+        loop = Loop(learner, batches, settings, RunDirectory(bases), Habits())
         for step in range(SETTINGS.steps):
             total, count, *_ = loop.advance(step)
         for name, parameter in learner.named_parameters():

@@ -8,12 +8,14 @@ SENTENCES = tiny.make_sentences(5, seed=9, words=(1, 6))
 
 
 @pytest.fixture
-def learner_of(encoder_of):
+def learner_of(encoder_of, base_of):
     """A learner without dropout on a tiny base."""
 
     def of(method, architecture="bert", dropout=0.0, pooling=None, **options):
         chosen = get_method(method)
         encoder = encoder_of(architecture, pooling or chosen.pooling, dropout)
+        if method == "distil":
+            options = {"teacher": str(base_of(architecture, seed=5)), **options}
         torch.manual_seed(0)
         return chosen.learner(encoder, chosen.options(**options)).train()
 
