@@ -162,8 +162,8 @@ def train(
         dropout: dropout rate of the encoder instead of the base's own.
         whiten: whiten the trained encoder's vectors, by a fit on the training sentences.
         head: `ngram-cnn` or `cnn-pool`, to give the encoder that head; one that the base has already stays without it.
-        views: one or two makers of views between commas, such as `synonym` or `translate:pivot=spa,translate:pivot=cat`:
-            what they make becomes the two columns that the method reads, and stays in the corpus' cache.
+        views: one or two makers between commas, such as `synonym` or `translate:pivot=spa,translate:pivot=cat`: the
+            views they make become the two columns that the method reads, and stay in the corpus' cache.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         checkpoint_every: steps between checkpoints; ten in a run by default.

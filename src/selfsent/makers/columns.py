@@ -37,16 +37,16 @@ def with_views(
     if not (directory / DESCRIPTION).is_file():
         made = corpus.directory / f"views-{key}.parquet"
         augment(corpus, [pairing], made, seed=seed, overwrite=made.exists(), advance=advance)
-        _build(corpus, made, directory, len(pairing), key)
+        _build(corpus, made, directory, [maker.spec for maker in pairing], key)
         made.unlink()
     return Corpus(directory)
 
 
-def _build(corpus: Corpus, made: Path, directory: Path, views: int, key: str) -> None:
+def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: str) -> None:
     """Turn the file of views into a corpus; of one maker, the sentence itself is the first view."""
     import pyarrow.parquet as pq
 
-    columns = ("text", "view2") if views == 1 else ("text", "view1", "view2")
+    columns = ("text", "view2") if len(makers) == 1 else ("text", "view1", "view2")
     temporary = Path(tempfile.mkdtemp(prefix=".views-", dir=corpus.directory))
     try:
         with ExitStack() as opened:
@@ -58,6 +58,7 @@ def _build(corpus: Corpus, made: Path, directory: Path, views: int, key: str) ->
             shutil.copyfile(file, temporary / file.name)
         description = json.loads((corpus.directory / DESCRIPTION).read_text(encoding="utf-8"))
         description |= {"text_columns": columns, "view_columns": columns[-2:], "fingerprint": key}
+        description["source"] += f", views by {', '.join(makers)}"
         (temporary / DESCRIPTION).write_text(json.dumps(description, indent=1), encoding="utf-8")
         temporary.rename(directory)
     finally:
