@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,21 @@ class Columns:
     document: str | None = None
     label: str | None = None
     score: str | None = None
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Columns that decide which rows are read, and the values they must have."""
+    stacked: bool = False
+    """Whether the texts of a row become rows of their own."""
 
     @property
     def wanted(self) -> list[str]:
         """All their names, each once."""
-        extra = (self.document, self.label, self.score)
+        extra = (self.document, self.label, self.score, *(name for name, _ in self.where))
         return list(dict.fromkeys([*self.texts, *(name for name in extra if name is not None)]))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The text columns of the table that comes of it."""
+        return ("text",) if self.stacked else self.texts
 
 
 @dataclass
@@ -53,10 +62,24 @@ class Batch:
     @classmethod
     def start(cls, columns: Columns) -> Batch:
         """The beginning of a file, no rows yet."""
-        return cls([[] for _ in columns.texts], files=1)
+        return cls([[] for _ in columns.kept], files=1)
 
     def __len__(self) -> int:
         return len(self.texts[0])
+
+    def stacked(self) -> Batch:
+        """The same texts in one column, those of a row one behind the other."""
+
+        def repeated(column: list[Any] | None) -> list[Any] | None:
+            return None if column is None else [value for value in column for _ in self.texts]
+
+        return replace(
+            self,
+            texts=[[text for row in zip(*self.texts, strict=True) for text in row]],
+            documents=repeated(self.documents),
+            labels=repeated(self.labels),
+            scores=repeated(self.scores),
+        )
 
 
 Place = Callable[[int], dict[str, int]]
@@ -85,6 +108,9 @@ def make_batch(values: Mapping[str, Sequence[Any]], name: str, columns: Columns,
     Raises:
         CorpusError: a text that is no string; a document, label or score that is missing or cannot be used.
     """
+    rows = _rows_where(values, columns)
+    if len(rows) < len(values[columns.texts[0]]):
+        values = {wanted: [column[row] for row in rows] for wanted, column in values.items()}
 
     def column(wanted: str | None, convert: Callable[[Any], Any], kind: str) -> list[Any] | None:
         if wanted is None:
@@ -94,15 +120,24 @@ def make_batch(values: Mapping[str, Sequence[Any]], name: str, columns: Columns,
             row = converted.index(None)
             found = values[wanted][row]
             found = "no value" if found is None or found == "" else f"{type(found).__name__} {str(found)[:40]!r}"
-            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **place(row))
+            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **place(rows[row]))
         return converted
 
-    return Batch(
+    batch = Batch(
         texts=[column(text, _as_text, "text") or [] for text in columns.texts],
         documents=column(columns.document, _as_name, "a value"),
         labels=column(columns.label, _as_name, "a value"),
         scores=column(columns.score, _as_number, "a finite number"),
     )
+    return batch.stacked() if columns.stacked else batch
+
+
+def _rows_where(values: Mapping[str, Sequence[Any]], columns: Columns) -> Sequence[int]:
+    """The rows that are to be read."""
+    rows: Sequence[int] = range(len(values[columns.texts[0]]))
+    for name, allowed in columns.where:
+        rows = [row for row in rows if _as_name(values[name][row]) in allowed]
+    return rows
 
 
 def _as_text(value: Any) -> str | None:

@@ -53,7 +53,7 @@ class _Builder:
         self._directory = directory
         self._columns = columns
         self._split = split
-        self._table = TableFile(directory, columns.texts, columns.label is not None, opened)
+        self._table = TableFile(directory, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
         # Blank lines count as borders only if some lie between texts, which is known at the end: until then both
         # numberings are kept, by document and by row.
@@ -87,14 +87,16 @@ class _Builder:
     def finish(self, source: str) -> str:
         """Close all files, decide what documents and labels are, describe the whole; the fingerprint."""
         if len(self._seen) < 2:
-            fail(source, "only one distinct sentence: training needs two" if len(self._seen) else "no text in it")
+            asked = "".join(f", where {name} is {' or '.join(values)}" for name, values in self._columns.where)
+            found = "only one distinct sentence: training needs two" if len(self._seen) else "no text in it"
+            fail(source, found + asked)
         digests = self._table.close()
         documents = self._finish_documents()
         label_names: tuple[str, ...] | None = None
         if self._scores is not None:
             self._scores.close()
         if self._columns.label is not None:
-            label_names = write_labels(self._directory, len(self._columns.texts), f"column {self._columns.label!r}")
+            label_names = write_labels(self._directory, len(self._columns.kept), f"column {self._columns.label!r}")
         for name in ("document", "label", "score"):
             path = self._directory / f"{name}.npy"
             digests.append(digest_file(path) if path.exists() else b"")
@@ -103,7 +105,7 @@ class _Builder:
         description = {
             "source": source,
             "fingerprint": fingerprint,
-            "text_columns": self._columns.texts,
+            "text_columns": self._columns.kept,
             "label_names": label_names,
             "report": dataclasses.asdict(CorpusReport(kept=len(self._seen), documents=documents, **self._counts)),
         }

@@ -40,7 +40,7 @@ def format_of(path: Path) -> str:
 
 def read_text(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """One sentence a line; a blank line ends a document."""
-    extra = [column for column in (*columns.texts[1:], columns.document, columns.label, columns.score) if column]
+    extra = columns.wanted[1:]
     if extra:
         fail(
             name,

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ def read_corpus(
     label_column: str | None = None,
     score_column: str | None = None,
     split_sentences: bool = False,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    stack: bool = False,
     cache: str | Path | None = None,
 ) -> Corpus:
     r"""Read text in any common format into a clean, memory-mapped table of distinct sentences.
@@ -52,25 +55,34 @@ def read_corpus(
         label_column: whole numbers or names (to `labels`), or other numbers (to `scores`).
         score_column: numbers (to `scores`).
         split_sentences: split each text into sentences; a row is then a document if nothing else says what is.
+        where: column -> the value, or values, that a row must have there to be read.
+        stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
 
     Raises:
         CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
         SettingsError: options that do not go together.
     """
-    columns = Columns(tuple(text_columns or (text_column,)), document_column, label_column, score_column)
+    columns = Columns(
+        tuple(text_columns or (text_column,)), document_column, label_column, score_column, _values(where), stack
+    )
     if len(set(columns.texts)) != len(columns.texts) or len(columns.texts) > _MOST_TEXT_COLUMNS or "" in columns.texts:
         raise SettingsError(f"text columns must be one to three different ones, not {', '.join(columns.texts)}")
-    if split_sentences and len(columns.texts) > 1:
+    if split_sentences and len(columns.kept) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
     found = find_source(source)
     options = [_VERSION, columns.texts, document_column, label_column, score_column, split_sentences]
+    options += [columns.where, stack] if columns.where or stack else []
     folder = Path(cache or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser() / "corpora"
     if found.identity is not None:
         known = _open(folder / _key(found.identity, options))
         if known is not None:
             return known
     return _build(found, columns, split_sentences, folder, options)
+
+
+def _values(where: Mapping[str, str | Sequence[str]] | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((name, (value,) if isinstance(value, str) else tuple(value)) for name, value in (where or {}).items())
 
 
 def check_corpus(source: SourceName, **options: Any) -> None:
@@ -90,8 +102,8 @@ def check_corpus(source: SourceName, **options: Any) -> None:
         read_corpus(source, **options)
     else:
         texts = tuple(options.get("text_columns") or (options.get("text_column", "text"),))
-        extra = (options.get(f"{name}_column") for name in ("document", "label", "score"))
-        next(iter(found.read(Columns(texts, *extra))), None)
+        document, label, score = (options.get(f"{name}_column") for name in ("document", "label", "score"))
+        next(iter(found.read(Columns(texts, document, label, score, _values(options.get("where"))))), None)
 
 
 def _build(found: Source, columns: Columns, split: bool, folder: Path, options: list[object]) -> Corpus:
