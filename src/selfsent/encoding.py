@@ -1,9 +1,10 @@
-"""Many sentences to vectors: sorted by length, packed without padding, in constant memory beside the result."""
+"""Many sentences to vectors: sorted by length, packed without padding, the next tokenised while these are computed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -13,52 +14,99 @@ from selfsent.encoder import Encoder
 from selfsent.packing import Packed
 
 CHUNK = 4096
-"""Sentences tokenised and sorted together."""
+"""Sentences tokenised and sorted together, at most."""
+CHARACTERS = 1 << 22
+"""Characters tokenised together, at most; one longer text stands alone."""
 TOKENS = 4096
 """Tokens in one forward pass."""
 
+Pack = tuple[NDArray[np.int64], Packed]
+"""A packed batch, with the places of its sentences in their chunk."""
 
-def _packs(model: Encoder, texts: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Packed]]:
-    """Packed batches of sentences of similar length, with the places of the sentences in `texts`."""
-    limit = model.tokenizer.model_max_length
-    encoded = model.tokenizer(list(texts), truncation=True, max_length=limit, padding=False)["input_ids"]
+
+def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts in order, as many at a time as are tokenised and sorted together; the texts alone say where it cuts."""
+    chunk: list[str] = []
+    characters = 0
+    for text in texts:
+        if chunk and (len(chunk) == CHUNK or characters + len(text) > CHARACTERS):
+            yield chunk
+            chunk, characters = [], 0
+        chunk.append(text)
+        characters += len(text)
+    if chunk:
+        yield chunk
+
+
+def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
+    """Packed batches of sentences of similar length."""
+    prompt = model.sentence_transformer.prompts.get(model.sentence_transformer.default_prompt_name) or ""
+    encoded = model.tokenizer(
+        [prompt + text for text in texts] if prompt else list(texts),
+        truncation=True,
+        max_length=model.tokenizer.model_max_length,
+        padding=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )["input_ids"]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     order = np.argsort(-lengths, kind="stable")
-    begin = 0
+    packs, begin = [], 0
     while begin < len(order):
         size = max(1, TOKENS // max(1, int(lengths[order[begin]])))
         chosen = order[begin : begin + size]
         ids = np.concatenate([np.asarray(encoded[i], dtype=np.int64) for i in chosen])
-        yield chosen, Packed(ids, lengths[chosen], device=model.device)
+        packs.append((chosen, Packed(ids, lengths[chosen], device=model.device)))
         begin += size
+    return packs
 
 
 @torch.inference_mode()
-def encode(model: Encoder, texts: Sequence[str], fast: bool = False) -> NDArray[np.float32]:
-    """The vectors of sentences, as `SentenceTransformer.encode` gives them.
-
-    Args:
-        model: the encoder; it is run without dropout.
-        texts: (n,) sentences.
-        fast: compute in bfloat16.
-
-    Returns:
-        (n, d) float32.
-    """
+def _compute(model: Encoder, packs: Sequence[Pack], fast: bool) -> NDArray[np.float32]:
+    """The vectors of one chunk, without dropout."""
     training = model.training
     model.eval()
-    vectors = np.empty((len(texts), model.embedding_size), dtype=np.float32)
-    for start in range(0, len(texts), CHUNK):
-        part = texts[start : start + CHUNK]
-        for chosen, packed in _packs(model, part):
-            with torch.autocast(model.device.type, torch.bfloat16, enabled=fast):
-                vectors[start + chosen] = model(packed).float().cpu().numpy()
+    vectors = np.empty((sum(len(chosen) for chosen, _ in packs), model.embedding_size), dtype=np.float32)
+    for chosen, packed in packs:
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=fast):
+            vectors[chosen] = model(packed).float().cpu().numpy()
     model.train(training)
     return vectors
 
 
 def encode_stream(model: Encoder, texts: Iterable[str], fast: bool = False) -> Iterator[NDArray[np.float32]]:
     """Vectors of a stream of sentences, (up to CHUNK, d) at a time, in order."""
-    iterator = iter(texts)
-    while part := list(islice(iterator, CHUNK)):
-        yield encode(model, part, fast)
+    waiting: deque[Future[list[Pack]]] = deque()
+    with ThreadPoolExecutor(1) as thread:
+        for chunk in _chunked(texts):
+            waiting.append(thread.submit(_packs, model, chunk))
+            if len(waiting) > 1:
+                yield _compute(model, waiting.popleft().result(), fast)
+        while waiting:
+            yield _compute(model, waiting.popleft().result(), fast)
+
+
+def encode(
+    model: Encoder,
+    texts: Sequence[str],
+    fast: bool = False,
+    advance: Callable[[int], None] = lambda count: None,
+) -> NDArray[np.float32]:
+    """The vectors of sentences, as `SentenceTransformer.encode` gives them.
+
+    Args:
+        model: the encoder; it is run without dropout.
+        texts: (n,) sentences.
+        fast: compute in bfloat16.
+        advance: called with the number of sentences done since the last call.
+
+    Returns:
+        (n, d) float32.
+    """
+    vectors = np.empty((len(texts), model.embedding_size), dtype=np.float32)
+    done = 0
+    for part in encode_stream(model, texts, fast):
+        vectors[done : done + len(part)] = part
+        done += len(part)
+        advance(len(part))
+    return vectors

@@ -33,7 +33,8 @@ def is_half_written(path: Path) -> bool:
 
 
 @contextmanager
-def _saying(path: Path) -> Iterator[None]:
+def saying(path: Path) -> Iterator[None]:
+    """What the system says of `path` becomes an `OutputError`."""
     try:
         yield
     except OSError as error:
@@ -50,7 +51,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     if path.is_dir():
         raise OutputError(f"{path} is a directory: name a file")
     temporary = _beside(path)
-    with _saying(path):
+    with saying(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch()
         try:
@@ -69,7 +70,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
         OutputError: it cannot be written.
     """
     temporary = _beside(path)
-    with _saying(path):
+    with saying(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir()
         try:

@@ -6,18 +6,26 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from selfsent.cli.fast import add_fast_option, fast
 from selfsent.cli.options import add_corpus_options, read
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("encode", help="write the vectors of a corpus to a file")
+    parser = commands.add_parser(
+        "encode",
+        help="write the vectors of a corpus to a file",
+        description="Write the vectors of a corpus to a file. Killed or interrupted, the same command goes on.",
+    )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a corpus, as for selfsent train")
     parser.add_argument(
-        "--output", required=True, metavar="FILE", help=".npy, or .parquet with the texts beside the vectors"
+        "--output",
+        required=True,
+        metavar="FILE",
+        help=".npy; .npz, as `embeddings`; or .parquet, with the texts beside the vectors",
     )
-    parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
+    add_fast_option(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -25,15 +33,18 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Encode the corpus."""
     from selfsent.cli.console import counting, notice
+    from selfsent.cli.outputs import check_outputs
     from selfsent.encoder import load_encoder
-    from selfsent.errors import SettingsError
-    from selfsent.search import FORMATS, encode_to_file
+    from selfsent.search import check_output, encode_to_file
 
     output = Path(options.output)
-    if output.suffix not in FORMATS:
-        raise SettingsError(f"--output {output} must end in {' or '.join(FORMATS)}")
+    check_output(output)
+    check_outputs({"--output": options.output})
     corpus = read(options, options.input)
     model = load_encoder(options.model)
+    how = fast(options, model)
     with counting("encoding") as encoded:
-        rows, size = encode_to_file(model, corpus, output, options.fast, lambda count: encoded(count, len(corpus)))
-    notice(f"{rows:,} vectors of {size} numbers in {output}, in the order of the distinct sentences of the corpus")
+        made = encode_to_file(model, corpus, output, how, lambda count: encoded(count, len(corpus)))
+    if made.kept:
+        notice(f"{made.kept:,} of them had been made before an earlier run stopped")
+    notice(f"{made.rows:,} vectors of {made.size} numbers in {output}, in the order of the corpus' distinct sentences")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from selfsent.cli.fast import add_fast_option, fast
 from selfsent.cli.options import add_corpus_options, read
 
 
@@ -15,7 +16,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="sentences a query (default: 10)")
-    parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
+    add_fast_option(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -33,10 +34,9 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError("the query is empty")
     corpus = read(options, options.corpus)
     model = load_encoder(options.model)
+    how = fast(options, model)
     with counting("searching") as searched:
-        found = search(
-            model, corpus, options.query, options.top, options.fast, lambda count: searched(count, len(corpus))
-        )
+        found = search(model, corpus, options.query, options.top, how, lambda count: searched(count, len(corpus)))
     import numpy as np
 
     for query, hits in zip(options.query, found, strict=True):

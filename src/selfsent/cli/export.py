@@ -1,0 +1,50 @@
+"""`selfsent export`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "export",
+        help="write a model as a graph for ONNX Runtime or OpenVINO",
+        description="Write a model as a graph from token ids to sentence vectors, pooling included, with its tokenizer."
+        " Nothing is written when the graph's vectors are not torch's.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
+    parser.add_argument(
+        "--to", choices=["onnx", "openvino"], default="onnx", help="what is to run it (default: onnx); an extra each"
+    )
+    parser.add_argument(
+        "--int8", action="store_true", help="8-bit weights: a quarter of the size, and not the same vectors"
+    )
+    parser.add_argument("--normalize", action="store_true", help="vectors of length 1, also where the model's are not")
+    parser.add_argument("--output", required=True, metavar="DIR", help="directory to write")
+    parser.add_argument("--overwrite", action="store_true", help="replace the directory when it exists")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Export the model."""
+    from selfsent.cli.console import doing, notice
+    from selfsent.errors import OutputError
+    from selfsent.export import export, require
+
+    output = Path(options.output)
+    require(options.to)
+    if output.is_dir() and any(output.iterdir()) and not options.overwrite:
+        raise OutputError(f"{output} is there already: name another directory, or say --overwrite")
+    from selfsent.encoder import load_encoder
+
+    model = load_encoder(options.model)
+    with doing() as say:
+        say(f"making a graph for {options.to}")
+        made = export(model, output, options.to, options.int8, options.normalize)
+    notice(
+        f"{made.runtime} graph in {output}: {made.size} numbers a sentence, smallest cosine to torch's vectors"
+        f" {made.smallest_cosine:.6f}, largest difference {made.largest_difference:.1e}"
+    )

@@ -1,0 +1,27 @@
+"""The flag `--fast` of the commands that encode."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from selfsent.encoder import Encoder
+
+
+def add_fast_option(parser: argparse.ArgumentParser) -> None:
+    """Add the flag."""
+    parser.add_argument(
+        "--fast", action="store_true", help="compute in bfloat16 where the processor has it (cosine to float32: 0.999)"
+    )
+
+
+def fast(options: argparse.Namespace, model: Encoder) -> bool:
+    """Whether to compute in bfloat16: asked for, and no loss on this processor; else a notice says why not."""
+    from selfsent.cli.console import notice
+    from selfsent.training.precision import computes_bfloat16
+
+    if options.fast and not computes_bfloat16(model.device):
+        notice("--fast: this processor does not compute bfloat16, float32 is faster on it and is used")
+        return False
+    return bool(options.fast)

@@ -1,0 +1,91 @@
+"""`selfsent pairs`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from selfsent.cli.fast import add_fast_option, fast
+from selfsent.cli.options import add_corpus_options, read
+
+if TYPE_CHECKING:
+    from selfsent.corpus import Corpus
+    from selfsent.encoder import Encoder
+    from selfsent.search import Pair
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "pairs",
+        help="find the most similar pairs of sentences in a corpus",
+        description="Find the pairs of distinct sentences with the largest cosines. All pairs are compared, unless"
+        " --approximate is given.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
+    parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
+    parser.add_argument("--top", type=int, default=100, metavar="N", help="pairs at most (default: 100)")
+    parser.add_argument("--threshold", type=float, default=-1.0, metavar="X", help="smallest cosine that counts")
+    parser.add_argument(
+        "--output", metavar="FILE", help="write them to a .csv, .tsv, .jsonl or .parquet file instead of the terminal"
+    )
+    parser.add_argument(
+        "--approximate",
+        action="store_true",
+        help="look only where neighbours are likely, for millions of sentences, and say what share of pairs that finds"
+        " (needs the extra `index`)",
+    )
+    add_fast_option(parser)
+    add_corpus_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Find the pairs, and print cosine and sentences, best first."""
+    from selfsent.cli.console import notice, show
+    from selfsent.cli.outputs import check_outputs
+    from selfsent.encoder import load_encoder
+    from selfsent.errors import SettingsError
+    from selfsent.search.tables import check_table, with_texts, write_pairs
+
+    if options.top < 1:
+        raise SettingsError(f"--top is {options.top}; it must be at least 1")
+    if not -1 <= options.threshold <= 1:
+        raise SettingsError(f"--threshold is {options.threshold}; a cosine lies between -1 and 1")
+    if options.output:
+        check_table(Path(options.output))
+        check_outputs({"--output": options.output})
+    corpus = read(options, options.corpus)
+    pairs = _find(load_encoder(options.model), corpus, options)
+    if options.output:
+        write_pairs(pairs, corpus, Path(options.output))
+        notice(f"{len(pairs):,} pairs in {options.output}")
+        return
+    for row in with_texts(pairs, corpus):
+        show(f"{row['cosine']:.3f}  {row['text1']}\n       {row['text2']}")
+    if not pairs:
+        notice(f"no pair has a cosine of {options.threshold} or more")
+
+
+def _find(model: Encoder, corpus: Corpus, options: argparse.Namespace) -> list[Pair]:
+    from selfsent.cli.console import counting, notice
+    from selfsent.search import encode_corpus
+    from selfsent.search.approximate import approximately_most_similar_pairs, require_index
+    from selfsent.search.pairs import blocks, most_similar_pairs
+
+    if options.approximate:
+        require_index()
+    how = fast(options, model)
+    with counting("encoding") as encoded:
+        vectors = encode_corpus(model, corpus, how, lambda count: encoded(count, len(corpus)))
+    with counting("comparing") as compared:
+        if not options.approximate:
+            total = blocks(len(vectors))
+            return most_similar_pairs(vectors, options.top, options.threshold, lambda n: compared(n, total))
+        pairs, recall = approximately_most_similar_pairs(
+            vectors, options.top, options.threshold, advance=lambda n: compared(n, len(vectors))
+        )
+    found = "unknown: no such pair has a sentence of the sample" if recall is None else f"{recall:.1%}"
+    notice(f"share of the most similar pairs that the index finds, measured on a sample: {found}")
+    return pairs

@@ -1,0 +1,45 @@
+"""The sentences nearest to a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from selfsent.corpus import Corpus
+from selfsent.encoder import Encoder
+from selfsent.encoding import encode, encode_stream
+from selfsent.search.vectors import sentences, unit
+
+
+def search(
+    model: Encoder,
+    corpus: Corpus,
+    queries: list[str],
+    top: int = 10,
+    fast: bool = False,
+    advance: Callable[[int], None] = lambda count: None,
+) -> list[list[tuple[int, float]]]:
+    """The rows of the sentences nearest to each query by cosine, best first, with the cosine; exact.
+
+    Args:
+        model: the encoder.
+        corpus: the sentences to search.
+        queries: what to look for.
+        top: how many sentences a query.
+        fast: compute in bfloat16.
+        advance: called with the number of sentences done since the last call.
+    """
+    wanted = unit(encode(model, queries, fast))
+    best_rows = np.zeros((len(queries), 0), dtype=np.int64)
+    best = np.zeros((len(queries), 0), dtype=np.float32)
+    start = 0
+    for vectors in encode_stream(model, sentences(corpus), fast):
+        cosines = wanted @ unit(vectors).T
+        rows = np.broadcast_to(np.arange(start, start + len(vectors)), cosines.shape)
+        best, best_rows = np.hstack([best, cosines]), np.hstack([best_rows, rows])
+        order = np.argsort(-best, axis=1, kind="stable")[:, :top]
+        best, best_rows = np.take_along_axis(best, order, 1), np.take_along_axis(best_rows, order, 1)
+        start += len(vectors)
+        advance(len(vectors))
+    return [list(zip(r.tolist(), c.tolist(), strict=True)) for r, c in zip(best_rows, best, strict=True)]

@@ -1,0 +1,233 @@
+"""The vectors of a corpus in a file. What is done when a run is killed is kept beside it, and the next run goes on."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from selfsent.corpus import Corpus
+from selfsent.encoder import Encoder
+from selfsent.encoding import CHARACTERS, CHUNK, TOKENS, encode_stream
+from selfsent.errors import OutputError, SettingsError
+from selfsent.files import saying, whole_file, write_json
+
+FORMATS = (".npy", ".npz", ".parquet")
+_READ_TOGETHER = 256
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """How many vectors a file holds, of how many numbers, and how many of them an earlier run had made."""
+
+    rows: int
+    size: int
+    kept: int
+
+
+def check_output(output: Path) -> None:
+    """Refuse what cannot become a file of vectors.
+
+    Raises:
+        SettingsError: its name ends otherwise than in one of `FORMATS`.
+        OutputError: it is a directory.
+    """
+    if output.is_dir():
+        raise OutputError(f"{output} is a directory: name a file")
+    if output.suffix not in FORMATS:
+        raise SettingsError(f"--output {output} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+
+
+def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
+    """The sentences of a corpus from one row on, few in memory at a time, however long they are."""
+    return islice((text for batch in corpus.batches(size=_READ_TOGETHER) for text in batch), start, None)
+
+
+def encode_corpus(
+    model: Encoder, corpus: Corpus, fast: bool = False, advance: Callable[[int], None] = lambda count: None
+) -> NDArray[np.float32]:
+    """The vectors of a corpus' sentences in memory, (n, d), each of length 1.
+
+    Args:
+        model: the encoder.
+        corpus: the sentences.
+        fast: compute in bfloat16.
+        advance: called with the number of sentences done since the last call.
+    """
+    vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
+    done = 0
+    for part in encode_stream(model, sentences(corpus), fast):
+        vectors[done : done + len(part)] = unit(part)
+        done += len(part)
+        advance(len(part))
+    return vectors
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors of length 1; one of zeros stays as it is."""
+    ones: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return ones
+
+
+def encode_to_file(
+    model: Encoder,
+    corpus: Corpus,
+    output: Path,
+    fast: bool = False,
+    advance: Callable[[int], None] = lambda count: None,
+) -> Encoded:
+    """Write the vectors of a corpus' sentences, in order; memory does not grow with the corpus.
+
+    Killed or interrupted, it leaves the vectors made so far in a hidden directory beside `output`. The same call
+    continues from there; the file is the same, bit for bit, as if nothing had happened.
+
+    Args:
+        model: the encoder.
+        corpus: the sentences.
+        output: a `.npy` file of (n, d) float32, a `.npz` file with that as `embeddings`, or a `.parquet` file with
+            the columns `text` and `embedding`.
+        fast: compute in bfloat16.
+        advance: called with the number of sentences done since the last call.
+
+    Raises:
+        SettingsError: the name ends otherwise.
+        OutputError: the file cannot be written.
+        KeyboardInterrupt: with a message that says how far it came.
+    """
+    check_output(output)
+    with saying(output):
+        part = _Part(output, corpus, model, fast)
+        kept = part.done
+        if kept:
+            advance(kept)
+        try:
+            for vectors in encode_stream(model, sentences(corpus, part.done), fast):
+                part.append(vectors)
+                advance(len(vectors))
+        except KeyboardInterrupt:
+            if not part.done:
+                part.remove()
+                raise
+            raise KeyboardInterrupt(
+                f"interrupted: {part.done:,} of {part.rows:,} sentences are done, the same command goes on from there"
+            ) from None
+        part.finish(corpus)
+    return Encoded(part.rows, part.size, kept)
+
+
+class _Part:
+    """A file of vectors in the making: `vectors.npy`, and how many rows of it are safely on disk.
+
+    Args:
+        output: the file in the end; the directory with the part is hidden beside it.
+        corpus: the sentences.
+        model: the encoder.
+        fast: whether it computes in bfloat16. Other sentences, another encoder or precision go into another directory.
+    """
+
+    def __init__(self, output: Path, corpus: Corpus, model: Encoder, fast: bool) -> None:
+        self.output, self.rows, self.size = output, len(corpus), model.embedding_size
+        self.directory = output.with_name(f".{output.name}.{_identity(corpus, model, fast)}.part")
+        self._vectors, self._state = self.directory / "vectors.npy", self.directory / "done.json"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.done = 0
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            self._vectors.stat()
+            self.done = int(json.loads(self._state.read_text(encoding="utf-8"))["rows"])
+        if not self.done:
+            with self._vectors.open("wb") as file:
+                np.lib.format.write_array_header_1_0(file, _header(self.rows, self.size))
+        with self._vectors.open("rb") as file:
+            np.lib.format.read_magic(file)
+            np.lib.format.read_array_header_1_0(file)
+            self._start = file.tell()
+
+    def append(self, vectors: NDArray[np.float32]) -> None:
+        """Write the vectors of the next sentences."""
+        with self._vectors.open("r+b") as file:
+            file.seek(self._start + self.done * self.size * 4)
+            file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+            file.flush()
+            os.fsync(file.fileno())
+        self.done += len(vectors)
+        write_json(self._state, {"rows": self.done})
+
+    def finish(self, corpus: Corpus) -> None:
+        """Put the whole file in its place, and remove this part and others of the same file."""
+        if self.output.suffix == ".npy":
+            self._vectors.replace(self.output)
+        else:
+            with whole_file(self.output) as temporary:
+                write = _write_npz if self.output.suffix == ".npz" else _write_parquet
+                write(self._vectors, corpus, temporary)
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove this part and others of the same file."""
+        for part in self.output.parent.glob(f".{glob.escape(self.output.name)}.*.part"):
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _header(rows: int, size: int) -> dict[str, Any]:
+    return {"descr": "<f4", "fortran_order": False, "shape": (rows, size)}
+
+
+def _identity(corpus: Corpus, model: Encoder, fast: bool) -> str:
+    """A short name for everything that the vectors depend on."""
+    found = hashlib.sha256()
+    for about in (
+        corpus.fingerprint,
+        corpus.text_columns[0],
+        len(corpus),
+        fast,
+        torch.__version__,
+        torch.get_num_threads(),
+    ):
+        found.update(f"{about}|".encode())
+    found.update(
+        f"{CHUNK}|{CHARACTERS}|{TOKENS}|{model}|{model.device.type}|{model.tokenizer.model_max_length}".encode()
+    )
+    found.update(model.transformer.config.to_json_string().encode())
+    tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
+    tokenizer.no_truncation()  # which only the last call made
+    tokenizer.no_padding()
+    found.update(tokenizer.to_str().encode())
+    for tensor in model.sentence_transformer.state_dict().values():
+        found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
+    return found.hexdigest()[:12]
+
+
+def _write_npz(vectors: Path, corpus: Corpus, path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        entry = zipfile.ZipInfo("embeddings.npy")  # dated 1980, so that the same vectors make the same file
+        with archive.open(entry, "w", force_zip64=True) as file, vectors.open("rb") as source:
+            shutil.copyfileobj(source, file, 1 << 20)
+
+
+def _write_parquet(vectors: Path, corpus: Corpus, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with vectors.open("rb") as file:
+        np.lib.format.read_magic(file)
+        (_, size), _, _ = np.lib.format.read_array_header_1_0(file)
+        schema = pa.schema([("text", pa.string()), ("embedding", pa.list_(pa.float32(), size))])
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for texts in corpus.batches(size=CHUNK):
+                flat = np.frombuffer(file.read(len(texts) * size * 4), dtype="<f4").astype(np.float32)
+                column = pa.FixedSizeListArray.from_arrays(pa.array(flat), size)
+                writer.write_table(pa.table({"text": texts, "embedding": column}, schema=schema))
