@@ -3,6 +3,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from naive import logistic as naive
+from selfsent.evaluation import logistic
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.logistic import fit_predict
@@ -49,6 +50,32 @@ def test_fits_agree_with_scikit_learn(classes, penalty):
     for mask, guess in zip(masks, found, strict=True):
         expected = naive.fit(features[mask], labels[mask], penalty).predict(naive.extended(features))
         assert np.mean(guess == expected) > 0.995
+
+
+@pytest.mark.parametrize("scale", [1e-2, 20])
+@pytest.mark.parametrize("penalty", [1e-5, 1e-2])
+def test_problems_far_from_what_they_share_reach_their_own_minima(scale, penalty):
+    features, labels = cloud(400, 30, 2, 5, noise=0.3)
+    features *= scale
+    masks = np.zeros((4, 400), np.bool_)
+    for number, mask in enumerate(masks):  # a tenth each, no row in two of them, and one of nearly one class
+        mask[100 * number : 100 * number + 40] = True
+    masks[3] &= (labels == 0) | (np.arange(400) < 310)
+    found = fit_predict(features, labels, masks, np.full(4, penalty), 2)
+    for mask, guess in zip(masks, found, strict=True):
+        expected = naive.fit(features[mask], labels[mask], penalty).predict(naive.extended(features))
+        assert np.mean(guess == expected) > 0.995
+
+
+def test_wide_features_and_many_blocks_change_nothing(monkeypatch):
+    features, labels = cloud(200, 20, 2, 6)
+    masks = np.random.default_rng(7).random((12, 200)) < 0.6
+    penalty = np.repeat(PENALTIES, 3)
+    found = fit_predict(features, labels, masks, penalty, 2)
+    monkeypatch.setattr(logistic, "BLOCK", 400)
+    assert np.mean(fit_predict(features, labels, masks, penalty, 2) == found) > 0.999
+    monkeypatch.setattr(logistic, "WIDEST", 19)
+    assert np.mean(fit_predict(features, labels, masks, penalty, 2) == found) > 0.995
 
 
 def test_problems_do_not_influence_each_other():

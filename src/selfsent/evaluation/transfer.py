@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from selfsent.evaluation.bootstrap import Statistic
+from selfsent.evaluation.bootstrap import Floats, Statistic
 from selfsent.evaluation.datasets import DataSet, PublisherReader, Rows, Store, fingerprint
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.logistic import Features, Labels, Masks, fit_predict
@@ -130,33 +130,39 @@ def _choose_and_test(
     features: Features, labels: Labels, train: Labels, folds: Sequence[Labels], test: Labels
 ) -> tuple[Labels, list[float]]:
     """Choose the penalty on folds of the training rows, or on rows beside them, then predict all rows."""
-    penalty = _best_penalty(features, labels, train, folds)
-    masks = _masks(len(labels), [train])
-    return fit_predict(features, labels, masks, np.array([penalty]), _classes(labels))[0], [penalty]
+    chosen = _best_penalties(features, labels, [train], [folds])
+    return fit_predict(features, labels, _masks(len(labels), [train]), chosen, _classes(labels))[0], chosen.tolist()
 
 
 def _nested(features: Features, labels: Labels, seed: int) -> tuple[list[Labels], Labels, list[float]]:
     everything = np.arange(len(labels))
     tested = _folds(everything, labels, seed)
     trained = [np.setdiff1d(everything, test) for test in tested]
-    chosen = [_best_penalty(features, labels, train, _folds(train, labels, seed)) for train in trained]
-    found = fit_predict(features, labels, _masks(len(labels), trained), np.array(chosen), _classes(labels))
+    chosen = _best_penalties(features, labels, trained, [_folds(train, labels, seed) for train in trained])
+    found = fit_predict(features, labels, _masks(len(labels), trained), chosen, _classes(labels))
     predicted = np.zeros_like(labels)
     for test, guess in zip(tested, found, strict=True):
         predicted[test] = guess[test]
-    return tested, predicted, chosen
+    return tested, predicted, chosen.tolist()
 
 
-def _best_penalty(features: Features, labels: Labels, train: Labels, folds: Sequence[Labels]) -> float:
-    """The penalty with the best mean accuracy over the folds; the smaller one of equals, after SentEval's rounding."""
-    masks = _masks(len(labels), [np.setdiff1d(train, fold) for fold in folds])
-    used = np.union1d(train, np.concatenate(folds))
-    grid, problems = np.repeat(PENALTIES, len(folds)), np.tile(masks, (len(PENALTIES), 1))
-    right = fit_predict(features[used], labels[used], problems[:, used], grid, _classes(labels)) == labels[used]
-    places = [np.searchsorted(used, fold) for fold in folds]
-    by_penalty = right.reshape(len(PENALTIES), len(folds), -1)
-    accuracy = [np.mean([row[place].mean() for row, place in zip(rows, places, strict=True)]) for rows in by_penalty]
-    return float(PENALTIES[np.argmax(np.round(100 * np.array(accuracy), 2))])
+def _best_penalties(
+    features: Features, labels: Labels, trains: Sequence[Labels], folds_of: Sequence[Sequence[Labels]]
+) -> Floats:
+    """For each training set, the penalty with the best mean accuracy over its folds; all are fitted together.
+
+    Of equals, after SentEval's rounding, the smaller penalty.
+    """
+    pairs = [(np.setdiff1d(train, fold), fold) for train, folds in zip(trains, folds_of, strict=True) for fold in folds]
+    used = np.unique(np.concatenate([rows for pair in pairs for rows in pair]))
+    masks = _masks(len(labels), [train for train, _ in pairs])[:, used]
+    problems, grid = np.tile(masks, (len(PENALTIES), 1)), np.repeat(PENALTIES, len(pairs))
+    right = fit_predict(features[used], labels[used], problems, grid, _classes(labels)) == labels[used]
+    places = [np.searchsorted(used, fold) for _, fold in pairs]
+    by_penalty = right.reshape(len(PENALTIES), len(pairs), -1)
+    accuracy = np.array([[row[place].mean() for row, place in zip(rows, places, strict=True)] for rows in by_penalty])
+    over_folds = np.add.reduceat(accuracy, np.cumsum([0, *map(len, folds_of)])[:-1], axis=1) / [*map(len, folds_of)]
+    return np.asarray(PENALTIES[np.round(100 * over_folds, 2).argmax(0)])
 
 
 def _folds(rows: Labels, labels: Labels, seed: int) -> list[Labels]:
