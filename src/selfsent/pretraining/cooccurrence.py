@@ -1,7 +1,7 @@
 """Which words stand near which: counts, positive pointwise mutual information, and word vectors of its factors.
 
 Levy, Goldberg and Dagan, 2015, "Improving distributional similarity with lessons learned from word embeddings":
-counts weighted by distance, smoothed contexts, and singular values to a power. Halko, Martinsson and Tropp, 2011,
+counts weighted by distance, and singular vectors without their values. Halko, Martinsson and Tropp, 2011,
 "Finding structure with randomness": the factors.
 """
 
@@ -17,7 +17,6 @@ _DENSE = 20_000
 """Vocabulary up to which the counts are one dense matrix: 1.6 GB. Beyond, it is sparse, and the factors are slower."""
 _CHUNK, _TOKENS = 4_000_000, 100_000_000
 """Tokens counted at a time, and at most."""
-_SMOOTHING = 0.75
 _ROWS = 512
 
 
@@ -64,10 +63,9 @@ def count_pairs(table: TokenTable, sentences: np.ndarray, vocabulary: int, windo
 
 
 def positive_information(counts: Any) -> Any:
-    """max(0, log p(w, c) / (p(w) p(c)^¾ / Σ p^¾)), in place where the counts are dense."""
+    """max(0, log p(w, c) / (p(w) p(c))), in place where the counts are dense."""
     total = np.maximum(np.asarray(counts.sum(1), dtype=np.float64), 1e-12)
-    context = total**_SMOOTHING
-    log_words, log_contexts = np.log(total), np.log(context / context.sum())
+    log_words, log_contexts = np.log(total), np.log(total / total.sum())
     if not isinstance(counts, np.ndarray):
         coordinates = counts.tocoo()
         row, column = coordinates.coords

@@ -14,8 +14,8 @@ POSITIONS = 512
 Start = Literal["counts", "look", "random"]
 
 DEFAULTS = Settings(
-    batch_size=16,
-    learning_rate=1e-3,
+    batch_size=32,
+    learning_rate=1.5e-3,
     warmup=0.05,
     weight_decay=0.01,
     epsilon=1e-6,
@@ -66,8 +66,21 @@ class Options:
         "starting weights; counts: word vectors by counting neighbours, look: a first layer that looks at neighbours",
         choices=("counts", "look", "random"),
     )
+    embedding_rate: float | None = setting(
+        None,
+        "rate of the embedding tables, as a share of the learning rate (default: 0.05 with --start counts, else 1)",
+        above=0.0,
+        maximum=1.0,
+    )
     held_out: float = setting(0.01, "share of the text that is never trained on", above=0.0, maximum=0.3)
     half: bool = setting(True, "save the model in half precision")
 
     def __post_init__(self) -> None:
         check_limits(self)
+
+    @property
+    def share_for_embeddings(self) -> float:
+        """The rate of the embedding tables, as a share of the learning rate."""
+        if self.embedding_rate is not None:
+            return self.embedding_rate
+        return 0.05 if self.start == "counts" else 1.0

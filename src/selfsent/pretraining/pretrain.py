@@ -17,10 +17,9 @@ from selfsent.distributed import join, rank, wait
 from selfsent.encoder import load_encoder
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.files import write_text
-from selfsent.methods.mlm import MaskedLearner
-from selfsent.methods.mlm import Options as MaskedOptions
 from selfsent.pretraining.blocks import Blocks, MaskBlocks, block_template
 from selfsent.pretraining.held_out import HeldOut
+from selfsent.pretraining.learner import PretrainingLearner
 from selfsent.pretraining.loop import PretrainingLoop
 from selfsent.pretraining.options import DEFAULTS, POSITIONS, Options, Shape
 from selfsent.pretraining.prepare import Prepared, load_tokenizer, prepare, tokenizer_digest
@@ -165,7 +164,7 @@ def _loop(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         encoder = load_encoder(prepared.start, "mean", dropout=0.0)
-        learner = MaskedLearner(encoder, MaskedOptions(options.ratio))
+        learner = PretrainingLearner(encoder, options.ratio, options.share_for_embeddings)
     template = block_template(Template.of(encoder.tokenizer, int(encoder.transformer.config.vocab_size)))
     room = settings.max_length - len(template.prefix)
     table, separator = prepared.table, int(encoder.tokenizer.sep_token_id)

@@ -25,8 +25,6 @@ _WORD_NORM, _POSITION_NORM = 0.69, 0.57
 """Mean norm of the words' and of the positions' part of an embedding."""
 _PEAK = 6.4
 """Attention score of the neighbour a head looks at; that of the others is near zero."""
-_POWER = 0.25
-"""Power of the singular values in the word vectors."""
 _FREQUENT = 1e-3
 """a in a / (a + p(w)), which keeps frequent words short (Arora, Liang and Ma, 2017)."""
 _LINEAR = 2.5
@@ -65,8 +63,8 @@ def make_start(start: Start, shape: Shape, tokenizer: Any, table: TokenTable, se
         vocabulary = len(tokenizer)
         frequency = count_tokens(table, sentences, vocabulary)
         information = positive_information(count_pairs(table, sentences, vocabulary))
-        vectors, values = factors(information, shape.hidden_size - shape.head_size, seed)
-        embed(model, shape, vectors * values**_POWER, frequency / max(1, frequency.sum()))
+        vectors, _ = factors(information, shape.hidden_size - shape.head_size, seed)
+        embed(model, shape, vectors, frequency / max(1, frequency.sum()))
         forget_mask(model, shape, tokenizer.mask_token_id)
         predict_from_neighbours(model, shape, frequency)
     return model
