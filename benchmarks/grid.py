@@ -1,9 +1,9 @@
 """Train and score a grid of settings, one table of a recipe file; what is done already is not done again.
 
-    python benchmarks/grid.py recipes/demo.yaml --output docs/results/demo_dev.json
+    python benchmarks/grid.py recipes/demo_dev.yaml --output docs/results/demo_dev.json
 
 The recipe names a corpus, what all rows share, and the rows; each row is trained for each seed and scored on the
-recipe's tasks. `context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
+recipe's tasks. Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
 `selfsent evaluate --documents` uses. A row without a method is the untrained base.
 """
 
@@ -33,9 +33,10 @@ from selfsent.training.loop import Habits
 from selfsent.training.run_directory import RunDirectory, versions
 
 
-def open_corpus(recipe: dict[str, Any]) -> tuple[Corpus, HoldOut]:
+def open_corpus(recipe: dict[str, Any], text: Path) -> tuple[Corpus, HoldOut]:
     """The recipe's corpus, thinned to so many sentences where it says so, and its hold-out."""
-    corpus = read_corpus(recipe["corpus"])
+    source = recipe["corpus"]
+    corpus = read_corpus(source if isinstance(source, str) else [text / name for name in source])
     hold_out = HoldOut.of(corpus, dev=recipe.get("context") == "dev", notice=print)
     count = recipe.get("sentences")
     if count and count < len(hold_out.train):
@@ -50,11 +51,11 @@ def train_row(
     """Train one row; the model's directory and what is worth keeping of the run."""
     row = dict(row)
     if "method" not in row:
-        return row.get("base", "bundled"), {}
+        return row["base"], {}
     if "budget" in row:
         row = {**row, "budget": parse_duration(str(row["budget"]))}
         row.pop("steps", None)
-    method, base = row.pop("method"), row.pop("base", "bundled")
+    method, base = row.pop("method"), row.pop("base")
     plan = make_plan(
         get_method(method),
         base,
@@ -100,18 +101,24 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--runs", type=Path, default=Path("runs/grid"))
     parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
+    parser.add_argument("--text", type=Path, default=Path(), metavar="DIR", help="where the files of the corpus are")
+    parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
     options = parser.parse_args()
+    bases = dict(given.split("=", 1) for given in options.base)
     warnings.simplefilter("ignore")
     recipe = yaml.safe_load(options.recipe.read_text())
     done: dict[str, Any] = json.loads(options.output.read_text())["rows"] if options.output.is_file() else {}
-    corpus, hold_out = open_corpus(recipe)
-    for seed in recipe.get("seeds", [0]):
-        for name, row in recipe["rows"].items():
-            key = f"{name} | seed {seed}"
-            if key in done:
-                continue
+    corpus, hold_out = open_corpus(recipe, options.text)
+    recipe.setdefault("seeds", [0])
+    for seed in recipe["seeds"]:
+        for title, row in recipe["rows"].items():
+            key = f"{title} | seed {seed}"
+            if key in done or (seed != recipe["seeds"][0] and "method" not in (row or {})):
+                continue  # an untrained base is the same with any seed
             settings = {**(recipe.get("all", {}) if row and "method" in row else {}), **(row or {})}
-            model, kept = train_row(settings, seed, corpus, hold_out.train, options.runs / options.recipe.stem)
+            name = settings.get("base", "bundled")
+            placed = {**settings, "base": bases.get(name, name)}
+            model, kept = train_row(placed, seed, corpus, hold_out.train, options.runs / options.recipe.stem)
             done[key] = {**settings, **kept, "scores": score_row(model, recipe, corpus, hold_out, options.data)}
             write_json(options.output, {"recipe": options.recipe.name, "versions": versions(), "rows": done})
             figures = "  ".join(f"{task} {score[0]:.2f}" for task, score in done[key]["scores"].items())
