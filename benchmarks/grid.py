@@ -3,7 +3,8 @@
     python benchmarks/grid.py recipes/demo_dev.yaml --output docs/results/demo_dev.json
 
 The recipe names a corpus, what all rows share, and the rows; each row is trained for each seed and scored on the
-recipe's tasks. Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
+recipe's tasks. Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to.
+`context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
 `selfsent evaluate --documents` uses. A row without a method is the untrained base.
 """
 
