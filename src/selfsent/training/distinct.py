@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
@@ -62,17 +63,12 @@ def without_repeats(order: np.ndarray, keys: np.ndarray, size: int) -> np.ndarra
     for begin in range(0, len(placed), size):
         batch = _Batch(keys, size)
         # A bounded look at those that wait: a text that stands in half of all rows would be looked at without end.
-        for _ in range(min(len(waiting), _LOOK * size)):
-            row = waiting.popleft()
-            if not batch.add(row):
-                waiting.append(row)
-        for row in () if batch.full else stream:
-            if not batch.add(row):
-                waiting.append(row)
-            if batch.full:
-                break
-        for row in () if batch.full else np.roll(placed[:begin], -(begin // 2)).tolist():
-            batch.add(row)
+        looked_at = iter([waiting.popleft() for _ in range(min(len(waiting), _LOOK * size))])
+        refused = batch.fill(looked_at)
+        waiting.extendleft(reversed(list(looked_at)))
+        waiting.extend(refused)
+        waiting.extend(batch.fill(stream))
+        batch.fill(int(placed[(begin // 2 + place) % begin]) for place in range(begin))
         if not batch.full:
             raise SettingsError(
                 f"no batch of {size} rows can be made in which no text stands twice: lower --batch-size to"
@@ -94,11 +90,14 @@ class _Batch:
     def full(self) -> bool:
         return len(self.rows) == self._size
 
-    def add(self, row: int) -> bool:
-        """Add a row if there is room and it fits; whether it did."""
-        texts = self._keys[row].tolist()
-        if self.full or not self._seen.isdisjoint(texts):
-            return False
-        self.rows.append(row)
-        self._seen.update(texts)
-        return True
+    def fill(self, rows: Iterator[int]) -> list[int]:
+        """Add rows that fit until it is full; the others."""
+        left = []
+        while not self.full and (row := next(rows, None)) is not None:
+            texts = self._keys[row].tolist()
+            if self._seen.isdisjoint(texts):
+                self.rows.append(row)
+                self._seen.update(texts)
+            else:
+                left.append(row)
+        return left

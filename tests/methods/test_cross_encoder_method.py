@@ -1,0 +1,117 @@
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from naive import supervision
+from selfsent.encoder import load_encoder
+from selfsent.errors import SettingsError
+from selfsent.methods import METHODS
+from selfsent.settings import Settings
+
+FIRST, SECOND = (tiny.make_sentences(6, seed=seed, words=(1, 9)) for seed in (30, 31))
+PAIRS = list(zip(FIRST, SECOND, strict=True))
+SCORES = np.array([0.0, 5.0, 2.5, 1.0, 4.0, 3.0], dtype=np.float32)
+
+
+def seen(learner, options, labels, max_length=64):
+    """The batch of all pairs."""
+    from selfsent.training.batches import Batches
+    from selfsent.views import Template
+
+    tokenizer = learner.model.tokenizer
+    tables = [tiny.Table(tokenizer, FIRST), tiny.Table(tokenizer, SECOND)]
+    template = Template.of(tokenizer, tiny.VOCABULARY)
+    views = METHODS["cross-encoder"].views(options)
+    made = Batches(tables, np.arange(6), views, template, Settings(max_length=max_length), labels=labels)
+    return made.views_of(made.rows, 0), made.labels_of(made.rows)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert", "modernbert", "distilbert"])
+def test_sentence_transformers_gives_the_same_scores(architecture, learner_of, tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    learner = learner_of("cross-encoder", architecture).eval()
+    learner.save(tmp_path / "model")
+    there = CrossEncoder(str(tmp_path / "model"), device="cpu")
+    scores = there.predict(PAIRS, batch_size=2)
+    assert scores == pytest.approx(learner.model.predict(PAIRS), abs=1e-5)
+    views, _ = seen(learner, learner.options, SCORES)
+    with torch.no_grad():
+        assert scores == pytest.approx(learner.model.scores(views[0])[:, 0].sigmoid().numpy(), abs=1e-5)
+
+
+def test_token_types_matter(learner_of):
+    learner = learner_of("cross-encoder").eval()
+    views, _ = seen(learner, learner.options, SCORES)
+    before = learner.model.scores(views[0])
+    views[0].given_types = np.zeros_like(views[0].given_types)
+    views[0].__dict__.pop("types")
+    assert (learner.model.scores(views[0]) - before).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(("kind", "wrap"), [("word pieces", True), ("byte pairs", True), ("byte pairs", False)])
+@pytest.mark.parametrize("longest", [60, 13, 12])
+def test_pairs_are_joined_and_cut_as_by_the_tokenizer(kind, wrap, longest):
+    from selfsent.views import Template
+
+    tokenizer = tiny.make_tokenizer(kind, wrap)
+    tables = [tiny.Table(tokenizer, texts) for texts in (FIRST, SECOND)]
+    rows = np.arange(6)
+    packed = Template.of(tokenizer, tiny.VOCABULARY).pack_pairs(tables[0][rows], tables[1][rows], longest)
+    there = tokenizer(FIRST, SECOND, truncation="longest_first", max_length=longest)
+    assert packed.given_ids.tolist() == list(chain(*there["input_ids"]))
+    assert packed.given_lengths.tolist() == list(map(len, there["input_ids"]))
+    if "token_type_ids" in there:
+        assert packed.given_types.tolist() == list(chain(*there["token_type_ids"]))
+
+
+def test_losses_equal_loops(learner_of):
+    classes = np.array([0, 2, 1, 1, 0, 2])
+    for chosen in ({"loss": "bce", "scale": 5.0}, {"loss": "mse"}, {"loss": "softmax", "classes": 3}):
+        learner = learner_of("cross-encoder", **chosen)
+        views, labels = seen(learner, learner.options, classes if chosen["loss"] == "softmax" else SCORES)
+        with torch.no_grad():
+            loss = learner(views, labels).total.item()
+            scores = learner.model.scores(views[0]).tolist()
+        slow = {
+            "bce": lambda scores: supervision.binary([s for (s,) in scores], (SCORES / 5).tolist()),
+            "mse": lambda scores: sum((s - y) ** 2 for (s,), y in zip(scores, SCORES.tolist(), strict=True)),
+            "softmax": lambda scores: -sum(map(supervision.log_softmax, scores, classes.tolist())),
+        }
+        assert loss == pytest.approx(slow[chosen["loss"]](scores), rel=1e-4), chosen
+
+
+def test_both_orders_are_two_readings_of_every_pair(learner_of):
+    learner = learner_of("cross-encoder", both_orders=True, scale=5.0)
+    views, labels = seen(learner, learner.options, SCORES)
+    with torch.no_grad():
+        both = learner(views, labels)
+        each = [learner([view], labels).total for view in views]
+    assert both.count == 12
+    assert both.total.item() == pytest.approx(sum(each).item(), rel=1e-5)
+    assert abs(each[0] - each[1]) > 1e-4
+
+
+def test_its_transformer_is_an_encoder(learner_of, tmp_path):
+    learner = learner_of("cross-encoder").eval()
+    learner.save(tmp_path / "model")
+    batch = tiny.pack(tiny.encode(learner.model.tokenizer, FIRST))
+    for pooling in ("cls", "mean"):
+        encoder = load_encoder(tmp_path / "model", pooling).eval()
+        assert encoder.pooling == pooling
+        torch.testing.assert_close(encoder.states(batch), learner.model.states(batch))
+        assert len(encoder.sentence_transformer) == 2
+
+
+def test_the_pooler_of_the_base_is_where_it_begins(learner_of):
+    learner = learner_of("cross-encoder")
+    assert torch.equal(learner.model.hidden.linear.weight, learner.model.transformer.pooler.dense.weight)
+
+
+@pytest.mark.parametrize("chosen", [{"loss": "softmax", "scale": 5.0}, {"loss": "bce", "classes": 3}])
+def test_options_that_contradict_each_other(chosen):
+    with pytest.raises(SettingsError, match="leave"):
+        METHODS["cross-encoder"].options(**chosen)

@@ -1,0 +1,64 @@
+"""The losses of methods with labels, slow and straight from the papers' equations: one pair at a time."""
+
+import math
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def cosine(a, b):
+    return dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
+
+
+def log_softmax(scores, place):
+    return scores[place] - math.log(sum(math.exp(score) for score in scores))
+
+
+def softmax(first, second, classes, weight, bias, product=False):
+    """Minus the sum of log softmax(W [u; v; |u - v|] + b) at the pair's class: Reimers and Gurevych 2019, section 3."""
+    total = 0.0
+    for u, v, chosen in zip(first, second, classes, strict=True):
+        features = [*u, *v, *(abs(x - y) for x, y in zip(u, v, strict=True))]
+        if product:
+            features += [x * y for x, y in zip(u, v, strict=True)]
+        total -= log_softmax([dot(row, features) + b for row, b in zip(weight, bias, strict=True)], chosen)
+    return total
+
+
+def regression(first, second, scores, scale):
+    """The sum of (cos(u, v) - y / scale) squared."""
+    return sum((cosine(u, v) - y / scale) ** 2 for u, v, y in zip(first, second, scores, strict=True))
+
+
+def triplet(anchors, positives, negatives, margin):
+    """The sum of max(|a - p| - |a - n| + margin, 0)."""
+    total = 0.0
+    for a, p, n in zip(anchors, positives, negatives, strict=True):
+        near, far = (math.sqrt(sum((x - y) ** 2 for x, y in zip(a, other, strict=True))) for other in (p, n))
+        total += max(near - far + margin, 0.0)
+    return total
+
+
+def ranking(texts, partners, hard, scale):
+    """Minus the sum of log exp(s cos(a_i, p_i)) / sum over partners and hard negatives c of exp(s cos(a_i, c))."""
+    candidates = [*partners, *hard]
+    return -sum(log_softmax([scale * cosine(a, c) for c in candidates], i) for i, a in enumerate(texts))
+
+
+def distillation(sources, targets, wanted):
+    """The sum of the mean squared differences of the student's vectors of both sides to the teacher's of the source."""
+    total = 0.0
+    for source, target, goal in zip(sources, targets, wanted, strict=True):
+        for vector in (source, target):
+            total += sum((x - y) ** 2 for x, y in zip(vector, goal, strict=True)) / len(goal)
+    return total
+
+
+def binary(scores, goals):
+    """The sum of -(y log s(x) + (1 - y) log(1 - s(x))), s the sigmoid."""
+    total = 0.0
+    for score, goal in zip(scores, goals, strict=True):
+        share = 1 / (1 + math.exp(-score))
+        total -= goal * math.log(share) + (1 - goal) * math.log(1 - share)
+    return total
