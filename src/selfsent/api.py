@@ -105,6 +105,19 @@ class HoldOut:
         rest, chosen = split_documents(Part(corpus, train), seed=1)
         return cls(train[rest], train[chosen], test)
 
+    def thinned(self, count: int | None) -> HoldOut:
+        """With no more rows to train on than this, drawn at random.
+
+        Raises:
+            SettingsError: fewer than two are wanted.
+        """
+        if count is not None and count < 2:
+            raise SettingsError(f"--sentences is {count}; it must be at least 2")
+        if count is None or count >= len(self.train):
+            return self
+        chosen = np.random.default_rng(0).permutation(self.train)[:count]
+        return replace(self, train=np.sort(chosen))
+
 
 class Part:
     """Some rows of a corpus, in the form that evaluation takes."""
@@ -134,6 +147,7 @@ def train(
     whiten: bool = False,
     head: str | None = None,
     views: str | None = None,
+    sentences: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
     checkpoint_every: int | None = None,
@@ -164,6 +178,7 @@ def train(
         head: `ngram-cnn` or `cnn-pool`, to give the encoder that head; one that the base has already stays without it.
         views: one or two makers between commas, such as `synonym` or `translate:pivot=spa,translate:pivot=cat`: the
             views they make become the two columns that the method reads, and stay in the corpus' cache.
+        sentences: train on no more rows than this, drawn at random, the same for every seed.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         checkpoint_every: steps between checkpoints; ten in a run by default.
@@ -205,7 +220,7 @@ def train(
     if plan.ignored:
         flags = ", ".join("--" + name.replace("_", "-") for name in plan.ignored)
         notice(f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored")
-    hold_out = HoldOut.of(corpus, dev == "context", notice, plan.joins)
+    hold_out = HoldOut.of(corpus, dev == "context", notice, plan.joins).thinned(sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     directory.match(asked(plan, corpus, hold_out.train))
     if directory.status == "finished":

@@ -19,7 +19,9 @@ from selfsent.files import is_half_written, write_json, write_text
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
-_PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json", "prepared")
+_WHOLES = ("stages", "folds", "seeds", "seeds.json", "evaluation.json", "recipe.yaml")
+"""What it writes into the directory of several runs."""
+_PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json", "prepared", *_WHOLES)
 """What selfsent writes into a run directory."""
 _DISCARDED = "discarded"
 _WATCHED = ("torch", "transformers", "sentence-transformers", "tokenizers", "accelerate", "numpy")
@@ -108,15 +110,19 @@ class RunDirectory:
                 f"{self.path} cannot be resumed: {difference}; use the old value, --overwrite, or another --output"
             )
 
-    def begin(self) -> None:
+    def begin(self, steps: bool = True) -> None:
         """Write the beginnings of a new run, in place of an old one where there is one; a resumed run stays as it is.
+
+        Args:
+            steps: whether it takes steps itself, and has checkpoints.
 
         Raises:
             OutputError: the directory cannot be written.
         """
         if rank() == 0:
             self._clear()
-            self.checkpoints.mkdir(exist_ok=True)
+            if steps:
+                self.checkpoints.mkdir(exist_ok=True)
         if not self.resumed:
             started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             self.update(status="running", asked=self._asked, command=sys.argv, versions=versions(), started=started)
