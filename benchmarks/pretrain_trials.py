@@ -1,0 +1,102 @@
+"""What pays in a small budget of pretraining: starts, shapes and rates, each trained for as many tokens and then tuned.
+
+    python benchmarks/pretrain_trials.py TEXT... --output docs/results/pretrain_trials.json
+
+Every variant is pretrained from scratch with the same vocabulary, on the same text, for the same number of steps, and
+then gets the same few steps of SimCSE; its STS-B dev scores before and after stand beside its held-out loss. A variant
+that is in the output already is not trained again. Steps, not seconds, bound a trial, so that a busy machine does not
+change the outcome; the seconds are noted, because a shape may be better and slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+from selfsent.api import scored, train
+from selfsent.corpus import Corpus, read_corpus
+from selfsent.encoder import load_encoder
+from selfsent.evaluation.tasks import evaluate
+from selfsent.files import write_json
+from selfsent.pretraining.pretrain import pretrain
+from selfsent.training.run_directory import versions
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "random": {"start": "random"},
+    "look": {"start": "look"},
+    "counts, embedding rate 1": {"embedding_rate": 1.0},
+    "counts, embedding rate 0.2": {"embedding_rate": 0.2},
+    "counts, embedding rate 0.05": {},
+    "counts, rate 3e-3": {"learning_rate": 3e-3},
+    "counts, 2 layers": {"layers": 2},
+    "counts, 8 heads": {"heads": 8},
+    "counts, ratio 0.4": {"ratio": 0.4},
+}
+SIMCSE: dict[str, Any] = {
+    "steps": 100,
+    "batch_size": 64,
+    "learning_rate": 2.5e-4,
+    "pick_words": 16,
+    "dropout": 0.0,
+    "mlp": False,
+    "pooling": "mean",
+    "max_length": 64,
+}
+
+
+def dev_score(model: Path, data: str | None) -> float:
+    """Spearman on the development set of STS-B."""
+    return (
+        evaluate(scored(load_encoder(model, "mean"), str(model)), task="stsb-dev", data=data).scores["stsb-dev"].score
+    )
+
+
+def trial(
+    corpus: Corpus, variant: dict[str, Any], options: argparse.Namespace, tokenizer: Path | None
+) -> dict[str, Any]:
+    """Pretrain, score, tune, score again."""
+    folder = options.runs / "pretrained"
+    made = pretrain(
+        corpus, folder, tokenizer=tokenizer, overwrite=True, steps=options.steps, batch_size=16, notice=print, **variant
+    )
+    result, model = made.record["result"], folder / "model"
+    tuned = train(corpus, "simcse", model, options.runs / "tuned", overwrite=True, **SIMCSE)
+    return {
+        **variant,
+        "parameters": made.record["parameters"],
+        "tokens": result["tokens"],
+        "seconds": round(made.record["seconds"], 1),
+        "held_out_loss": result["held_out_loss"],
+        "stsb_dev": dev_score(model, options.data),
+        "stsb_dev_after_simcse": dev_score(tuned.directory / "model", options.data),
+    }
+
+
+def main() -> None:
+    """Run what is missing and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("text", nargs="+")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--runs", type=Path, default=Path("runs/pretrain_trials"))
+    parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    done: dict[str, Any] = json.loads(options.output.read_text())["trials"] if options.output.is_file() else {}
+    corpus = read_corpus(options.text)
+    vocabulary = options.runs / "vocabulary"
+    if not vocabulary.is_dir():
+        pretrain(corpus, vocabulary, steps=1, batch_size=2, start="random", held_out=0.001)
+    for name, variant in VARIANTS.items():
+        if name not in done:
+            done[name] = trial(corpus, variant, options, vocabulary / "model")
+            about = {"text": [Path(part).name for part in options.text], "steps": options.steps, "simcse": SIMCSE}
+            write_json(options.output, {**about, "versions": versions(), "trials": done})
+        print(f"{name}: {done[name]}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
