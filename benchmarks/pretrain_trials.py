@@ -50,7 +50,7 @@ SIMCSE: dict[str, Any] = {
 def dev_score(model: Path, data: str | None) -> float:
     """Spearman on the development set of STS-B."""
     return (
-        evaluate(scored(load_encoder(model, "mean"), str(model)), task="stsb-dev", data=data).scores["stsb-dev"].score
+        evaluate(scored(load_encoder(model, "mean"), str(model)), task=["stsb-dev"], data=data).scores["stsb-dev"].score
     )
 
 
