@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import torch
 from torch.nn import functional as F
@@ -10,7 +13,7 @@ from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.packing import Packed
 from selfsent.training.batches import Batches
-from selfsent.views import Template, Tokens
+from selfsent.views import MaskTokens, Noise, Template, Tokens
 
 _SENTENCES, _WORDS = 8, 6
 _BATCHES = 20
@@ -36,6 +39,23 @@ def refuse_constant(model: Encoder, template: Template) -> None:
         raise SettingsError(
             f"sentences that begin alike all have the same vector with --pooling {model.pooling}:"
             " the first token of a causal model sees no other; give --pooling mean or lasttoken"
+        )
+
+
+def refuse_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
+    """Refuse noise on words where most sentences are a single word, so that it could change none of them.
+
+    Raises:
+        SettingsError: it is so, as in scripts that put no spaces between words and tokenizers that do not divide them.
+    """
+    if isinstance(noise, MaskTokens) and not noise.whole_words:
+        return
+    encoded = tokenizer(list(texts), add_special_tokens=False)
+    single = sum(len(set(encoded.word_ids(number))) < 2 for number in range(len(texts)))
+    if single > len(texts) / 2:
+        raise SettingsError(
+            f"noise on words can change nothing: to this base's tokenizer {single} of {len(texts)} sentences are one word;"
+            " put spaces between the words first, or choose a method without such noise"
         )
 
 

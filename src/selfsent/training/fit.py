@@ -25,7 +25,7 @@ from selfsent.methods import Method
 from selfsent.methods.whitening import WHITENING, whiten
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
-from selfsent.training.checks import false_negatives, refuse_constant
+from selfsent.training.checks import false_negatives, refuse_constant, refuse_wordless
 from selfsent.training.labels import Known, facts_of, labels_of
 from selfsent.training.loop import Habits, Loop, Notice
 from selfsent.training.once import fit_once
@@ -286,6 +286,9 @@ def fit(
         settings = settings.but(max_length=limit)
     template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
     refuse_constant(model, template)
+    for view in plan.views:
+        if view.noise is not None:
+            refuse_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
     wait()
     directory.begin()
     tables = [
