@@ -11,8 +11,20 @@ if TYPE_CHECKING:
     from selfsent.api import Run, load_run, train
     from selfsent.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
+    from selfsent.recipes import over_seeds, read_recipe, train_stages
 
-__all__ = ["Corpus", "Run", "__version__", "evaluate", "load_run", "read_corpus", "train"]
+__all__ = [
+    "Corpus",
+    "Run",
+    "__version__",
+    "evaluate",
+    "load_run",
+    "over_seeds",
+    "read_corpus",
+    "read_recipe",
+    "train",
+    "train_stages",
+]
 
 
 _HOMES = {
@@ -20,8 +32,11 @@ _HOMES = {
     "Run": "api",
     "evaluate": "evaluation",
     "load_run": "api",
+    "over_seeds": "recipes",
     "read_corpus": "corpus",
+    "read_recipe": "recipes",
     "train": "api",
+    "train_stages": "recipes",
 }
 
 

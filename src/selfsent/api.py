@@ -54,6 +54,16 @@ class Run:
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = field(default_factory=list)
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """The last loss, the last and the best `dev` score, and the label-free score, as far as there are."""
+        logged = RunDirectory(self.directory).metrics()
+        found = {"loss": [entry["loss"] for entry in logged if "loss" in entry][-1:]}
+        dev = [entry["score"] for entry in logged if "score" in entry]
+        found |= {"dev": dev[-1:], "best dev": [max(dev)] if dev else []}
+        found["context"] = [self.scores["trained"]["score"]] if self.scores else []
+        return {name: float(values[0]) for name, values in found.items() if values}
+
     @cached_property
     def model(self) -> Any:
         """The trained model, an ordinary SentenceTransformer, or a CrossEncoder."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
+from selfsent.cli.recipe import bars, is_recipe, resumable, run_recipe, show_seeds
 from selfsent.heads.options import HEADS
 from selfsent.makers.registry import parse_makers
 from selfsent.settings import Settings
@@ -16,6 +16,7 @@ from selfsent.settings import Settings
 if TYPE_CHECKING:
     from selfsent.api import Run
     from selfsent.corpus import Corpus
+    from selfsent.recipes import Seeds
 
 
 def add_parser(commands: Any) -> None:
@@ -24,14 +25,15 @@ def add_parser(commands: Any) -> None:
         "train",
         help="train an encoder on unlabelled sentences",
         description="Train an encoder on unlabelled sentences; score it before and after if the corpus has documents.",
-        epilog="The options of a method: selfsent methods NAME.",
+        epilog="The options of a method: selfsent methods NAME. With a recipe go --output, --variant, --base, --data,"
+        " --seed, --seeds, --resume and --overwrite; everything else stands in it.",
     )
     parser.add_argument(
         "corpus",
         nargs="+",
         metavar="CORPUS",
         help="files (.txt .csv .tsv .jsonl .parquet, also .gz .zst), directories, globs, - for standard input,"
-        " a hub data set, or python:stdlib",
+        " a hub data set, or python:stdlib; or one recipe, FILE.yaml",
     )
     parser.add_argument("--method", default="tsdae", metavar="NAME", help="see selfsent methods (default: tsdae)")
     parser.add_argument(
@@ -65,6 +67,9 @@ def add_parser(commands: Any) -> None:
     habits.add_argument(
         "--keep-best", action="store_true", help="keep the model with the best --dev score instead of the last"
     )
+    habits.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
+    habits.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
+    habits.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
     habits.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     parser.set_defaults(run=run, parser=parser)
 
@@ -78,6 +83,9 @@ class _Unset:
 
 def run(options: argparse.Namespace) -> None:
     """Train, then print the scores before and after."""
+    if is_recipe(options.corpus):
+        run_recipe(options)
+        return
     if not options.unknown:  # the value of an option not known yet would pass for a corpus
         check(options, options.corpus)
     if options.views:
@@ -85,7 +93,6 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import show
     from selfsent.methods import get_method
     from selfsent.report.terminal import neighbours_text, scores_table
-    from selfsent.training.loop import Interrupted
 
     method = get_method(options.method)
     # The options of the method are known only now: everything is parsed again with them.
@@ -98,35 +105,40 @@ def run(options: argparse.Namespace) -> None:
     options = options.parser.parse_args(arguments[1:])
     names = {item.name for kind in kinds for item in dataclasses.fields(kind)}
     changes = {name: value for name, value in vars(options).items() if name in names}
-    try:
+    with resumable(arguments, options.output):
+        if options.seeds is not None:
+            show_seeds(_over_seeds(options, changes))
+            return
         result = _train(options, changes)
-    except KeyboardInterrupt as stop:
-        if not (Path(options.output) / "run.json").is_file():
-            raise
-        saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
-        given = [argument for argument in arguments if argument not in ("--overwrite", "--resume")]
-        raise KeyboardInterrupt(f"{saved}; go on with: {shlex.join(['selfsent', *given, '--resume'])}") from None
     if result.scores:
         show(scores_table(result.scores))
         show(neighbours_text(result.neighbours))
     show(f"The model is in {result.directory / 'model'}")
 
 
+def _over_seeds(options: argparse.Namespace, changes: dict[str, Any]) -> Seeds:
+    from selfsent.cli.console import notice
+    from selfsent.recipes import over_seeds
+
+    whole = {"resume": options.resume, "overwrite": options.overwrite, "notice": notice}
+
+    def train_one(seed: int, output: Path, resume: bool) -> dict[str, float]:
+        own = argparse.Namespace(**{**vars(options), "output": output, "resume": resume, "overwrite": False})
+        return _train(own, {**changes, "seed": seed}).figures
+
+    return over_seeds(options.seeds, options.output, train_one, first=changes.get("seed", 0), **whole)
+
+
 def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
     from selfsent import api
-    from selfsent.cli.console import counting, notice, training_bar
+    from selfsent.cli.console import notice
 
     def corpus() -> Corpus:
         found = read(options, options.corpus)
         notice(found.report.summary())
         return found
 
-    with (
-        counting("making views") as making,
-        counting("tokenising") as tokenising,
-        counting("encoding") as encoding,
-        training_bar() as watch,
-    ):
+    with bars() as callbacks:
         return api.train(
             corpus,
             options.method,
@@ -138,6 +150,7 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
             whiten=options.whiten,
             head=options.head,
             views=options.views,
+            sentences=options.sentences,
             resume=options.resume,
             overwrite=options.overwrite,
             checkpoint_every=options.checkpoint_every,
@@ -147,9 +160,6 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
             keep_best=options.keep_best,
             data=options.data,
             notice=notice,
-            watch=watch,
-            tokenising=tokenising,
-            encoding=encoding,
-            making=making,
+            **callbacks,
             **changes,
         )

@@ -1,0 +1,115 @@
+"""`selfsent train RECIPE.yaml`, and several seeds of a run or a recipe."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from selfsent.errors import SettingsError
+
+if TYPE_CHECKING:
+    from selfsent.recipes import Seeds
+
+
+def is_recipe(corpus: Sequence[str]) -> bool:
+    """Whether what is to be trained on is a recipe."""
+    return any(Path(name).suffix in (".yaml", ".yml") for name in corpus)
+
+
+def run_recipe(options: argparse.Namespace) -> None:
+    """Run all stages, and print their scores."""
+    arguments = options.arguments
+    chosen = _parse(options.parser.prog, arguments[1:])
+    from selfsent import recipes
+    from selfsent.cli.console import notice, show
+
+    recipe = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, chosen.seed)
+    common = {"overwrite": chosen.overwrite, "resume": chosen.resume, "notice": notice}
+
+    def train(seed: int | None, output: Path, **habits: Any) -> recipes.StagesRun:
+        seeded = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, seed)
+        return recipes.train_stages(
+            seeded, output, seed=seed, data=chosen.data, notice=notice, callbacks=bars, **habits
+        )
+
+    with resumable(arguments, chosen.output):
+        if chosen.seeds is None:
+            done = train(chosen.seed, Path(chosen.output), overwrite=chosen.overwrite, resume=chosen.resume)
+            show(done.table())
+        else:
+            seeds = recipes.over_seeds(
+                chosen.seeds,
+                chosen.output,
+                lambda seed, output, resume: train(seed, output, resume=resume).figures,
+                first=chosen.seed or 0,
+                check=lambda: recipes.check_data(recipe, chosen.data),
+                **common,
+            )
+            show_seeds(seeds)
+            return
+    if recipe.folds is None:
+        show(f"The model is in {Path(chosen.output) / 'model'}")
+
+
+def _parse(program: str, arguments: Sequence[str]) -> argparse.Namespace:
+    """The few options that go with a recipe; all others stand in it."""
+    from selfsent.cli.main import Parser
+
+    parser = Parser(prog=f"{program} RECIPE.yaml", description="Run the stages of a recipe.")
+    parser.add_argument("recipe", metavar="RECIPE.yaml")
+    parser.add_argument("--output", required=True, metavar="DIR", help="the run directory")
+    parser.add_argument("--variant", metavar="NAME", help="which variant of the recipe (default: its first)")
+    parser.add_argument("--base", metavar="ENCODER", help="the encoder to start from instead of the recipe's")
+    parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of every stage")
+    parser.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in DIR")
+    parser.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        what = (
+            f"{unknown[0]} belongs in the recipe" if unknown[0].startswith("-") else f"one recipe, not {unknown[0]} too"
+        )
+        raise SettingsError(f"{options.recipe}: {what} (see {parser.prog} --help)")
+    return options
+
+
+def show_seeds(seeds: Seeds) -> None:
+    """Print what came of several seeds."""
+    from selfsent.cli.console import show
+
+    show(seeds.table())
+    show(f"The runs are in {seeds.directory / 'seeds'}")
+
+
+@contextmanager
+def bars() -> Iterator[dict[str, Callable[..., None]]]:
+    """The progress bars of a training, as callbacks of `selfsent.train`."""
+    from selfsent.cli.console import counting, training_bar
+
+    with (
+        counting("making views") as making,
+        counting("tokenising") as tokenising,
+        counting("encoding") as encoding,
+        training_bar() as watch,
+    ):
+        yield {"making": making, "tokenising": tokenising, "encoding": encoding, "watch": watch}
+
+
+@contextmanager
+def resumable(arguments: Sequence[str], output: str) -> Iterator[None]:
+    """When the user interrupts what runs within, say how to go on."""
+    from selfsent.training.loop import Interrupted
+
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if not (Path(output) / "run.json").is_file():
+            raise
+        saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
+        given = [argument for argument in arguments if argument not in ("--overwrite", "--resume")]
+        raise KeyboardInterrupt(f"{saved}; go on with: {shlex.join(['selfsent', *given, '--resume'])}") from None

@@ -1,0 +1,8 @@
+"""Recipes: several stages of training in one YAML file, checked as a whole and run one after the other."""
+
+from selfsent.recipes.document import read_document
+from selfsent.recipes.recipe import Recipe, read_recipe
+from selfsent.recipes.run import StagesRun, check_data, train_stages
+from selfsent.recipes.seeds import Seeds, over_seeds
+
+__all__ = ["Recipe", "Seeds", "StagesRun", "check_data", "over_seeds", "read_document", "read_recipe", "train_stages"]

@@ -1,0 +1,120 @@
+"""YAML that remembers its lines, so that every complaint about a recipe can name one."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from selfsent.errors import SettingsError
+
+
+class Section(dict[str, Any]):
+    """A mapping of a YAML file that knows where it stands.
+
+    Args:
+        path: the file.
+        line: its first line, from 1.
+    """
+
+    def __init__(self, path: str, line: int) -> None:
+        super().__init__()
+        self.path, self.line = path, line
+        self.lines: dict[str, int] = {}
+
+    def put(self, key: str, value: Any, line: int) -> None:
+        """Set a key that stands on a line."""
+        self[key], self.lines[key] = value, line
+
+    def fail(self, message: str, key: str | None = None) -> NoReturn:
+        """Complain about a key, or about the section.
+
+        Raises:
+            SettingsError: always, with file and line.
+        """
+        line = self.line if key is None else self.lines.get(key, self.line)
+        raise SettingsError(f"{self.path} line {line}: {message}")
+
+    def section(self, key: str) -> Section:
+        """The section under a key; an empty one where there is none."""
+        found = self.get(key)
+        if found is None:
+            return Section(self.path, self.lines.get(key, self.line))
+        if not isinstance(found, Section):
+            self.fail(f"{key} must be a section of key: value, not {found!r}", key)
+        return found
+
+    def only(self, known: Collection[str], what: str) -> None:
+        """Refuse keys that mean nothing."""
+        for key in self:
+            if key not in known:
+                self.fail(f"{what} has no {key!r}; {guess(key, known)}", key)
+
+    def over(self, other: Section) -> Section:
+        """This section with another one's values in place of its own, section by section."""
+        merged = Section(self.path, self.line)
+        for source in (self, other):
+            for key, value in source.items():
+                old = merged.get(key)
+                nested = isinstance(old, Section) and isinstance(value, Section)
+                merged.put(key, old.over(value) if nested else value, source.lines[key])  # type: ignore[union-attr]  # both
+        return merged
+
+
+def guess(word: str, known: Collection[str]) -> str:
+    """What a misspelt name may have been."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain data only; mappings become sections, and 2e-5 is a number."""
+
+    path = ""
+
+
+def _construct(loader: _Loader, node: yaml.MappingNode) -> Section:
+    loader.flatten_mapping(node)
+    section = Section(loader.path, node.start_mark.line + 1)
+    for key_node, value_node in node.value:
+        key, line = loader.construct_object(key_node, deep=True), key_node.start_mark.line + 1
+        if not isinstance(key, str):
+            raise SettingsError(f"{loader.path} line {line}: the key {key!r} is no name: put it in quotes")
+        if key in section.lines and section.lines[key] > node.start_mark.line:
+            raise SettingsError(f"{loader.path} line {line}: {key!r} stands here for the second time: leave one out")
+        section.put(key, loader.construct_object(value_node, deep=True), line)
+    return section
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def read_document(path: str | Path) -> Section:
+    """The one section that a YAML file is.
+
+    Raises:
+        SettingsError: the file cannot be read, or is no such section.
+    """
+    try:
+        loader = _Loader(Path(path).read_text(encoding="utf-8"))
+        loader.path = str(path)
+        document = loader.get_single_data()
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path} is not UTF-8: a recipe is a text file") from None
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path} line {mark.line + 1}" if mark else str(path)
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "nested too deep"
+        raise SettingsError(f"{where}: this is no YAML: {problem}") from None
+    if not isinstance(document, Section):
+        raise SettingsError(f"{path} line 1: a recipe begins with key: value")
+    return document

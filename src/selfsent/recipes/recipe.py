@@ -1,0 +1,318 @@
+"""What a recipe says, checked before anything runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from selfsent.errors import SettingsError
+from selfsent.evaluation.arguments import ARGUMENTS
+from selfsent.evaluation.published import Record, records
+from selfsent.evaluation.tasks import SUITES, check_request
+from selfsent.heads.options import HEADS
+from selfsent.methods import METHODS, Method
+from selfsent.recipes.document import Section, guess, read_document
+from selfsent.settings import Settings, parse_duration
+from selfsent.training.fit import Plan, make_plan
+
+FOLD = "fold"
+"""The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""
+
+_RECIPE = ("title", "note", "base", "all", "stages", "evaluate", "variants", "published", "cross_validate")
+_CORPUS = (
+    *("source", "text_column", "text_columns", "document_column", "label_column", "score_column"),
+    *("split_sentences", "where", "stack"),
+)
+_TRAIN: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("preset", "pooling", "head", "views", "dev"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("sentences", "checkpoint_every", "keep", "dev_every"), lambda value: type(value) is int),
+    **dict.fromkeys(("keep_best", "whiten"), lambda value: isinstance(value, bool)),
+    "dropout": lambda value: type(value) in (int, float),
+}
+"""The arguments of `selfsent.train` that a stage may give, and what their values must be."""
+_PLANNED = ("preset", "pooling", "dropout", "whiten", "head")
+_LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
+_SUPERVISED = ("softmax", "cosine", "triplet", "mnrl", "cross-encoder", "distil")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One training of a recipe.
+
+    Args:
+        name: its name, which is that of its directory.
+        method: what is learned.
+        source: of the corpus, as `read_corpus` takes it, or `FOLD`.
+        reading: options of `read_corpus`.
+        arguments: of `selfsent.train`, settings and options among them.
+        tasks: what the model is scored on when the stage is done: `suite` or `task` of `evaluate`.
+    """
+
+    name: str
+    method: Method
+    source: str | tuple[str, ...]
+    reading: Mapping[str, Any]
+    arguments: Mapping[str, Any]
+    tasks: Mapping[str, Any] = field(default_factory=dict)
+
+    def plan(self, base: str) -> Plan:
+        """The stage resolved, from some base."""
+        changes = {name: value for name, value in self.arguments.items() if name not in _TRAIN}
+        if self.arguments.get("views") and "columns" in _fields(self.method.options):
+            changes.setdefault("columns", True)
+        known = {name: self.arguments[name] for name in _PLANNED if name in self.arguments}
+        return make_plan(self.method, base, **known, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that decides its result."""
+        plain = {"method": self.method.name, "corpus": {"source": self.source, **self.reading}}
+        return plain | dict(self.arguments) | ({"evaluate": dict(self.tasks)} if self.tasks else {})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Stages of training, each from the model of the one before.
+
+    Args:
+        path: its file.
+        title: what it is for.
+        note: what the reader should know, such as stand-ins for data that is not at hand.
+        base: the encoder that the first stage starts from.
+        stages: in order.
+        variant: which of its variants this is.
+        folds: data set and split of a cross-validation, when it is one.
+        published: records of published numbers to set beside the result.
+    """
+
+    path: str
+    title: str
+    note: str
+    base: str
+    stages: tuple[Stage, ...]
+    variant: str | None = None
+    folds: tuple[str, str] | None = None
+    published: tuple[Record, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that decides its result."""
+        stages = {stage.name: stage.to_json() for stage in self.stages}
+        return {"variant": self.variant, "base": self.base, "stages": stages, "cross_validate": self.folds}
+
+    def warnings(self) -> list[str]:
+        """The traps the papers found and this recipe walks into, one line each."""
+        found, labelled, stsb = [], "", ""
+        for stage in self.stages:
+            if stage.method.name == "tsdae" and labelled:
+                found.append(
+                    f"stage {stage.name} trains tsdae after the labels of {labelled}: that made models worse"
+                    " (sentence-transformers issues 962 and 1131); the other order is the better one"
+                )
+            labelled = stage.name if stage.method.name in _SUPERVISED else labelled
+            source = stage.source if isinstance(stage.source, str) else " ".join(stage.source)
+            stsb = stage.name if any(word in source.lower() for word in ("stsb", "stsbenchmark")) else stsb
+            leaked = [task for task in _tasks_of(stage.tasks) if task in _LEAKED] if stsb else []
+            if leaked:
+                found.append(
+                    f"stage {stage.name} is scored on {', '.join(leaked)} after training on STSb in {stsb}, which holds"
+                    " pairs of them: these scores are no test"
+                )
+        return found
+
+
+def read_recipe(
+    path: str | Path, variant: str | None = None, base: str | None = None, seed: int | None = None
+) -> Recipe:
+    """Read a recipe and check every word of it; its corpora are looked at when it runs.
+
+    Args:
+        path: a YAML file.
+        variant: one of its variants; the first one when it has any.
+        base: the encoder to start from instead of the recipe's.
+        seed: of every stage instead of the recipe's.
+
+    Raises:
+        SettingsError: what is wrong, with file and line.
+        BaseEncoderError: the base cannot be found.
+    """
+    document = read_document(path)
+    document.only(_RECIPE, "a recipe")
+    document, chosen = _with_variant(document, variant)
+    sections = document.section("stages")
+    if not sections:
+        document.fail("a recipe needs stages: at least one section under stages", "stages")
+    common = document.section("all")
+    start = str(base or document.get("base", "bundled"))
+    folds = _folds(document)
+    stages: list[Stage] = []
+    pooling: str | None = None
+    for name in sections:
+        stage = _stage(name, sections, common, seed)
+        if pooling and "pooling" not in stage.arguments and stage.arguments.get("head") != "cnn-pool":
+            stage = dataclasses.replace(stage, arguments={**stage.arguments, "pooling": pooling})
+        if stage.source == FOLD and folds is None:
+            sections.fail(f"stage {name} trains on folds: say of what under cross_validate", name)
+        plan = _planned(stage, start, sections.section(name), common)
+        pooling = plan.pooling
+        stages.append(stage)
+    if folds and all(stage.source != FOLD for stage in stages):
+        document.fail(f"no stage trains on the folds: give one corpus: {FOLD}", "cross_validate")
+    last = _tasks(document, "evaluate")
+    if last:
+        stages[-1] = dataclasses.replace(stages[-1], tasks=last)
+    title, note = (str(document.get(key, "")) for key in ("title", "note"))
+    return Recipe(str(path), title, note, start, tuple(stages), chosen, folds, _published(document))
+
+
+def _with_variant(document: Section, variant: str | None) -> tuple[Section, str | None]:
+    """The document with what a variant changes."""
+    variants = document.section("variants")
+    if not variants:
+        if variant is not None:
+            document.fail(f"there is no variant {variant!r}: this recipe has none")
+        return document, None
+    chosen = next(iter(variants)) if variant is None else variant
+    if chosen not in variants:
+        variants.fail(f"there is no variant {chosen!r}; there are {', '.join(variants)}")
+    changes = variants.section(chosen)
+    changes.only([key for key in _RECIPE if key != "variants"], f"variant {chosen}")
+    return document.over(changes), chosen
+
+
+def _stage(name: str, sections: Section, common: Section, seed: int | None) -> Stage:
+    if not name.replace("-", "").replace("_", "").isalnum():
+        sections.fail(f"{name!r} cannot name a directory: use letters, digits, - and _", name)
+    section = sections.section(name)
+    given = str(section.get("method"))
+    if given not in METHODS:
+        section.fail(f"stage {name} needs a method, not {given}; {guess(given, METHODS)}", "method")
+    method = METHODS[given]
+    fields = _fields(method.options) | _fields(HEADS.get(str(section.get("head")), method.options)) | _fields(Settings)
+    section.only(["method", "corpus", "evaluate", *_TRAIN, *fields], f"stage {name} ({given})")
+    common.only([*_TRAIN, *_fields(Settings)], "all")
+    arguments: dict[str, Any] = {}
+    for source in (common, section):
+        for key in source:
+            if key in _TRAIN and not _TRAIN[key](source[key]):
+                source.fail(f"{key} cannot be {source[key]!r}", key)
+            if key in _TRAIN or key in fields:
+                arguments[key] = source[key] if key in _TRAIN else _value(source, key, fields[key])
+    if seed is not None:
+        arguments["seed"] = seed
+    origin, reading = _corpus(section, name)
+    return Stage(name, method, origin, reading, arguments, _tasks(section, "evaluate"))
+
+
+def _fields(options: type[Any]) -> dict[str, dataclasses.Field[Any]]:
+    return {item.name: item for item in dataclasses.fields(options)}
+
+
+def _value(section: Section, key: str, item: dataclasses.Field[Any]) -> Any:
+    """The value of a setting, which must be of its kind."""
+    value, kind = section[key], str(item.type)
+    if key == "budget" and isinstance(value, str):
+        try:
+            return parse_duration(value)
+        except SettingsError as error:
+            section.fail(str(error), key)
+    number = type(value) in (int, float)
+    if kind.startswith("int"):
+        right, wanted = type(value) is int, "a whole number"
+    elif kind.startswith("float"):
+        right, wanted = number, "a number"
+    elif kind == "bool":
+        right, wanted = isinstance(value, bool), "true or false"
+    else:
+        right, wanted = isinstance(value, str), f"one of {', '.join(map(str, item.metadata.get('choices', ())))}"
+    if not right:
+        section.fail(f"{key} is {value!r}; it must be {wanted}", key)
+    return value
+
+
+def _corpus(section: Section, name: str) -> tuple[str | tuple[str, ...], dict[str, Any]]:
+    """Source and reading options of a stage's corpus."""
+    found = section.get("corpus")
+    if isinstance(found, str):
+        return found, {}
+    if not isinstance(found, Section) or "source" not in found:
+        section.fail(f"stage {name} needs a corpus: a name, or a section with source", "corpus")
+    found.only(_CORPUS, f"the corpus of stage {name}")
+    source = found["source"]
+    reading = {key: value for key, value in found.items() if key != "source"}
+    if isinstance(reading.get("text_columns"), list):
+        reading["text_columns"] = tuple(map(str, reading["text_columns"]))
+    if "where" in reading:
+        where = found.section("where")
+        reading["where"] = {
+            key: [str(each) for each in value] if isinstance(value, list) else [str(value)]
+            for key, value in where.items()
+        }
+    return (tuple(map(str, source)) if isinstance(source, list) else str(source)), reading
+
+
+def _planned(stage: Stage, base: str, section: Section, common: Section) -> Plan:
+    """The plan of a stage; what is wrong with its settings is said with a line."""
+    try:
+        return stage.plan(base)
+    except SettingsError as error:
+        _at_its_line(error, section, common)
+
+
+def _at_its_line(error: SettingsError, section: Section, common: Section) -> NoReturn:
+    text = str(error)
+    for source in (section, common):
+        for key in source:
+            if f"--{key.replace('_', '-')}" in text or key in text.split():
+                source.fail(text, key)
+    section.fail(text)
+
+
+def _tasks(section: Section, key: str) -> dict[str, Any]:
+    """What to evaluate on, as `evaluate` takes it."""
+    found = section.get(key)
+    if found is None:
+        return {}
+    names = [found] if isinstance(found, str) else found
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        section.fail(f"{key} must be a suite, a task, or a list of tasks", key)
+    asked: dict[str, Any] = {"suite": names[0]} if len(names) == 1 and names[0] in SUITES else {"task": names}
+    try:
+        check_request(**asked)
+    except SettingsError as error:
+        section.fail(str(error), key)
+    return asked
+
+
+def _tasks_of(asked: Mapping[str, Any]) -> Sequence[str]:
+    return SUITES[asked["suite"]].tasks if "suite" in asked else asked.get("task", ())
+
+
+def _folds(document: Section) -> tuple[str, str] | None:
+    if "cross_validate" not in document:
+        return None
+    section = document.section("cross_validate")
+    section.only(("data", "by"), "cross_validate")
+    data, by = section.get("data"), section.get("by")
+    names = [dataset.name for dataset in ARGUMENTS]
+    if data not in names:
+        section.fail(f"data is {data!r}; it must be one of {', '.join(names)}", "data")
+    if by not in ("10-fold", "cross-topic"):
+        section.fail(f"by is {by!r}; it must be 10-fold or cross-topic", "by")
+    return str(data), str(by)
+
+
+def _published(document: Section) -> tuple[Record, ...]:
+    """The published records that the recipe names."""
+    found: list[Record] = []
+    for entry in document.get("published") or []:
+        if not isinstance(entry, Section):
+            document.fail("published must be a list of sections such as {paper: IS-BERT, table: 4}", "published")
+        entry.only(("paper", "table", "method", "group", "dataset", "metric"), "a published row")
+        wanted = {key: str(value) for key, value in entry.items()}
+        rows = [record for record in records() if all(str(record.get(key)) == value for key, value in wanted.items())]
+        if not rows:
+            entry.fail(f"there is no published number with {', '.join(f'{k} {v}' for k, v in wanted.items())}")
+        found += rows
+    return tuple(found)

@@ -1,0 +1,293 @@
+"""Run a recipe: every stage from the model of the one before, each in a directory of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from selfsent import api
+from selfsent.corpus import Corpus, check_corpus, read_corpus
+from selfsent.distributed import join, rank, wait
+from selfsent.errors import DataError
+from selfsent.evaluation.arguments import ARGUMENTS, cross_validate
+from selfsent.evaluation.datasets import Store
+from selfsent.evaluation.results import Result
+from selfsent.evaluation.tasks import evaluate
+from selfsent.files import whole_directory, write_json, write_text
+from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
+from selfsent.training.loop import Notice
+from selfsent.training.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
+SCORES = "evaluation.json"
+_FOLD_COLUMNS = {"text_columns": ("sentence1", "sentence2"), "score_column": "score"}
+
+
+@dataclass
+class StageRun:
+    """A stage that is done.
+
+    Args:
+        name: of the stage.
+        run: its run, None within folds.
+        evaluation: what its model scored, as `Result.to_json` gives it; None where nothing was asked or is at hand.
+    """
+
+    name: str
+    run: api.Run | None
+    evaluation: dict[str, Any] | None = None
+
+
+@dataclass
+class StagesRun:
+    """A recipe that has been run.
+
+    Args:
+        directory: where it lies; the last stage's model in its `model/`.
+        recipe: what was run.
+        stages: what came of each stage, and of the cross-validation.
+    """
+
+    directory: Path
+    recipe: Recipe
+    stages: list[StageRun] = field(default_factory=list)
+
+    @property
+    def model(self) -> Any:
+        """The trained model, an ordinary SentenceTransformer."""
+        return api.Run(self.directory, {}).model
+
+    def table(self) -> Table:
+        """The scores of every stage, the published ones below."""
+        from rich.table import Column, Table
+        from rich.text import Text
+
+        table = Table("stage", "task", Column("score", justify="right"))
+        for name, value in self.figures.items():
+            stage, _, task = name.partition(": ")
+            table.add_row(stage, task, f"{value:.2f}")
+        for row in self.recipe.published:
+            place = f"{row['paper']} table {row['table']}: {row['method']}"
+            table.add_row(Text(place), f"{row['dataset']} ({row['metric']})", f"{row['value']:.2f}")
+        return table
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Every score, by stage and task."""
+        found: dict[str, float] = {}
+        for stage in self.stages:
+            for task, score in (stage.evaluation or {}).get("scores", {}).items():
+                found[f"{stage.name}: {task}"] = float(score["score"])
+            if stage.evaluation and stage.evaluation.get("average") is not None:
+                found[f"{stage.name}: average"] = float(stage.evaluation["average"])
+            if stage.run and stage.run.scores:
+                found[f"{stage.name}: context"] = float(stage.run.scores["trained"]["score"])
+        return found
+
+
+def train_stages(
+    recipe: Recipe | str | Path,
+    output: str | Path = "run",
+    *,
+    variant: str | None = None,
+    base: str | Path | None = None,
+    seed: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    data: str | Path | None = None,
+    notice: Notice = lambda line: None,
+    callbacks: Callbacks = lambda: nullcontext({}),
+) -> StagesRun:
+    """Train in several stages, each from the model of the one before: its pooling, head and language-model head stay.
+
+    Args:
+        recipe: a recipe, or its file.
+        output: the run directory: `stages/NAME/` is an ordinary run directory for each stage, `model/` the last model.
+        variant: which variant of the recipe.
+        base: the encoder to start from instead of the recipe's.
+        seed: of every stage instead of the recipe's.
+        resume: go on with the run in `output`, in the middle of whichever stage it was.
+        overwrite: throw away the run in `output`.
+        data: a mirror of the data sets; without it SELFSENT_DATA.
+        notice: called with lines the user should see.
+        callbacks: called before every stage for the `watch`, `tokenising`, `encoding` and `making` of its
+            `selfsent.train`, within a context.
+
+    Raises:
+        SelfsentError: what is wrong with the recipe, with file and line, or with the data, before anything is written.
+    """
+    join()
+    if not isinstance(recipe, Recipe):
+        recipe = read_recipe(recipe, variant, None if base is None else str(base), seed)
+    directory = RunDirectory(Path(output))
+    directory.check(resume, overwrite)
+    runner = _Runner(recipe, data, notice, callbacks)
+    runner.check()
+    directory.match({**recipe.to_json(), "settings": {"seed": seed}})
+    for line in (recipe.note, *recipe.warnings()):
+        if line:
+            notice(" ".join(line.split()))
+    directory.begin(steps=False)
+    if rank() == 0:
+        write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
+    done = StagesRun(directory.path, recipe, list(runner.run(directory.path)))
+    if rank() == 0:
+        if recipe.folds is None:
+            _take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
+        directory.update(status="finished", figures=done.figures)
+    wait()
+    return done
+
+
+def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
+    """Find out what is wrong with the data of any stage, before anything runs.
+
+    Raises:
+        CorpusError: of a corpus.
+        DataError: of the data set of a cross-validation.
+    """
+    _Runner(recipe, data, lambda line: None, lambda: nullcontext({})).check()
+
+
+class _Runner:
+    def __init__(self, recipe: Recipe, data: str | Path | None, notice: Notice, callbacks: Callbacks) -> None:
+        self.recipe, self.data, self.notice, self.callbacks = recipe, data, notice, callbacks
+        self.store = Store(data)
+        folded = [stage.source == FOLD for stage in recipe.stages]
+        self.shared = folded.index(True) if any(folded) else len(folded)
+
+    def check(self) -> None:
+        """Find out what is wrong with the data of any stage."""
+        for stage in self.recipe.stages:
+            if stage.source != FOLD:
+                check_corpus(self._place(stage.source), **stage.reading)
+        if self.recipe.folds:
+            self.store.load(_arguments(self.recipe.folds[0]))
+
+    def run(self, directory: Path) -> Iterator[StageRun]:
+        """Every stage; those that do not depend on the fold once, then the others for every fold."""
+        base = self.recipe.base
+        for stage in self.recipe.stages[: self.shared]:
+            yield (done := self.stage(stage, base, directory))
+            base = str(directory / "stages" / done.name / "model")
+        if self.recipe.folds:
+            yield self.folds(base, directory)
+
+    def stage(self, stage: Stage, base: str, directory: Path, fold: Path | None = None) -> StageRun:
+        """One stage, from a base; one that is finished is not run again."""
+        place = directory / "stages" / stage.name
+        where = f"{fold.parent.name}, stage {stage.name}" if fold else f"stage {stage.name}"
+        if _status(place) == "finished":
+            self.notice(f"{where} is finished already")
+            run = api.load_run(place)
+        else:
+            self.notice(where)
+            with self.callbacks() as callbacks:
+                run = api.train(
+                    partial(self._corpus, stage, fold),
+                    stage.method.name,
+                    base,
+                    place,
+                    resume=_status(place) is not None,
+                    data=self.data,
+                    notice=self.notice,
+                    **callbacks,
+                    **stage.arguments,
+                )
+        return StageRun(stage.name, run, self._evaluation(stage, place) if stage.tasks else None)
+
+    def folds(self, base: str, directory: Path) -> StageRun:
+        """Train and test on every fold; the score over all of them."""
+        assert self.recipe.folds is not None
+        name, by = self.recipe.folds
+        numbers = iter(range(1, 1000))
+
+        def trainer(pairs: list[tuple[str, str]], scores: list[float]) -> str:
+            fold = directory / "folds" / f"{next(numbers):02d}"
+            lines = [
+                json.dumps({"sentence1": first, "sentence2": second, "score": score}, ensure_ascii=False)
+                for (first, second), score in zip(pairs, scores, strict=True)
+            ]
+            if rank() == 0 and not (fold / "train.jsonl").is_file():
+                write_text(fold / "train.jsonl", "\n".join(lines) + "\n")
+            wait()
+            start = base
+            for stage in self.recipe.stages[self.shared :]:
+                self.stage(stage, start, fold, fold / "train.jsonl")
+                start = str(fold / "stages" / stage.name / "model")
+            return start
+
+        score = cross_validate(_arguments(name), trainer, self.store, by)  # type: ignore[arg-type]  # checked when read
+        result = Result(str(directory), {score.name: score}).to_json()
+        if rank() == 0:
+            write_json(directory / SCORES, result)
+        return StageRun(by, None, result)
+
+    def _evaluation(self, stage: Stage, place: Path) -> dict[str, Any] | None:
+        """The scores of a stage's model, from its file if they are there."""
+        try:
+            known: dict[str, Any] = json.loads((place / SCORES).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            pass
+        else:
+            return known
+        try:
+            result = evaluate(str(place / "model"), data=self.store, **stage.tasks).to_json()
+        except DataError as error:
+            self.notice(f"stage {stage.name} is not scored: {error}")
+            return None
+        if rank() == 0:
+            write_json(place / SCORES, result)
+        return result
+
+    def _corpus(self, stage: Stage, fold: Path | None) -> Corpus:
+        if fold is not None and stage.source == FOLD:
+            corpus = read_corpus(fold, **{**_FOLD_COLUMNS, **stage.reading})
+        else:
+            corpus = read_corpus(self._place(stage.source), **stage.reading)
+        self.notice(corpus.report.summary())
+        return corpus
+
+    def _place(self, source: str | tuple[str, ...]) -> Any:
+        """Where a corpus lies: a file that is not here is looked for in the mirror of the data sets."""
+        if isinstance(source, tuple):
+            return [self._place(each) for each in source]
+        root = self.data or os.environ.get("SELFSENT_DATA")
+        mirrored = Path(root) / source if root else None
+        return str(mirrored) if mirrored and not Path(source).exists() and mirrored.is_file() else source
+
+
+def _arguments(name: str) -> Any:
+    return next(dataset for dataset in ARGUMENTS if dataset.name == name)
+
+
+def _status(place: Path) -> str | None:
+    """How far a run is; None where there is none."""
+    try:
+        return str(json.loads((place / "run.json").read_text(encoding="utf-8")).get("status"))
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _take_over(stage: Path, directory: Path) -> None:
+    """Give the whole run the model and the scores of its last stage; the weights are not written twice if possible."""
+    with whole_directory(directory / "model") as temporary:
+        shutil.copytree(stage / "model", temporary, copy_function=_link, dirs_exist_ok=True)
+    write_text(directory / "scores.json", (stage / "scores.json").read_text(encoding="utf-8"))
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

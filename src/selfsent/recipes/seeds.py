@@ -1,0 +1,153 @@
+"""The same training with several seeds: every run is kept, and their figures are summarised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from selfsent.distributed import join, rank, wait
+from selfsent.errors import SelfsentError, SettingsError, TrainingError
+from selfsent.files import write_json
+from selfsent.training.loop import Notice
+from selfsent.training.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+TrainOne = Callable[[int, Path, bool], Mapping[str, float]]
+"""From a seed, a run directory and whether to go on with the run in it, to the figures of the run."""
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """What came of several seeds.
+
+    Args:
+        directory: where the runs lie, each in `seeds/SEED/`.
+        figures: by seed, the figures of the runs that ended well.
+        failures: by seed, why the others did not.
+    """
+
+    directory: Path
+    figures: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    failures: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The figures that every good run has."""
+        runs = list(self.figures.values())
+        return tuple(name for name in runs[0] if all(name in run for run in runs)) if runs else ()
+
+    def mean(self, name: str) -> float:
+        """The mean of a figure over the good runs."""
+        return float(np.mean([run[name] for run in self.figures.values()]))
+
+    def deviation(self, name: str) -> float | None:
+        """Its standard deviation over the good runs (n − 1); None for fewer than two."""
+        values = [run[name] for run in self.figures.values()]
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+    def table(self) -> Table:
+        """A line for every figure: mean and deviation, then the seeds; below, why some failed."""
+        from rich.table import Column, Table
+
+        headings = ["mean ± deviation", *(f"seed {seed}" for seed in self.figures)]
+        table = Table("", *(Column(heading, justify="right") for heading in headings), caption_justify="left")
+        for name in self.names:
+            deviation = self.deviation(name)
+            shown = f"{self.mean(name):.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
+            table.add_row(name, shown, *(f"{run[name]:.2f}" for run in self.figures.values()))
+        table.caption = "\n".join(f"seed {seed} failed: {reason}" for seed, reason in self.failures.items())
+        return table
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "seeds": {str(seed): dict(figures) for seed, figures in self.figures.items()},
+            "failures": {str(seed): reason for seed, reason in self.failures.items()},
+            "summary": {name: {"mean": self.mean(name), "deviation": self.deviation(name)} for name in self.names},
+        }
+
+
+def over_seeds(
+    count: int,
+    output: str | Path,
+    train_one: TrainOne,
+    *,
+    first: int = 0,
+    resume: bool = False,
+    overwrite: bool = False,
+    check: Callable[[], object] = lambda: None,
+    notice: Notice = lambda line: None,
+) -> Seeds:
+    """Train with several seeds, one after the other; one that fails is kept, with its reason, and the next one begins.
+
+    Args:
+        count: how many seeds.
+        output: the directory: a run in `seeds/SEED/` for each, and `seeds.json`.
+        train_one: trains with one seed.
+        first: the first seed; the others follow.
+        resume: go on in `output`; seeds that ended, well or not, are not run again.
+        overwrite: throw away what is in `output`.
+        check: raises what is wrong with the training, before an old run is thrown away.
+        notice: called with lines the user should see.
+
+    Raises:
+        SettingsError: fewer than two seeds.
+        RunError: the directory cannot be used.
+        TrainingError: all seeds failed.
+    """
+    if count < 2:
+        raise SettingsError(f"--seeds is {count}; a standard deviation needs 2 or more")
+    join()
+    directory = RunDirectory(Path(output))
+    directory.check(resume, overwrite)
+    directory.match({"seeds": list(range(first, first + count))})
+    check()
+    directory.begin(steps=False)
+    done = _known(directory) if directory.resumed else Seeds(directory.path)
+    figures, failures = dict(done.figures), dict(done.failures)
+    for seed in range(first, first + count):
+        if seed in figures or seed in failures:
+            continue
+        place = directory.path / "seeds" / str(seed)
+        notice(f"seed {seed}")
+        try:
+            figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
+        except TrainingError as error:
+            failures[seed] = str(error)
+            notice(f"seed {seed} failed: {error}")
+        except SelfsentError:
+            if rank() == 0 and not (directory.path / "seeds").exists():
+                _leave_nothing(directory.path)
+            raise
+        wait()
+        if rank() == 0:
+            write_json(directory.path / "seeds.json", Seeds(directory.path, figures, failures).to_json())
+    if rank() == 0:
+        directory.update(status="finished")
+    if not figures:
+        raise TrainingError(f"all {count} seeds failed; the first one: {next(iter(failures.values()))}")
+    return Seeds(directory.path, figures, failures)
+
+
+def _leave_nothing(path: Path) -> None:
+    """Take back the directory that no run was begun in."""
+    (path / "run.json").unlink()
+    if not any(path.iterdir()):
+        path.rmdir()
+
+
+def _known(directory: RunDirectory) -> Seeds:
+    """What `seeds.json` says of the runs that ended."""
+    try:
+        known = json.loads((directory.path / "seeds.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return Seeds(directory.path)
+    figures = {int(seed): values for seed, values in known["seeds"].items()}
+    return Seeds(directory.path, figures, {int(seed): reason for seed, reason in known["failures"].items()})
