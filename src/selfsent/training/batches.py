@@ -65,7 +65,8 @@ class Batches:
         self._keys: np.ndarray | None = None
         if distinct:
             columns = sorted({view.column for view in views})
-            parts = [text_keys(tables[column], rows, settings.max_length) for column in columns]
+            room = settings.max_length - len(template.prefix) - len(template.suffix)
+            parts = [text_keys(tables[column], rows, room) for column in columns]
             self._keys = np.stack(parts, axis=1)
             self._order(0)
 

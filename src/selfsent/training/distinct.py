@@ -24,7 +24,7 @@ def text_keys(table: Table, rows: np.ndarray, max_length: int) -> np.ndarray:
     Args:
         table: tokens by corpus row.
         rows: (sentences,) corpus rows.
-        max_length: tokens that training keeps.
+        max_length: tokens that training keeps, special tokens not counted.
     """
     places = np.array([make_key(place) for place in range(max_length)], dtype=np.uint64)
     keys = np.empty(len(rows), dtype=np.uint64)

@@ -289,8 +289,6 @@ def fit(
     for view in plan.views:
         if view.noise is not None:
             refuse_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
-    wait()
-    directory.begin()
     tables = [
         build_table(corpus, model.tokenizer, corpus.view_columns[column], lambda count: tokenising(count, len(corpus)))
         for column in range(plan.columns)
@@ -307,6 +305,8 @@ def fit(
     )
     if (teacher := learner.teacher) is not None:
         batches.teaching = teaching(corpus, teacher, plan.views)
+    wait()
+    directory.begin()
 
     def finish(encoder: Encoder) -> None:
         if plan.whiten:

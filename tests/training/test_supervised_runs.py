@@ -1,0 +1,100 @@
+"""Whole runs of the methods with labels, from a file of pairs: resumed exactly, and saved with all they learned."""
+
+import csv
+import hashlib
+
+import pytest
+
+import selfsent
+import tiny
+from selfsent.corpus import read_corpus
+from selfsent.errors import SettingsError
+
+RUNS = {
+    "softmax": {},
+    "cosine": {},
+    "triplet": {},
+    "mnrl": {},
+    "cross-encoder": {},
+    "distil": {"teacher": "teacher", "project": True},
+}
+
+
+@pytest.fixture(scope="module")
+def corpus_of(tmp_path_factory):
+    """Rows with these text columns; the text `same` stands in every other row."""
+    folder = tmp_path_factory.mktemp("triples")
+    texts = tiny.make_sentences(320, seed=8)
+    with (folder / "triples.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["a", "b", "c", "same", "label", "score"])
+        for row in range(80):
+            same = texts[-1] if row % 2 else texts[240 + row]
+            writer.writerow([*texts[3 * row : 3 * row + 3], same, "xyz"[row % 3], row % 6])
+
+    def of(*columns):
+        return read_corpus(
+            folder / "triples.csv",
+            text_columns=columns,
+            label_column="label",
+            score_column="score",
+            cache=folder / "cache",
+        )
+
+    return of
+
+
+class Killed(Exception):
+    """Stands for the death of a run."""
+
+
+@pytest.mark.parametrize("method", RUNS)
+def test_a_run_that_died_resumes_to_the_same_weights(method, corpus_of, base_of, tmp_path):
+    base = base_of("bert", initializer_range=0.5)
+    corpus = corpus_of(*"abc"[: 3 if method in ("triplet", "mnrl") else 2])
+    options = {**RUNS[method], "steps": 4, "batch_size": 8, "max_length": 32, "checkpoint_every": 2, "dropout": 0.1}
+    if "teacher" in options:
+        options["teacher"] = str(base_of("modernbert", hidden_size=48))
+
+    def die(step, steps, figures):
+        if step == 3:
+            raise Killed
+
+    selfsent.train(corpus, method, base, tmp_path / "whole", **options)
+    with pytest.raises(Killed):
+        selfsent.train(corpus, method, base, tmp_path / "died", watch=die, **options)
+    said = []
+    selfsent.train(corpus, method, base, tmp_path / "died", resume=True, notice=said.append, **options)
+    assert "resumed at step 2 of 4" in said
+    whole, died = (weights(tmp_path / name) for name in ("whole", "died"))
+    assert whole == died
+    assert ("model/softmax_head.safetensors" in whole) == (method == "softmax")
+
+
+def weights(run):
+    files = (file for file in run.rglob("*.safetensors"))
+    return {str(file.relative_to(run)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_the_best_of_a_run_is_kept_with_its_head(corpus_of, base_of, tmp_path, monkeypatch):
+    from safetensors.torch import load_file
+
+    from selfsent import api
+
+    scores = iter([3.0, 9.0, 1.0, 2.0])
+    monkeypatch.setattr(api, "_dev_scorer", lambda *given: lambda model: next(scores))
+    monkeypatch.setattr(api, "_check_dev", lambda *given: None)
+    options = {"steps": 4, "batch_size": 8, "max_length": 32, "learning_rate": 1e-2, "checkpoint_every": 1}
+    options |= {"keep": 4, "dev": "made up", "dev_every": 1, "keep_best": True}
+    base = base_of("bert", initializer_range=0.5)
+    selfsent.train(corpus_of("a", "b"), "softmax", base, tmp_path / "run", **options)
+    second = load_file(tmp_path / "run" / "checkpoints" / "step-00000002" / "learner.safetensors")
+    head = load_file(tmp_path / "run" / "model" / "softmax_head.safetensors")
+    assert head["weight"].equal(second["classifier.weight"])
+
+
+def test_mnrl_makes_no_batch_with_a_text_twice(corpus_of, base_of, tmp_path):
+    base = base_of("bert", initializer_range=0.5)
+    with pytest.raises(SettingsError, match=r"no batch of 60 rows .* lower --batch-size to 41 or less"):
+        selfsent.train(corpus_of("a", "same"), "mnrl", base, tmp_path / "run", steps=1, batch_size=60)
+    assert not (tmp_path / "run").exists()
