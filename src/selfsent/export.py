@@ -176,17 +176,15 @@ def _tokenizer(model: Encoder) -> Tokenizer:
     """The model's tokenizer, with its longest length and padding as settings of its own."""
     tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
     tokenizer.enable_truncation(int(model.tokenizer.model_max_length))
-    token = model.tokenizer.pad_token or tokenizer.id_to_token(0)
-    tokenizer.enable_padding(pad_id=tokenizer.token_to_id(token), pad_token=token)
+    pad = model.tokenizer.pad_token_id or 0  # what it is does not matter: the mask hides it
+    tokenizer.enable_padding(pad_id=pad, pad_token=str(tokenizer.id_to_token(pad)))
     return tokenizer
 
 
 def _to_onnx(model: Encoder, path: Path, normalize: bool) -> None:
-    twin = model.twin().eval().float().cpu()
-    for module in twin.modules():
-        if hasattr(module, "set_attn_implementation"):
-            module.set_attn_implementation("eager")  # plain products and softmax: every runtime has them
-            break
+    twin = model.twin()
+    twin.eval().float().cpu()
+    twin.transformer.set_attn_implementation("eager")  # plain products and softmax: every runtime has them
     graph = _Graph(list(twin.sentence_transformer), normalize)
     ids = torch.ones(2, 8, dtype=torch.long)
     mask = torch.tensor([[1] * 8, [1] * 5 + [0] * 3])

@@ -1,0 +1,121 @@
+import csv
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture
+def alike(tmp_path):
+    """A corpus with two sentences that any encoder takes for one: the tokenizer has no capitals."""
+    path = tmp_path / "alike.txt"
+    path.write_text("ba de fi go\nko mi\nla nu po\nBa de fi go\n[bold]ri sa te[/bold]\n\x1b[31mmo ba ki\n")
+    return path
+
+
+def test_the_most_similar_pairs(selfsent, model, alike):
+    done = selfsent("pairs", model, alike, "--top", 2)
+    assert done.status == 0, done.err
+    first, second, *_ = done.out.splitlines()
+    assert (first, second) == ("1.000  ba de fi go", "       Ba de fi go")
+    assert len(done.out.splitlines()) == 4
+
+
+def test_hostile_text_is_shown_as_it_is(selfsent, model, alike):
+    shown = selfsent("pairs", model, alike).out
+    assert "[bold]ri sa te[/bold]" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_threshold_and_nothing_above_it(selfsent, model, alike, sentences):
+    assert len(selfsent("pairs", model, alike, "--threshold", 0.99999).out.splitlines()) == 2
+    none = selfsent("pairs", model, sentences, "--threshold", 1)
+    assert (none.status, none.out) == (0, "")
+    assert "no pair has a cosine of 1.0 or more" in none.err
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.jsonl", "p.parquet"])
+def test_pairs_in_a_file(selfsent, model, alike, tmp_path, name):
+    done = selfsent("pairs", model, alike, "--top", 3, "--output", tmp_path / name)
+    assert (done.status, done.out) == (0, ""), done.err
+    assert "3 pairs in" in done.err
+    if name == "p.parquet":
+        rows = pq.read_table(tmp_path / name).to_pylist()
+    elif name == "p.jsonl":
+        rows = [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+    else:
+        with (tmp_path / name).open(newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="\t" if name == "p.tsv" else ","))
+    assert len(rows) == 3
+    assert {key: str(value) for key, value in rows[0].items() if key != "cosine"} == {
+        "row1": "0",
+        "row2": "3",
+        "text1": "ba de fi go",
+        "text2": "Ba de fi go",
+    }
+    assert float(rows[0]["cosine"]) == pytest.approx(1, abs=1e-5)
+
+
+def test_approximate_pairs_come_with_their_recall(selfsent, model, sentences):
+    done = selfsent("pairs", model, sentences, "--approximate", "--top", 5)
+    assert done.status == 0, done.err
+    assert "finds, measured on a sample: 1" in done.err
+    exact = selfsent("pairs", model, sentences, "--top", 5)
+    assert done.out == exact.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--top", 0), "--top is 0"),
+        (("--threshold", 1.5), "--threshold is 1.5"),
+        (("--output", "pairs.txt"), "must end in .csv"),
+        (("--output", "pairs.csv/x.csv"), "is a file"),
+    ],
+)
+def test_bad_options(selfsent, model, sentences, tmp_path, monkeypatch, arguments, complaint):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.csv").touch()
+    assert complaint in selfsent("pairs", model, sentences, *arguments).complaint
+
+
+def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp_path, monkeypatch):
+    from selfsent.search.vectors import _Part
+
+    monkeypatch.setattr("selfsent.encoding.CHUNK", 50)
+    append = _Part.append
+
+    def append_once(part, vectors):
+        if part.done:
+            raise KeyboardInterrupt
+        append(part, vectors)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Part, "append", append_once)
+        stopped = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy")
+    assert stopped.status == 130
+    assert "interrupted: 50 of 120 sentences are done" in stopped.err
+    done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--fast")
+    assert done.status == 0, done.err
+    if "does not compute bfloat16" in done.err:
+        assert "50 of them had been made before" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
+
+
+def test_export(selfsent, model, tmp_path, monkeypatch):
+    from selfsent.export import Exported
+
+    asked = []
+
+    def export(encoder, *how):
+        asked.append(how)
+        return Exported("onnx", True, True, 32, 96, 1e-7, 0.95)
+
+    monkeypatch.setattr("selfsent.export.export", export)
+    done = selfsent("export", model, "--int8", "--normalize", "--output", tmp_path / "graph")
+    assert done.status == 0, done.err
+    assert asked == [(tmp_path / "graph", "onnx", True, True)]
+    assert "32 numbers a sentence, smallest cosine to torch's vectors 0.950000" in done.err
+    assert "is there already" in selfsent("export", model, "--output", model).complaint
+    monkeypatch.setitem(__import__("sys").modules, "openvino", None)
+    assert "needs openvino" in selfsent("export", model, "--to", "openvino", "--output", tmp_path / "g").complaint

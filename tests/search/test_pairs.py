@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive.similar import most_similar
+from selfsent.errors import SettingsError
+from selfsent.search.approximate import approximately_most_similar_pairs
+from selfsent.search.pairs import Best, Pair, blocks, most_similar_pairs
+
+
+def some_vectors(count, size=8, seed=0, values=None):
+    """Vectors of length 1; of few values, many cosines are equal to the last bit."""
+    draw = np.random.default_rng(seed)
+    if values:
+        vectors = np.eye(size, dtype=np.float32)[draw.integers(values, size=count)]
+    else:
+        vectors = draw.normal(size=(count, size)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("selfsent.search.pairs.ROWS", 8)
+    monkeypatch.setattr("selfsent.search.pairs.COLUMNS", 24)
+    monkeypatch.setattr("selfsent.search.approximate.COLUMNS", 24)
+
+
+def same(found, expected):
+    assert [pair[1:] for pair in found] == [pair[1:] for pair in expected]
+    np.testing.assert_allclose([pair[0] for pair in found], [pair[0] for pair in expected], atol=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    count=st.integers(0, 70),
+    top=st.integers(1, 90),
+    threshold=st.sampled_from([-1.0, 0.0, 0.5, 0.999]),
+    values=st.sampled_from([None, 1, 2, 5]),
+    rows=st.integers(1, 9),
+    columns=st.integers(1, 3),
+)
+def test_pairs_are_those_of_the_whole_matrix(count, top, threshold, values, rows, columns):
+    vectors = some_vectors(count, seed=count, values=values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("selfsent.search.pairs.ROWS", rows)
+        patch.setattr("selfsent.search.pairs.COLUMNS", rows * columns)
+        told = []
+        found = most_similar_pairs(vectors, top, threshold, told.append)
+        assert sum(told) == blocks(count)
+    same(found, most_similar(vectors, top, threshold))
+
+
+def test_blocks_of_the_usual_size():
+    vectors = some_vectors(5000, size=3)
+    found = most_similar_pairs(vectors, 20)
+    cosines = np.triu(vectors.astype(np.float64) @ vectors.T.astype(np.float64), 1)
+    np.testing.assert_allclose([pair.cosine for pair in found], np.sort(cosines.ravel())[::-1][:20], atol=1e-6)
+    assert all(pair.first < pair.second for pair in found)
+    assert len({pair[1:] for pair in found}) == 20
+
+
+def test_a_pair_that_comes_twice_counts_once():
+    best = Best(3)
+    best.add(np.float32([0.5, 0.5, 0.9]), np.array([1, 2, 4]), np.array([2, 1, 3]))
+    assert best.pairs() == [Pair(pytest.approx(0.9), 3, 4), Pair(0.5, 1, 2)]
+
+
+def clusters(count, size=16, seed=0):
+    draw = np.random.default_rng(seed)
+    vectors = draw.normal(size=(count // 10, size)).repeat(10, axis=0)
+    vectors = (vectors + 0.1 * draw.normal(size=vectors.shape)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_the_index_finds_near_pairs_and_knows_how_many_it_misses(small_blocks):
+    vectors = clusters(2000)
+    told = []
+    found, recall = approximately_most_similar_pairs(vectors, 50, advance=told.append)
+    assert sum(told) == 2000
+    expected = most_similar_pairs(vectors, 50)
+    shared = {pair[1:] for pair in found} & {pair[1:] for pair in expected}
+    assert len(shared) >= 48
+    assert recall > 0.95
+    for pair in found:
+        assert pair.cosine == pytest.approx(float(vectors[pair.first] @ vectors[pair.second]), abs=1e-5)
+
+
+def test_recall_says_when_the_index_misses_much(monkeypatch):
+    monkeypatch.setattr("selfsent.search.approximate.PROBED", 1)
+    monkeypatch.setattr("selfsent.search.approximate.SAMPLE", 200)
+    vectors = some_vectors(2000, size=24)
+    found, recall = approximately_most_similar_pairs(vectors, 400)
+    exact = {pair[1:] for pair in most_similar_pairs(vectors, 400)}
+    share = len({pair[1:] for pair in found} & exact) / 400
+    assert recall < 0.9
+    assert recall == pytest.approx(share, abs=0.15)
+
+
+def test_a_few_sentences_and_none_that_count():
+    vectors = some_vectors(5)
+    found, recall = approximately_most_similar_pairs(vectors, 100)
+    same(found, most_similar(vectors, 100))
+    assert recall == 1
+    assert approximately_most_similar_pairs(some_vectors(5), 3, threshold=0.9999) == ([], None)
+
+
+def test_without_the_library_of_the_index(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
+    with pytest.raises(SettingsError, match=r"selfsent\[index\]"):
+        approximately_most_similar_pairs(some_vectors(50))

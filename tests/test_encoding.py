@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+import tiny
+from selfsent.encoding import encode, encode_stream
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return tiny.make_sentences(70)
+
+
+@pytest.fixture
+def encoder(encoder_of):
+    return encoder_of("bert", initializer_range=0.5)
+
+
+@pytest.mark.parametrize(("chunk", "characters"), [(7, 1 << 22), (4096, 1 << 22), (4096, 50)])
+def test_the_order_of_the_sentences_is_kept(encoder, sentences, chunk, characters, monkeypatch):
+    monkeypatch.setattr("selfsent.encoding.CHUNK", chunk)
+    monkeypatch.setattr("selfsent.encoding.CHARACTERS", characters)
+    sentences = sentences[:30]
+    alone = np.concatenate([encode(encoder, [sentence]) for sentence in sentences])
+    np.testing.assert_allclose(encode(encoder, sentences), alone, atol=2e-5)
+    parts = list(encode_stream(encoder, iter(sentences)))
+    np.testing.assert_allclose(np.concatenate(parts), alone, atol=2e-5)
+    assert len(parts) == {(7, 1 << 22): 5, (4096, 1 << 22): 1}.get((chunk, characters), len(parts))
+    assert characters > 50 or len(parts) > 10
+
+
+@pytest.mark.parametrize("prompt", [None, "ba de: "])
+def test_vectors_are_those_of_sentence_transformers(encoder, sentences, prompt):
+    if prompt:
+        encoder.sentence_transformer.prompts["q"] = prompt
+        encoder.sentence_transformer.default_prompt_name = "q"
+    expected = encoder.sentence_transformer.encode(sentences)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(encode(encoder, sentences) / scale, expected / scale, atol=1e-5)
+
+
+def test_a_huge_sentence_is_cut_as_sentence_transformers_cuts_it(encoder):
+    huge = "ba de fi " * 5_000
+    np.testing.assert_allclose(
+        encode(encoder, ["ko", huge, "mi"])[1], encoder.sentence_transformer.encode([huge])[0], atol=1e-5
+    )
+
+
+def test_encoding_leaves_the_mode_alone_and_has_no_dropout(encoder_of, sentences):
+    encoder = encoder_of("bert", dropout=0.5).train()
+    first = encode(encoder, sentences)
+    assert encoder.training
+    np.testing.assert_array_equal(first, encode(encoder, sentences))
+
+
+def test_a_fault_of_the_sentences_is_not_swallowed_by_the_thread(encoder):
+    def texts():
+        yield "ba"
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(encode_stream(encoder, texts()))
+
+
+def test_nothing_to_encode(encoder):
+    assert encode(encoder, []).shape == (0, 32)
+    assert list(encode_stream(encoder, [])) == []
