@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from selfsent.cli import folds
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 def add_parser(commands: Any) -> None:
     """Add the command and its analyses."""
     parser = commands.add_parser(
-        "analyse", help="the papers' analyses: words, space, corpus-size, labels", description="The papers' analyses."
+        "analyse",
+        help="the papers' analyses: words, space, corpus-size, labels, folds",
+        description="The papers' analyses.",
     )
     kinds = parser.add_subparsers(dest="analysis", required=True, metavar="ANALYSIS")
     for name, about, models, run in (
@@ -53,6 +56,7 @@ def add_parser(commands: Any) -> None:
                 help="pairs mean the same from this share of the highest score on (default: 0.8)",
             )
     _add_corpus_size(kinds)
+    folds.add_parser(kinds)
 
 
 def _add_corpus_size(kinds: Any) -> None:
