@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from selfsent import read_corpus
 from selfsent.api import HoldOut, scored
@@ -28,6 +27,7 @@ from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.tasks import evaluate
 from selfsent.files import write_json
 from selfsent.methods import get_method
+from selfsent.recipes import read_document
 from selfsent.settings import parse_duration
 from selfsent.training.fit import asked, fit, make_plan
 from selfsent.training.loop import Habits
@@ -39,11 +39,7 @@ def open_corpus(recipe: dict[str, Any], text: Path) -> tuple[Corpus, HoldOut]:
     source = recipe["corpus"]
     corpus = read_corpus(source if isinstance(source, str) else [text / name for name in source])
     hold_out = HoldOut.of(corpus, dev=recipe.get("context") == "dev", notice=print)
-    count = recipe.get("sentences")
-    if count and count < len(hold_out.train):
-        chosen = np.sort(np.random.default_rng(0).permutation(hold_out.train)[:count])
-        hold_out = HoldOut(chosen, hold_out.dev, hold_out.test)
-    return corpus, hold_out
+    return corpus, hold_out.thinned(recipe.get("sentences"))
 
 
 def train_row(
@@ -107,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     bases = dict(given.split("=", 1) for given in options.base)
     warnings.simplefilter("ignore")
-    recipe = yaml.safe_load(options.recipe.read_text())
+    recipe = read_document(options.recipe)
     done: dict[str, Any] = json.loads(options.output.read_text())["rows"] if options.output.is_file() else {}
     corpus, hold_out = open_corpus(recipe, options.text)
     recipe.setdefault("seeds", [0])

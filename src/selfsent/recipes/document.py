@@ -55,11 +55,14 @@ class Section(dict[str, Any]):
                 self.fail(f"{what} has no {key!r}; {guess(key, known)}", key)
 
     def over(self, other: Section) -> Section:
-        """This section with another one's values in place of its own, section by section."""
+        """This section with another one's values in place of its own, section by section; nothing takes one away."""
         merged = Section(self.path, self.line)
         for source in (self, other):
             for key, value in source.items():
                 old = merged.get(key)
+                if source is other and value is None:
+                    merged.pop(key, None)
+                    continue
                 nested = isinstance(old, Section) and isinstance(value, Section)
                 merged.put(key, old.over(value) if nested else value, source.lines[key])  # type: ignore[union-attr]  # both
         return merged

@@ -1,0 +1,26 @@
+from pathlib import Path
+
+import pytest
+
+from selfsent.recipes import read_document, read_recipe
+
+FILES = sorted((Path(__file__).parents[1] / "recipes").glob("*.yaml"))
+STAGED = {file.stem: read_document(file) for file in FILES if "stages" in read_document(file)}
+VARIANTS = [(name, variant) for name, document in STAGED.items() for variant in document.get("variants", [None])]
+
+
+def test_the_papers_tables_are_there():
+    assert {
+        *("is_bert_stsb", "is_bert_task", "afs_self_supervised", "afs_supervised", "nli_stsb"),
+        *("target_then_labels", "labels_then_target", "label_counts", "bsl_after_sbert"),
+    } <= STAGED.keys()
+
+
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_every_variant_of_every_recipe_can_be_planned(name, variant, base_of):
+    recipe = read_recipe(STAGED[name].path, variant, str(base_of("bert")))
+    assert recipe.title
+    assert recipe.published or "published" not in STAGED[name]
+    for stage in recipe.stages:
+        plan = stage.plan(recipe.base)
+        assert plan.settings.seed == 0
