@@ -1,6 +1,6 @@
 """Encoding speed on the suite `sts`: selfsent against `SentenceTransformer.encode` with its defaults.
 
-    python benchmarks/sts_speed.py MODEL --data DIR                # every sentence of the suite, as evaluation feeds them
+    python benchmarks/sts_speed.py MODEL --data DIR                # every sentence of the suite
     python benchmarks/sts_speed.py MODEL --data DIR --limit 20     # a quick look: 20 pairs of each set
 
 Both sides run the same loop over the data sets: encode the left sentences, the right ones, take the cosine and its
