@@ -1,0 +1,120 @@
+import pytest
+
+from selfsent.errors import SettingsError
+from selfsent.recipes import read_recipe
+
+RECIPE = """\
+base: {base}
+all: {{batch_size: 8, seed: 3}}
+stages:
+  words:
+    corpus: sentences.txt
+    method: mlm
+    steps: 3
+  pairs:
+    corpus: {{source: pairs.csv, text_columns: [a, b], where: {{label: 1}}, stack: true}}
+    method: simcse
+    learning_rate: 2e-5
+    temperature: 1
+    budget: 1m
+evaluate: stsb
+variants:
+  short: {{}}
+  long:
+    stages: {{words: {{pooling: max, steps: 9}}, pairs: null}}
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path, base_of):
+    def read(*changes, variant=None, **options):
+        text = RECIPE.format(base=base_of("bert"))
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "recipe.yaml").write_text(text)
+        return read_recipe(tmp_path / "recipe.yaml", variant, **options)
+
+    return read
+
+
+def test_a_recipe_says_what_its_stages_are(recipe):
+    words, pairs = recipe().stages
+    assert (words.name, words.method.name, words.source) == ("words", "mlm", "sentences.txt")
+    assert words.arguments == {"batch_size": 8, "seed": 3, "steps": 3}
+    assert pairs.arguments["budget"] == 60.0
+    assert pairs.reading == {"text_columns": ("a", "b"), "where": {"label": ["1"]}, "stack": True}
+    assert (words.tasks, pairs.tasks) == ({}, {"task": ["stsb"]})
+    plan = pairs.plan(recipe().base)
+    assert (plan.settings.learning_rate, plan.settings.batch_size, plan.settings.seed) == (2e-5, 8, 3)
+
+
+def test_a_variant_changes_and_takes_away_stages(recipe):
+    (words,) = recipe(variant="long").stages
+    assert words.arguments["steps"] == 9
+    assert words.tasks == {"task": ["stsb"]}
+    assert recipe().variant == "short"
+    assert recipe(variant="long", seed=7).stages[0].arguments["seed"] == 7
+
+
+def test_a_pooling_goes_on_to_the_next_stage(recipe):
+    first, second = recipe(("steps: 3", "steps: 3\n    pooling: max")).stages
+    assert second.plan("bundled").pooling == first.plan("bundled").pooling == "max"
+    _, tsdae = recipe(("method: simcse", "method: tsdae"), ("    temperature: 1\n", "")).stages
+    assert tsdae.plan("bundled").pooling == "mean"  # not the cls it is published with
+    _, cnn = recipe(("steps: 3", "steps: 3\n    head: cnn-pool")).stages
+    assert "pooling" not in cnn.arguments
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("steps: 3", "stepz: 3", "line 7: stage words (mlm) has no 'stepz'; did you mean 'steps'?"),
+        ("steps: 3", "temperature: 3", "line 7: stage words (mlm) has no 'temperature'"),
+        ("steps: 3", "steps: three", "line 7: steps is 'three'; it must be a whole number"),
+        ("steps: 3", "steps: 3.5", "line 7: steps is 3.5; it must be a whole number"),
+        ("steps: 3", "steps: 0", "line 7: --steps is 0; it must be at least 1"),
+        ("steps: 3", "keep_best: maybe", "line 7: keep_best cannot be 'maybe'"),
+        ("steps: 3", "dropout: 3", "line 7: --dropout is 3"),
+        ("steps: 3", "budget: fortnight", "line 7: 'fortnight' is not a duration"),
+        ("method: mlm", "method: mln", "line 6: stage words needs a method, not mln; did you mean 'mlm'?"),
+        ("source: pairs.csv", "sorce: pairs.csv", "line 9: stage pairs needs a corpus"),
+        ("where:", "were:", "line 9: the corpus of stage pairs has no 'were'; did you mean 'where'?"),
+        ("evaluate: stsb", "evaluate: stsc", "line 14: there is no task 'stsc'"),
+        ("evaluate: stsb", "evaluat: stsb", "line 14: a recipe has no 'evaluat'; did you mean 'evaluate'?"),
+        ("sentences.txt", "fold", "line 4: stage words trains on folds"),
+        ("  words:", "  ../words:", "line 4: '../words' cannot name a directory"),
+        ("batch_size: 8", "batch_sise: 8", "line 2: all has no 'batch_sise'; did you mean 'batch_size'?"),
+        ("batch_size: 8", "batch_size: -8", "line 2: --batch-size is -8"),
+        (
+            "evaluate: stsb",
+            "published: [{paper: BSL, table: 77}]",
+            "line 14: there is no published number with paper BSL, table 77",
+        ),
+        ("evaluate: stsb", "cross_validate: {data: ukp, by: 10-fold}", "line 14: data is 'ukp'"),
+        ("evaluate: stsb", "cross_validate: {data: afs, by: 10-fold}", "line 14: no stage trains on the folds"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(old, new, complaint, recipe):
+    with pytest.raises(SettingsError) as caught:
+        recipe((old, new))
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_variant_that_is_not_there_is_named(recipe):
+    with pytest.raises(SettingsError, match="there is no variant 'longer'; there are short, long"):
+        recipe(variant="longer")
+
+
+def test_traps_of_the_papers_are_pointed_out(recipe):
+    assert recipe().warnings() == []
+    supervised = ("method: mlm", "method: cosine"), ("sentences.txt", "mteb/stsbenchmark-sts")
+    leak, trap = recipe(
+        *supervised,
+        ("method: simcse", "method: tsdae"),
+        ("    temperature: 1\n", ""),
+        ("evaluate: stsb", "evaluate: sts"),
+    ).warnings()[::-1]
+    assert "stage pairs trains tsdae after the labels of words" in trap
+    assert "stage pairs is scored on sts12, sts13, sts14, sts15, sts16 after training on STSb in words" in leak

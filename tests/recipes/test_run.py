@@ -1,0 +1,154 @@
+import json
+
+import pytest
+
+import tiny
+from selfsent import train_stages
+from selfsent.encoder import load_encoder
+from selfsent.errors import RunError, SelfsentError, TrainingError
+from selfsent.recipes import over_seeds
+from selfsent.training.loop import Loop
+
+STAGES = """\
+base: {base}
+all: {{batch_size: 8, max_length: 32, checkpoint_every: 1}}
+stages:
+  words: {{corpus: {corpus}, method: mlm, steps: 2, pooling: max}}
+  pairs: {{corpus: {corpus}, method: simcse, steps: 3, head: ngram-cnn, filters: 4}}
+  white: {{corpus: {corpus}, method: whitening, ridge: 0.1}}
+evaluate: ukp-aspect
+"""
+FOLDED = """\
+base: {base}
+all: {{batch_size: 8, max_length: 32}}
+cross_validate: {{data: ukp-aspect, by: cross-topic}}
+stages:
+  words: {{corpus: {corpus}, method: mlm, steps: 1}}
+  scores: {{corpus: fold, method: cosine, steps: 1}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def recipe(tmp_path, base_of):
+    def write(text):
+        (tmp_path / "sentences.txt").write_text("\n".join(tiny.make_sentences(60)))
+        values = {"base": base_of("bert", initializer_range=0.5), "corpus": tmp_path / "sentences.txt"}
+        (tmp_path / "recipe.yaml").write_text(text.format(**values))
+        return tmp_path / "recipe.yaml"
+
+    return write
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    """A data set of argument pairs on two topics."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sentences = tiny.make_sentences(80, seed=5)
+    rows = {
+        "topic": ["tea", "coffee"] * 20,
+        "sentence1": sentences[:40],
+        "sentence2": sentences[40:],
+        "label": ["SS"] * 40,
+        "score": [float(number % 3) for number in range(40)],
+    }
+    place = tmp_path / "mirror" / "argument-similarity" / "ukp_aspect"
+    place.mkdir(parents=True)
+    pq.write_table(pa.table(rows), place / "all.parquet")
+    return tmp_path / "mirror"
+
+
+def weights(directory):
+    return {file.relative_to(directory): file.read_bytes() for file in directory.rglob("*.safetensors")}
+
+
+def test_stages_go_on_from_each_other_and_resume_to_the_same_weights(recipe, mirror, tmp_path, monkeypatch):
+    file = recipe(STAGES)
+    whole = train_stages(file, tmp_path / "whole", data=mirror)
+    assert set(whole.figures) == {"white: ukp-aspect"}
+    model = load_encoder(tmp_path / "whole" / "model")
+    assert (model.pooling, len(model.token_modules), model.embedding_size) == ("max", 2, 12)
+    assert model.language_model_head is not None
+    for stage, base in (("pairs", "words"), ("white", "pairs")):
+        record = json.loads((tmp_path / "whole" / "stages" / stage / "run.json").read_text())
+        assert record["asked"]["base"].endswith(f"stages/{base}/model")
+    advance = Loop.advance
+
+    def interrupted(loop, step):
+        if step == 2:
+            raise KeyboardInterrupt
+        return advance(loop, step)
+
+    monkeypatch.setattr(Loop, "advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train_stages(file, tmp_path / "cut", data=mirror)
+    monkeypatch.setattr(Loop, "advance", advance)
+    with pytest.raises(RunError, match="already holds a run"):
+        train_stages(file, tmp_path / "cut", data=mirror)
+    lines = []
+    train_stages(file, tmp_path / "cut", data=mirror, resume=True, notice=lines.append)
+    assert "stage words is finished already" in lines
+    assert "resumed at step 2 of 3" in lines
+    assert weights(tmp_path / "cut" / "model") == weights(tmp_path / "whole" / "model")
+    with pytest.raises(RunError, match="stages words steps was 2, now 5"):
+        recipe(STAGES.replace("steps: 2", "steps: 5"))
+        train_stages(file, tmp_path / "cut", data=mirror, resume=True)
+
+
+def test_nothing_is_written_when_a_later_stage_cannot_be(recipe, tmp_path):
+    file = recipe(STAGES.replace("white: {{corpus: {corpus}", "white: {{corpus: {corpus}x"))
+    with pytest.raises(SelfsentError, match=r"sentences.txtx: no such file"):
+        train_stages(file, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp_path):
+    done = train_stages(recipe(FOLDED), tmp_path / "run", data=mirror)
+    assert set(done.figures) == {"cross-topic: ukp-aspect"}
+    assert [path.name for path in sorted((tmp_path / "run" / "folds").iterdir())] == ["01", "02"]
+    lines = (tmp_path / "run" / "folds" / "01" / "train.jsonl").read_text().splitlines()
+    assert len(lines) == 20
+    record = json.loads((tmp_path / "run" / "folds" / "02" / "stages" / "scores" / "run.json").read_text())
+    assert record["asked"]["base"] == str(tmp_path / "run" / "stages" / "words" / "model")
+    scores = json.loads((tmp_path / "run" / "evaluation.json").read_text())["scores"]
+    assert "spearman tea" in scores["ukp-aspect"]
+
+
+def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
+    asked = []
+
+    def train_one(seed, output, resume):
+        asked.append(seed)
+        if seed == 1:
+            raise TrainingError("the loss is not finite")
+        return {"loss": float(seed), "dev": 10.0 + seed, **({"context": 1.0} if seed else {})}
+
+    lines = []
+    seeds = over_seeds(3, tmp_path / "run", train_one, notice=lines.append)
+    assert seeds.names == ("loss", "dev")
+    assert (seeds.mean("dev"), seeds.deviation("dev")) == (11.0, pytest.approx(2**0.5))
+    assert seeds.failures == {1: "the loss is not finite"}
+    assert "seed 1 failed: the loss is not finite" in seeds.table().caption
+    assert asked == [0, 1, 2]
+    again = over_seeds(3, tmp_path / "run", train_one, resume=True)
+    assert asked == [0, 1, 2]
+    assert again.to_json() == seeds.to_json() == json.loads((tmp_path / "run" / "seeds.json").read_text())
+    with pytest.raises(TrainingError, match="all 2 seeds failed"):
+        over_seeds(2, tmp_path / "bad", lambda *_: (_ for _ in ()).throw(TrainingError("no")))
+
+
+def test_a_fault_of_the_user_leaves_no_seeds_behind(tmp_path):
+    def train_one(seed, output, resume):
+        raise RunError("no")
+
+    with pytest.raises(RunError):
+        over_seeds(2, tmp_path / "run", train_one)
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(SelfsentError, match="2 or more"):
+        over_seeds(1, tmp_path / "run", train_one)
