@@ -304,7 +304,10 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
     alone = not needs_selfsent(directory.model)
     write_text(
-        directory.model / "README.md", model_card(directory.record, corpus.report.summary(), scores, alone=alone)
+        directory.model / "README.md",
+        model_card(
+            directory.record, corpus.report.summary(), scores, alone=alone, joins=is_cross_encoder(directory.model)
+        ),
     )
     directory.sweep()
     directory.update(status="finished")

@@ -70,3 +70,10 @@ def test_names_from_outside_stay_in_their_place(record):
     card = model_card(record, hostile, None)
     assert not any(sign in card for sign in ("<script", "[link]", "\n# Title", "`\n---"))
     assert card.count("\n---\n") == model_card({**record}, "", None).count("\n---\n")
+
+
+def test_a_cross_encoder_is_used_otherwise(record):
+    card = model_card(record, "100 sentences", None, joins=True)
+    assert "scores = model.predict" in card
+    assert "SentenceTransformer(" not in card
+    assert yaml.safe_load(card.split("---")[1])["pipeline_tag"] == "text-ranking"

@@ -8,6 +8,8 @@ import json
 import sys
 from typing import Any
 
+from selfsent.errors import SelfsentError
+
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
@@ -26,6 +28,7 @@ def describe(method: Any) -> dict[str, Any]:
         "objective": method.objective,
         "pooling": method.pooling,
         "fits": method.fits,
+        "labels": _labels(method),
         "published": dataclasses.asdict(method.published),
         "defaults": {**dataclasses.asdict(method.defaults), "large_learning_rate": method.large_learning_rate},
         "presets": {name: dict(values) for name, values in method.presets.items()},
@@ -55,13 +58,32 @@ def run(options: argparse.Namespace) -> None:
         show("")
 
 
+def _labels(method: Any) -> str | None:
+    """What a row must bring beside its texts, with the default options; None where texts are enough."""
+    try:
+        wanted = method.labels(method.options())
+    except SelfsentError:  # options without a default, which only methods that need no labels have
+        return None
+    return None if wanted is None else str(wanted.kind)
+
+
+def _passes(method: Any) -> str:
+    passes = method.defaults.epochs or 1
+    return "one pass" if passes == 1 else f"{passes:g} passes"
+
+
 def _line(method: Any) -> str:
     if method.fits:
         return f"published: pooling {method.pooling}; one look at every sentence, no steps"
     published = method.published
-    length = f"{published.steps:,} steps" if published.steps else f"{published.epochs:g} pass over the corpus"
+    length = (
+        f"{published.steps:,} steps"
+        if published.steps
+        else f"{published.epochs:g} {'pass' if published.epochs == 1 else 'passes'} over the corpus"
+    )
     return (
         f"published: pooling {method.pooling}, batch {published.batch_size}, rate {published.learning_rate:g}"
         f" {published.schedule}, {length}; default: batch {method.defaults.batch_size},"
-        f" rate {method.defaults.learning_rate:g} ({method.large_learning_rate:g} for large encoders), one pass"
+        f" rate {method.defaults.learning_rate:g} ({method.large_learning_rate:g} for large encoders),"
+        f" {_passes(method)}"
     )

@@ -23,8 +23,9 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "train",
-        help="train an encoder on unlabelled sentences",
-        description="Train an encoder on unlabelled sentences; score it before and after if the corpus has documents.",
+        help="train an encoder on sentences, or on pairs and triples with labels or without",
+        description="Train an encoder on unlabelled sentences, or on pairs and triples of texts with labels or without;"
+        " score it before and after if the corpus has documents.",
         epilog="The options of a method: selfsent methods NAME. With a recipe go --output, --variant, --base, --data,"
         " --seed, --seeds, --resume and --overwrite; everything else stands in it.",
     )

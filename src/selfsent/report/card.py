@@ -7,23 +7,20 @@ from typing import Any
 
 _CARD = """---
 library_name: sentence-transformers
-pipeline_tag: sentence-similarity
+pipeline_tag: {pipeline}
 tags:
 - sentence-transformers
-- feature-extraction
+- {tag}
 - selfsent
 - {method}
 ---
 
-# A sentence encoder trained with {method} on unlabelled sentences
+# A {kind} trained with {method}
 
 {dimension}Trained by [selfsent] {version} from `{base}` on {sentences:,} sentences of `{source}`.
 
 ```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("path/to/this/directory"{trust})
-vectors = model.encode(["a sentence", "another one"])
+{usage}
 ```{needs}
 
 ## Data
@@ -46,6 +43,20 @@ vectors = model.encode(["a sentence", "another one"])
 
 Seed {seed}; corpus fingerprint `{fingerprint}`; {versions}.
 """
+
+
+_VECTORS = """from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/directory"{trust})
+vectors = model.encode(["a sentence", "another one"])"""
+_PAIRS = """from sentence_transformers import CrossEncoder
+
+model = CrossEncoder("path/to/this/directory")
+scores = model.predict([("a sentence", "another one")])"""
+_KINDS = {
+    False: {"kind": "sentence encoder", "pipeline": "sentence-similarity", "tag": "feature-extraction"},
+    True: {"kind": "cross-encoder", "pipeline": "text-ranking", "tag": "cross-encoder"},
+}
 
 
 def _plain(text: str) -> str:
@@ -77,7 +88,12 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
 
 
 def model_card(
-    record: dict[str, Any], corpus: str, scores: dict[str, Any] | None, dimension: int | None = None, alone: bool = True
+    record: dict[str, Any],
+    corpus: str,
+    scores: dict[str, Any] | None,
+    dimension: int | None = None,
+    alone: bool = True,
+    joins: bool = False,
 ) -> str:
     """A model card in Markdown, with the metadata block that hubs read.
 
@@ -87,10 +103,14 @@ def model_card(
         scores: base, trained, TF-IDF and difference on held-out documents, when there are any.
         dimension: size of the vectors.
         alone: whether the model loads where selfsent is not installed.
+        joins: whether it is a cross-encoder.
     """
     asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
     listed = {**asked["options"], **settings, "precision": record["precision"], "processes": record["processes"]}
+    usage = _PAIRS if joins else _VECTORS.format(trust="" if alone else ", trust_remote_code=True")
     return _CARD.format(
+        **_KINDS[joins],
+        usage=usage,
         method=asked["method"],
         dimension=f"Maps sentences to {dimension} numbers. " if dimension else "",
         version=record["versions"]["selfsent"],
@@ -103,7 +123,6 @@ def model_card(
         if record["steps"]
         else "a fit, no steps",
         whitened=", whitened at the end" if asked.get("whiten") else "",
-        trust="" if alone else ", trust_remote_code=True",
         needs="" if alone else "\n\nThis model has a module of selfsent's own: `pip install selfsent` first.",
         settings="\n".join(f"| {name} | {value} |" for name, value in listed.items() if value is not None),
         scores=_score_lines(scores),
