@@ -31,8 +31,11 @@ lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture
 	SELFSENT_CONTRACT_RESULTS=docs/results/contract.json $(BIN)/python -m pytest tests/contract -m ""
 
-bench: $(VENV)/.installed-test ## training speed beside sentence-transformers
-	$(BIN)/python benchmarks/train.py
+bench: $(VENV)/.installed-test ## speed beside sentence-transformers, written to docs/benchmarks.md
+	$(BIN)/python benchmarks/train.py --output docs/results/bench_train.json
+	$(BIN)/python benchmarks/encode.py --output docs/results/bench_encode.json
+	$(BIN)/python benchmarks/pairs.py --output docs/results/bench_pairs.json
+	$(BIN)/python benchmarks/report.py
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	$(BIN)/mkdocs build --strict

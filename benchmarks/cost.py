@@ -1,0 +1,141 @@
+"""What a command costs against the size of its corpus: time, peak memory and bytes on disk.
+
+    python benchmarks/cost.py --sizes 10000 100000 1000000 -- text/*.txt.zst
+    python benchmarks/cost.py --commands read --sizes 10000000 -- text/*.txt.zst
+
+Each command and size is a process of its own (the corpus is read, cleaned and tokenised in it as well); its peak
+resident memory is what the operating system counted. What is measured already is not measured again, unless the
+output is removed. The curves are drawn beside the output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from sides import machine
+
+from selfsent import read_corpus
+from selfsent.files import whole_file, write_json
+
+EXACT_PAIRS = 100_000
+"""Sentences beyond which `pairs` compares through an index."""
+PANELS = (("seconds", "seconds"), ("peak_mb", "peak memory, MB"), ("disk_mb", "on disk, MB"))
+
+
+def command(name: str, size: int, text: Path, folder: Path, model: str) -> list[str]:
+    """The command line."""
+    train = ["train", str(text), "--base", model, "--batch-size", "32", "--output", str(folder / "run")]
+    return {
+        "read": [*train, "--method", "simcse", "--steps", "1"],
+        "train": [*train, "--method", "tsdae", "--steps", "10"],
+        "encode": ["encode", model, str(text), "--output", str(folder / "vectors.npy")],
+        "pairs": ["pairs", model, str(text), *(["--approximate"] if size > EXACT_PAIRS else [])],
+    }[name]
+
+
+def first_sentences(sources: list[str], count: int, path: Path, cache: Path) -> int:
+    """Write the first distinct sentences of some corpora, 20 to a document; how many there were."""
+    corpus = read_corpus(sources, cache=cache)
+    written = 0
+    with path.open("w", encoding="utf-8") as file:
+        for batch in corpus.batches():
+            for text in batch[: count - written]:
+                file.write(text + "\n" + ("\n" if written % 20 == 19 else ""))
+                written += 1
+            if written == count:
+                break
+    return written
+
+
+def measure(arguments: list[str], folder: Path) -> dict[str, float]:
+    """Seconds, peak memory, and bytes that were left on disk."""
+    environment = {**os.environ, "SELFSENT_CACHE": str(folder / "cache")}
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "selfsent", *arguments],
+        env=environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    complaint = process.stderr.read() if process.stderr else ""
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"selfsent {' '.join(arguments)} failed: {complaint.strip()[-500:]}")
+    disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return {"seconds": time.perf_counter() - start, "peak_mb": usage.ru_maxrss / 1024, "disk_mb": disk / 2**20}
+
+
+def straightness(rows: list[dict[str, Any]], figure: str) -> float:
+    """The exponent between smallest and largest size: 1 is a straight line, 0 a constant."""
+    first, last = rows[0], rows[-1]
+    return math.log(last[figure] / first[figure]) / math.log(last["sentences"] / first["sentences"])
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """A panel a figure, a line a command, as SVG."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, len(PANELS), figsize=(12, 3.6), layout="constrained")
+    for panel, (key, label) in zip(panels, PANELS, strict=True):
+        for name in dict.fromkeys(row["command"] for row in rows):
+            line = sorted((row["sentences"], row[key]) for row in rows if row["command"] == name)
+            panel.loglog(*zip(*line, strict=True), marker="o", label=name)
+        panel.set(xlabel="sentences", title=label)
+        panel.grid(alpha=0.3)
+    panels[0].legend()
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format="svg", metadata={"Date": None})
+
+
+def main() -> None:
+    """Measure what is missing, print a line each, and draw the curves."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("sources", nargs="+")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--commands", nargs="+", default=["read", "train", "encode", "pairs"])
+    parser.add_argument("--model", default="bundled")
+    parser.add_argument("--output", type=Path, default=Path("docs/results/cost.json"))
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    if options.output.is_file():
+        rows = json.loads(options.output.read_text(encoding="utf-8"))["rows"]
+    for size in sorted(options.sizes):
+        missing = [n for n in options.commands if (n, size) not in {(row["command"], row["size"]) for row in rows}]
+        if not missing:
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            text = Path(place) / "text.txt"
+            count = first_sentences(options.sources, size, text, Path(place) / "source")
+            for name in missing:
+                with tempfile.TemporaryDirectory(dir=place) as folder:
+                    arguments = command(name, size, text, Path(folder), options.model)
+                    row = {"command": name, "size": size, "sentences": count, **measure(arguments, Path(folder))}
+                rows.append(row)
+                write_json(options.output, {"machine": machine(), "model": options.model, "rows": rows})
+                figures = f"peak {row['peak_mb']:8.1f} MB  on disk {row['disk_mb']:8.1f} MB"
+                print(f"{name:7} {count:>10,} sentences  {row['seconds']:8.1f} s  {figures}", flush=True)
+    for name in dict.fromkeys(row["command"] for row in rows):
+        line = sorted((row for row in rows if row["command"] == name), key=lambda row: int(row["sentences"]))
+        if line[0]["sentences"] < line[-1]["sentences"]:
+            grown = (line[-1]["peak_mb"] - line[0]["peak_mb"]) * 2**20 / (line[-1]["sentences"] - line[0]["sentences"])
+            print(
+                f"{name:7} time grows as n^{straightness(line, 'seconds'):.2f}, memory by {grown:.1f} bytes a sentence"
+            )
+    draw(rows, options.output.with_suffix(".svg"))
+
+
+if __name__ == "__main__":
+    main()

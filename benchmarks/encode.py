@@ -1,0 +1,173 @@
+"""Encoding speed against `SentenceTransformer.encode`: same model, sentences and machine, from text to vectors.
+
+    python benchmarks/encode.py                  # the bundled encoder and all-MiniLM-L6-v2, in under 20 minutes
+    python benchmarks/encode.py --full           # all batch sizes and back ends of the peer, and ours exported
+
+Ours and theirs alternate; medians are compared. The peer's fastest setting whose vectors are the float32 ones (cosine
+0.999 or more to its own defaults) is what ours is held against; the ratio to its defaults stands beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sides import MINILM, alternate, base_of, ceiling, machine, medians, sentences
+from torch.utils.flop_counter import FlopCounterMode
+
+from selfsent.encoder import Encoder, load_encoder
+from selfsent.encoding import _packs, encode
+from selfsent.files import write_json
+from selfsent.training.precision import computes_bfloat16
+
+SAME = 0.999
+Vectors = NDArray[np.float32]
+Side = Callable[[], Vectors]
+
+
+def ours(model: Encoder, texts: list[str]) -> dict[str, Side]:
+    """Float32, and bfloat16 where the processor computes it."""
+    sides: dict[str, Side] = {"ours float32": lambda: encode(model, texts)}
+    if computes_bfloat16("cpu"):
+        sides["ours --fast"] = lambda: encode(model, texts, fast=True)
+    return sides
+
+
+def theirs(base: str, texts: list[str], full: bool) -> dict[str, Side]:
+    """The defaults, larger batches, bfloat16, and the back ends that can be installed."""
+    from sentence_transformers import SentenceTransformer
+
+    def side(batch_size: int = 32, **options: Any) -> Side:
+        model = SentenceTransformer(base, device="cpu", local_files_only=True, **options)
+        return lambda: np.asarray(model.encode(texts, batch_size=batch_size, show_progress_bar=False), np.float32)
+
+    plain = {"model_kwargs": {"dtype": torch.float32}}
+    sides = {"theirs defaults": side(**plain)}
+    sides |= {f"theirs batch {size}": side(size, **plain) for size in ((8, 64, 128, 256) if full else (128,))}
+    if computes_bfloat16("cpu"):
+        sides["theirs bfloat16"] = side(**{"model_kwargs": {"dtype": torch.bfloat16}})
+    for package, backend in (("optimum.onnxruntime", "onnx"), ("optimum.intel", "openvino")) if full else ():
+        try:
+            found = importlib.util.find_spec(package) is not None
+        except ModuleNotFoundError:
+            found = False
+        if found:
+            sides[f"theirs {backend}"] = side(backend=backend)
+        else:
+            print(f"  the peer's back end {backend} needs {package}, which is not installed")
+    return sides
+
+
+def exported(model: Encoder, texts: list[str], folder: Path, to: Any) -> Side:
+    """Our graph in another runtime, the sentences sorted by length in batches of 32."""
+    from tokenizers import Tokenizer
+
+    from selfsent.export import export, load_graph
+
+    export(model, folder / to, to)
+    tokenizer = Tokenizer.from_file(str(folder / to / "tokenizer.json"))
+    graph = load_graph(folder / to / ("model.onnx" if to == "onnx" else "model.xml"))
+
+    def run() -> Vectors:
+        vectors = np.empty((len(texts), model.embedding_size), np.float32)
+        order = np.argsort([-len(text) for text in texts], kind="stable")
+        for start in range(0, len(texts), 32):
+            chosen = order[start : start + 32]
+            encoded = tokenizer.encode_batch([texts[i] for i in chosen])
+            ids, mask = (np.array([getattr(one, name) for one in encoded]) for name in ("ids", "attention_mask"))
+            vectors[chosen] = graph(ids, mask)
+        return vectors
+
+    return run
+
+
+def cosine(vectors: Vectors, reference: Vectors) -> tuple[float, float]:
+    """Smallest and mean cosine to the peer's own float32 vectors."""
+    product = (vectors * reference).sum(axis=1)
+    cosines = product / (np.linalg.norm(vectors, axis=1) * np.linalg.norm(reference, axis=1))
+    return float(cosines.min()), float(cosines.mean())
+
+
+def work(model: Encoder, texts: list[str]) -> float:
+    """Floating-point operations that the sentences need, without padding of any kind in the linear layers."""
+    sample = texts[: min(len(texts), 512)]
+    with torch.inference_mode(), FlopCounterMode(display=False) as counter:
+        for _, packed in _packs(model.eval(), sample):
+            model(packed)
+    return float(counter.get_total_flops()) * sum(map(len, texts)) / sum(map(len, sample))
+
+
+def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
+    """One base: a line for each setting, and the ratios."""
+    base = base_of(name)
+    model = load_encoder(base)
+    with tempfile.TemporaryDirectory() as folder:
+        sides = {**ours(model, texts), **theirs(base, texts, options.full)}
+        if options.full:
+            for to in ("onnx", "openvino"):
+                sides[f"ours exported to {to}"] = exported(model, texts, Path(folder), to)
+        encode(model, texts[:256])
+        seconds, vectors = alternate(sides, options.repetitions)
+    taken, best = medians(seconds), ceiling()
+    flops = work(model, texts)
+    rows = {}
+    print(f"\n{name}, {len(texts):,} sentences, matrix product {best / 1e9:.0f} GFLOP/s")
+    for side, median in taken.items():
+        low, mean = cosine(vectors[side], vectors["theirs defaults"])
+        rows[side] = {
+            "seconds": seconds[side],
+            "sentences_per_second": len(texts) / median,
+            "smallest_cosine": low,
+            "mean_cosine": mean,
+            "utilisation": flops / median / best,
+        }
+        print(
+            f"  {side:26} {len(texts) / median:8.1f} sentences/s   {flops / median / best:4.0%} of the matrix product"
+            f"   cosine to float32: least {low:.6f}, mean {mean:.6f}"
+        )
+    fair = [side for side, row in rows.items() if row["smallest_cosine"] >= SAME]
+    fastest = {who: min(taken[side] for side in fair if side.startswith(who)) for who in ("ours", "theirs")}
+    return {
+        "rows": rows,
+        "ratio": fastest["theirs"] / fastest["ours"],
+        "ratio_to_defaults": taken["theirs defaults"] / fastest["ours"],
+        "ratio_float32": taken["theirs defaults"] / taken["ours float32"],
+    }
+
+
+def main() -> None:
+    """Run the comparison and print the ratios last."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--bases", nargs="+", default=["bundled", MINILM])
+    parser.add_argument("--corpus", help="any corpus (default: STS-B from SELFSENT_DATA, else python:stdlib)")
+    parser.add_argument("--sentences", type=int, default=4000)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--full", action="store_true", help="every batch size and back end")
+    parser.add_argument("--output", type=Path, help="write all figures as JSON")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    texts, source = sentences(options.sentences, options.corpus)
+    report: dict[str, Any] = {"machine": machine(), "sentences": len(texts), "corpus": source, "bases": {}}
+    print(report["machine"])
+    for name in options.bases:
+        report["bases"][name] = compare(name, texts, options)
+    print()
+    for name, figures in report["bases"].items():
+        print(f"encode {name} against defaults {figures['ratio_to_defaults']:.2f}x")
+    for name, figures in report["bases"].items():
+        label = "encode" if len(report["bases"]) == 1 else f"encode {name}"
+        print(f"{label} {figures['ratio']:.2f}x")
+    if options.output:
+        write_json(options.output, report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Write docs/benchmarks.md from the raw figures of the benchmarks.
+
+    python benchmarks/report.py
+
+Every table counts only with its raw JSON in docs/results/, written by the benchmark it belongs to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from selfsent.files import whole_file, write_text
+
+HEAD = """# Benchmarks
+
+selfsent against sentence-transformers: same model, sentences and machine, both sides in turn, medians. `make bench`
+measures again and writes this page. A ratio above 1 means that selfsent is faster; it is held against the peer's
+fastest setting that gives the same quality.
+"""
+
+
+def about(report: dict[str, Any]) -> str:
+    """Machine, versions and date."""
+    machine = report["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    processor = f"{machine['processor']} ({machine['capability']}), {machine['threads']} threads"
+    return f"*{processor}; {versions}; {machine['date']}.*"
+
+
+def train(report: dict[str, Any]) -> str:
+    """Seconds and held-out loss of each method."""
+    options = report["options"]
+    lines = [
+        "## Training\n",
+        f"{options['sentences']:,} sentences of {options['corpus']}, {options['base']},"
+        f" batches of {options['batch_size']}.\n",
+        "| method | side | sentences/s | held-out loss |",
+        "|---|---|--:|--:|",
+    ]
+    for method, figures in report["methods"].items():
+        for side, seconds in figures["seconds"].items():
+            loss = figures["held_out_loss"][side]
+            speed = options["sentences"] / sorted(seconds)[len(seconds) // 2]
+            lines.append(f"| {method} | {side} | {speed:.1f} | {sum(loss) / len(loss):.4f} |")
+    ratios = ", ".join(f"{method} {figures['ratio']:.2f}x" for method, figures in report["methods"].items())
+    return "\n".join([*lines, f"\n**{ratios}**"])
+
+
+def encode(report: dict[str, Any]) -> str:
+    """Sentences a second and cosine of each setting."""
+    lines = [
+        "## Encoding\n",
+        f"{report['sentences']:,} sentences of {report['corpus']}. The cosine is to the peer's float32 vectors.\n",
+        "| model | setting | sentences/s | of the matrix product | smallest cosine |",
+        "|---|---|--:|--:|--:|",
+    ]
+    for base, figures in report["bases"].items():
+        for setting, row in figures["rows"].items():
+            lines.append(
+                f"| {base} | {setting} | {row['sentences_per_second']:.1f} | {row['utilisation']:.0%}"
+                f" | {row['smallest_cosine']:.6f} |"
+            )
+    ratios = ", ".join(
+        f"{base} {figures['ratio']:.2f}x ({figures['ratio_to_defaults']:.2f}x against the peer's defaults)"
+        for base, figures in report["bases"].items()
+    )
+    return "\n".join([*lines, f"\n**encode: {ratios}**\n", about(report)])
+
+
+def pairs(report: dict[str, Any]) -> str:
+    """Seconds of each side."""
+    lines = [
+        "## The most similar pairs\n",
+        f"{report['sentences']:,} distinct sentences of {report['corpus']}, {report['base']}, from loaded model to"
+        " answer.\n",
+        "| side | seconds |",
+        "|---|--:|",
+    ]
+    lines += [f"| {side} | {sorted(taken)[len(taken) // 2]:.2f} |" for side, taken in report["seconds"].items()]
+    same = f"{report['pairs_in_common']} of the {report['top']} best pairs are named by both sides"
+    apart = f"their cosines are at most {report['largest_difference']:.0e} apart."
+    return "\n".join([*lines, f"\n{same}; {apart}\n", f"**pairs {report['ratio']:.2f}x**\n", about(report)])
+
+
+def cost(report: dict[str, Any]) -> str:
+    """The curves, and their points."""
+    lines = [
+        "## Cost against size\n",
+        "Whole commands, each in a process of its own. `read` is reading, cleaning and tokenising with one step of"
+        " training.\n",
+        "![Seconds, peak memory and bytes on disk against the number of sentences](cost.svg)\n",
+        "| command | sentences | seconds | peak memory, MB | on disk, MB |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for row in report["rows"]:
+        figures = " | ".join(f"{row[key]:,.1f}" for key in ("seconds", "peak_mb", "disk_mb"))
+        lines.append(f"| {row['command']} | {row['sentences']:,} | {figures} |")
+    return "\n".join([*lines, "", about(report)])
+
+
+SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "bench_train.json": train,
+    "bench_encode.json": encode,
+    "bench_pairs.json": pairs,
+    "cost.json": cost,
+}
+
+
+def main() -> None:
+    """Write the page from what was measured."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--results", type=Path, default=Path("docs/results"))
+    parser.add_argument("--output", type=Path, default=Path("docs/benchmarks.md"))
+    options = parser.parse_args()
+    parts = [HEAD]
+    for name, section in SECTIONS.items():
+        path = options.results / name
+        if path.is_file():
+            parts.append(
+                section(json.loads(path.read_text(encoding="utf-8"))) + f"\n\nRaw figures: `docs/results/{name}`.\n"
+            )
+    plot = options.results / "cost.svg"
+    if plot.is_file():
+        with whole_file(options.output.with_name("cost.svg")) as temporary:
+            shutil.copyfile(plot, temporary)
+    write_text(options.output, "\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()

