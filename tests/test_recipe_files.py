@@ -16,6 +16,12 @@ def test_the_papers_tables_are_there():
     } <= STAGED.keys()
 
 
+def test_the_recipe_of_the_documentation_is_one(tmp_path):
+    page = (FILES[0].parents[1] / "docs" / "recipes.md").read_text()
+    (tmp_path / "tickets.yaml").write_text(page.split("```yaml\n")[1].split("```")[0])
+    assert [stage.name for stage in read_recipe(tmp_path / "tickets.yaml").stages] == ["sentences", "pairs"]
+
+
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_every_variant_of_every_recipe_can_be_planned(name, variant, base_of):
     recipe = read_recipe(STAGED[name].path, variant, str(base_of("bert")))

@@ -1,0 +1,65 @@
+import json
+
+import pytest
+
+
+@pytest.fixture
+def recipe(base, sentences, tmp_path):
+    def write(*lines):
+        stage = f"  only: {{corpus: {sentences}, method: mlm, steps: 1, batch_size: 8, max_length: 32}}"
+        (tmp_path / "recipe.yaml").write_text("\n".join([f"base: {base}", "stages:", stage, *lines]) + "\n")
+        return tmp_path / "recipe.yaml"
+
+    return write
+
+
+def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
+    file = recipe("note: a stand-in", "published: [{paper: IS-BERT, table: 4, dataset: STSb}]")
+    done = selfsent("train", file, "--output", tmp_path / "run", "--seed", 4)
+    assert done.status == 0, done.err
+    assert "a stand-in" in done.err
+    assert "SBERT-STSb" in done.out
+    assert f"The model is in {tmp_path / 'run' / 'model'}" in done.out
+    assert json.loads((tmp_path / "run" / "stages" / "only" / "run.json").read_text())["asked"]["settings"]["seed"] == 4
+    assert "already holds a run" in selfsent("train", file, "--output", tmp_path / "run").complaint
+
+
+def test_seeds_of_a_run_are_summarised(train, tmp_path):
+    done = train("--method", "mlm", "--seeds", 2, "--seed", 5, steps=("--steps", 1))
+    assert done.status == 0, done.err
+    assert "mean ± deviation" in done.out
+    assert "seed 6" in done.out
+    for seed in (5, 6):
+        record = json.loads((tmp_path / "run" / "seeds" / str(seed) / "run.json").read_text())
+        assert (record["status"], record["asked"]["settings"]["seed"]) == ("finished", seed)
+    assert set(json.loads((tmp_path / "run" / "seeds.json").read_text())["summary"]) == {"loss"}
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (("--method", "mlm"), "--method belongs in the recipe"),
+        (("--variant", "x"), "there is no variant 'x': this recipe has none"),
+        (("--base", "/no/such"), "no/such"),
+        (("--seeds", "1"), "--seeds is 1; a standard deviation needs 2 or more"),
+        (("another.yaml",), "one recipe, not another.yaml too"),
+    ],
+)
+def test_what_does_not_go_with_a_recipe_is_refused(given, complaint, recipe, selfsent, tmp_path):
+    asked = selfsent("train", recipe(), "--output", tmp_path / "run", *given)
+    assert complaint in asked.complaint
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_head_and_its_options(train, tmp_path):
+    done = train("--method", "mlm", "--head", "cnn-pool", "--stride", 1, "--seed", 1, steps=("--steps", 1))
+    assert done.status == 0, done.err
+    asked = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]
+    assert asked["head"] == {"name": "cnn-pool", "stride": 1, "masked": True, "length": 0}
+    assert asked["pooling"] == "cnn-pool"
+    card = (tmp_path / "run" / "model" / "README.md").read_text()
+    assert "a module of selfsent's own" in card
+    again = train("--method", "mlm", "--head", "cnn-pool", "--pooling", "cls", "--overwrite")
+    assert "cnn-pool is a pooling itself" in again.complaint
+    own = train("--method", "infomax", "--head", "ngram-cnn", "--overwrite")
+    assert "infomax has a head of its own, ngram-cnn" in own.complaint
