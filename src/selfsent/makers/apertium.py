@@ -89,5 +89,5 @@ def _marked(text: str) -> str:
 
 def _plain(answer: str, text: str) -> str:
     """The translation of a text as a reader wants it, without marks, and without a full stop that was not there."""
-    answer = _ESCAPED.sub(r"\1", _MARK.sub("", _BLANK.sub("", answer)))
-    return " ".join((answer if text.endswith(_ENDS) else answer.removesuffix(".")).split())
+    answer = " ".join(_ESCAPED.sub(r"\1", _MARK.sub("", _BLANK.sub("", answer))).split())
+    return answer if text.endswith(_ENDS) else answer.removesuffix(".").rstrip()

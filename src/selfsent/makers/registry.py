@@ -60,7 +60,7 @@ def parse_makers(views: str) -> list[Maker]:
 
 
 def _converted(value: str, kind: str, spec: str) -> Any:
-    convert = {"int": int, "float": float}.get(kind, str)
+    convert = {"int": int, "float": float}.get(kind.split(" |")[0], str)
     try:
         return convert(value)
     except ValueError:

@@ -107,7 +107,7 @@ def _command(line: str, patience: float) -> Iterator[Translator]:
     except ValueError as error:
         raise SettingsError(f"{line!r} is no command: {error}") from None
     if not command or shutil.which(command[0]) is None:
-        raise SettingsError(f"there is no program {command[0] if command else line!r} to translate with")
+        raise SettingsError(f"there is no program {command[0] if command else repr(line)} to translate with")
 
     def translate(texts: Sequence[str]) -> list[str]:
         with closing(Program(line, command, b"\n", patience)) as program:

@@ -54,7 +54,7 @@ def refuse_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
     single = sum(len(set(encoded.word_ids(number))) < 2 for number in range(len(texts)))
     if single > len(texts) / 2:
         raise SettingsError(
-            f"noise on words can change nothing: to this base's tokenizer {single} of {len(texts)} sentences are one word;"
+            f"noise on words can do nothing: {single} of {len(texts)} sentences are one word to this base's tokenizer;"
             " put spaces between the words first, or choose a method without such noise"
         )
 

@@ -1,0 +1,101 @@
+import signal
+
+import processes
+import pyarrow.parquet as pq
+import pytest
+
+MAKER = ("--with", "mlm", "--model")
+
+
+@pytest.fixture
+def augment(selfsent, sentences, base, tmp_path):
+    """Run `selfsent augment` on the 120 sentences with the tiny base."""
+
+    def run(*arguments, corpus=sentences, output=tmp_path / "views.parquet", maker=(*MAKER, base)):
+        return selfsent("augment", corpus, *maker, "--output", output, *arguments)
+
+    return run
+
+
+def test_views_figures_and_a_sample(augment, base, tmp_path):
+    found = augment()
+    assert found.status == 0, found.err
+    assert "120 sentences" in found.err
+    assert f"120 pairs of views in {tmp_path}/views.parquet (" in found.err
+    assert found.out.count("    original  ") == found.out.count(f"mlm:model={base}  ") == 5
+    assert "0.0% unchanged, mean edit distance " in found.out
+    table = pq.read_table(tmp_path / "views.parquet")
+    assert table.column_names == ["text", "view1", "view2", "maker1", "maker2"]
+    assert len(table) == 120
+    assert augment().complaint.endswith("views.parquet exists already: give --overwrite, or another --output")
+    assert augment("--overwrite", "--seed", 1).status == 0
+    assert pq.read_table(tmp_path / "views.parquet") != table
+
+
+@pytest.mark.parametrize(
+    ("maker", "arguments", "said"),
+    [
+        (("--with", "synonyms"), (), "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs"),
+        (("--with", "dropout"), (), "dropout is no maker"),
+        (("--with", "mlm:pick=worst"), (), "--pick is 'worst'; it must be one of sample, best"),
+        (("--with", "mlm"), ("--ratio", 0), "--ratio is 0.0; it must be above 0"),
+        (("--with", "mlm"), ("--model", "./none"), "there is no directory ./none"),
+        (("--with", "mlm"), ("--output", "views.csv"), "--output views.csv must end in .parquet"),
+        (("--with", "synonym"), ("--wordnet", "./none"), "WordNet is not in ./none"),
+        (("--with", "translate"), ("--engine", "command"), "give --there and --back"),
+        (("--with", "pairs", "pairs"), (), "pairs makes the same view twice"),
+        (("--with", "mlm", "mlm", "mlm"), (), "one or two makers, not 3"),
+        ((), (), "the following arguments are required: --with"),
+    ],
+)
+def test_bad_input(maker, arguments, said, augment, tmp_path):
+    assert said in augment(*arguments, corpus="-", maker=maker).complaint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_left_when_the_first_sentences_go_wrong(augment, tmp_path):
+    assert "pairs needs a corpus with two text columns" in augment(maker=("--with", "pairs")).late_complaint
+    program = ("--with", "translate", "--engine", "command", "--there", "head -n 3", "--back", "cat")
+    assert "head -n 3 gave 3 answers to 120 texts" in augment(maker=program).late_complaint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_command_goes_on_to_the_same_file(sentences, selfsent, tmp_path):
+    makers = (
+        "--with",
+        "translate",
+        "--with",
+        "translate:back=rev",
+        "--engine",
+        "command",
+        "--there",
+        "rev",
+        "--back",
+        "cat",
+    )
+    assert selfsent("augment", sentences, *makers, "--output", tmp_path / "whole.parquet").status == 0
+    command = ("augment", sentences, *makers, "--output", tmp_path / "views.parquet")
+    process = processes.start(command, tmp_path / "log", renames=2)
+    assert processes.finish(process) == -signal.SIGKILL
+    assert len(list((tmp_path / "views.parquet.parts").glob("0*.parquet"))) == 1
+    assert not (tmp_path / "views.parquet").exists()
+    found = selfsent(*command)
+    assert "translate:engine=command" in found.out
+    assert "100.0% unchanged" in found.out
+    assert (tmp_path / "views.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "views.parquet", "whole.parquet"]
+
+
+def test_control_characters_are_shown_as_escapes():
+    from selfsent.cli.augment import visible
+
+    assert visible("a\x1b[31mb\u202ec\u200dd") == "a\\x1b[31mb\\u202ec\u200dd"
+
+
+def test_training_on_views(train, base, selfsent, tmp_path):
+    maker = f"mlm:model={base}"
+    found = train("--method", "bootstrap", "--views", f"{maker},{maker}")
+    assert found.status == 0, found.err
+    assert f"views by {maker}, {maker}" in (tmp_path / "run" / "run.json").read_text()
+    assert "tsdae reads one view of a sentence: --views is for" in train("--views", "synonym", "--overwrite").complaint
+    assert "there is no maker 'sinonym'" in train("--method", "simcse", "--views", "sinonym", "--overwrite").complaint

@@ -1,0 +1,112 @@
+import random
+import shutil
+import stat
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from selfsent.errors import MakerError, SettingsError
+from selfsent.makers.apertium import _marked, _plain, mode_file
+from selfsent.makers.processes import Program
+from selfsent.makers.translate import Translate
+
+TEXTS = ["One line.", "Çok güzel, değil mi?", "سطر ثالث", "tab\tand  spaces", "x" * 70_000]
+MODES = Path("/usr/share/apertium/modes")
+needs_apertium = pytest.mark.skipif(
+    not (MODES / "eng-spa.mode").exists() or not (MODES / "eng-cat.mode").exists(),
+    reason="needs Debian's apertium-eng-spa and apertium-eng-cat",
+)
+
+
+def answers(code, texts=TEXTS, patience=20, last=True):
+    with closing(Program("it", [sys.executable, "-uc", code], b"\n", patience)) as program:
+        return program.answers(texts, last)
+
+
+def test_programs_that_answer():
+    assert answers("import sys\nfor line in sys.stdin: print(line.upper(), end='')") == [text.upper() for text in TEXTS]
+    assert answers("import sys\nlines = list(sys.stdin)\nfor line in lines: print(line, end='')") == TEXTS
+    kept = "import sys\nfor line in sys.stdin: sys.stdout.write(line); sys.stdout.flush()"
+    with closing(Program("it", [sys.executable, "-c", kept], b"\n", 20)) as program:
+        assert [program.answers(TEXTS), program.answers(TEXTS[:2]), program.answers([])] == [TEXTS, TEXTS[:2], []]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys; print(sys.stdin.readline())", r"it gave 2 answers to 5 texts$"),
+        ("import sys\nfor line in sys.stdin: print(line)", "it gave 10 answers to 5 texts"),
+        ("pass", "it gave 0 answers to 5 texts"),
+        ("import sys; sys.exit('no such language')", "gave 0 answers to 5 texts; it says: no such language"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff\\n' * 5)", "an answer that is not UTF-8"),
+        ("import time; time.sleep(60)", "it has not answered for 1 seconds"),
+        ("import sys, time\nfor line in sys.stdin: pass\ntime.sleep(60)", "it has not answered for 1 seconds"),
+    ],
+)
+def test_programs_that_do_not(code, said):
+    with pytest.raises(MakerError, match=said):
+        answers(code, patience=1 if "sleep" in code else 20)
+    with pytest.raises(MakerError, match="it cannot be started: No such file"):
+        Program("it", ["no-such-program"], b"\n", 1)
+
+
+def script(path, code):
+    path.write_text(f"#!{sys.executable}\nimport sys\n{code}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def test_the_engine_command(tmp_path, views):
+    there = script(tmp_path / "there", "for line in sys.stdin: print(' '.join(reversed(line.split())))")
+    back = script(tmp_path / "back", "for line in sys.stdin: print(line.strip().lower())")
+    maker = Translate(engine="command", there=there, back=back)
+    assert views(maker, ["One Two Three", "İki"], size=1) == ["three two one", "İki".lower()]
+    short = script(tmp_path / "short", "print(1); print(2)")
+    with pytest.raises(MakerError, match=f"{short} --loud gave 2 answers"):
+        views(Translate(engine="command", there=f"{short} --loud", back=back), ["a", "b", "c"])
+    with pytest.raises(SettingsError, match="there is no program no-such-program"):
+        views(Translate(engine="command", there="no-such-program -x", back=back), ["a"])
+    assert maker.identity() != Translate(engine="command", there=there, back=there).identity()
+
+
+def test_the_stream_format():
+    text = "[a] {b} ^c$ d/e \\ @home <f>"
+    assert _marked(text) == "\\[a\\] \\{b\\} \\^c\\$ d\\/e \\\\ \\@home \\<f\\>.[]"
+    assert _plain(_marked(text), text) == text
+    assert _plain("*Unknown words @are #not marked * here.[]", "no stop") == "Unknown words are not marked * here"
+    assert _plain("It ends.[]", "It ends.") == "It ends."
+    assert _plain("[[t:b:x]]bold[[/]] a#b[]", "x!") == "bold a#b"
+
+
+def test_apertium_that_is_not_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("APERTIUM_DATADIR", str(tmp_path))
+    with pytest.raises(SettingsError, match="apertium is not installed: on Debian"):
+        Translate().identity()
+    (tmp_path / "modes").mkdir()
+    (tmp_path / "modes" / "nob-nno.mode").touch()
+    monkeypatch.setattr(shutil, "which", lambda program: program)
+    with pytest.raises(SettingsError, match="does not translate eng-spa; installed are nob-nno"):
+        mode_file("eng", "spa")
+
+
+@needs_apertium
+def test_apertium_there_and_back(views):
+    texts = [
+        "The old dog sleeps in the house.",
+        "We bought *two* apples and a xyzzyplugh",
+        "She reads the early Greek letters / and [brackets].",
+        "Where is my book?",
+    ]
+    one = views(Translate(pipelines=1, pivot="cat"), texts)
+    assert "dog" in one[0]
+    assert "xyzzyplugh" in one[1]
+    assert "#xyzzyplugh" not in one[1]
+    assert not one[1].endswith(".")
+    assert "[" in one[2]
+    assert one[3].endswith("?")
+    order = random.Random(0).sample(range(4), 4)
+    mixed = views(Translate(pipelines=3, pivot="cat"), [texts[number] for number in order])
+    assert mixed == [one[number] for number in order]
+    assert views(Translate(), texts[:2]) != one[:2]
