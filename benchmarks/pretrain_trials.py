@@ -1,4 +1,4 @@
-"""What pays in a small budget of pretraining: starts, shapes and rates, each trained for as many tokens and then tuned.
+"""What pays in a small budget of pretraining: starts, shapes and rates, each trained for as many tokens, and then tuned.
 
     python benchmarks/pretrain_trials.py TEXT... --output docs/results/pretrain_trials.json
 
@@ -27,18 +27,18 @@ from selfsent.training.run_directory import versions
 VARIANTS: dict[str, dict[str, Any]] = {
     "random": {"start": "random"},
     "look": {"start": "look"},
-    "counts, embedding rate 1": {"embedding_rate": 1.0},
+    "counts": {},
     "counts, embedding rate 0.2": {"embedding_rate": 0.2},
-    "counts, embedding rate 0.05": {},
-    "counts, rate 3e-3": {"learning_rate": 3e-3},
+    "counts, embedding rate 1": {"embedding_rate": 1.0},
     "counts, 2 layers": {"layers": 2},
-    "counts, 8 heads": {"heads": 8},
-    "counts, ratio 0.4": {"ratio": 0.4},
+    "counts, 6 layers of 192": {"layers": 6, "hidden_size": 192, "heads": 3, "feed_forward": 768},
+    "counts, 2 layers of 320": {"layers": 2, "hidden_size": 320, "heads": 5, "feed_forward": 1280},
+    "counts, 8,192 pieces": {"vocabulary_size": 8192},
 }
 SIMCSE: dict[str, Any] = {
-    "steps": 100,
+    "steps": 60,
     "batch_size": 64,
-    "learning_rate": 2.5e-4,
+    "learning_rate": 1e-3,
     "pick_words": 16,
     "dropout": 0.0,
     "mlp": False,
@@ -60,7 +60,14 @@ def trial(
     """Pretrain, score, tune, score again."""
     folder = options.runs / "pretrained"
     made = pretrain(
-        corpus, folder, tokenizer=tokenizer, overwrite=True, steps=options.steps, batch_size=16, notice=print, **variant
+        corpus,
+        folder,
+        tokenizer=None if "vocabulary_size" in variant else tokenizer,
+        overwrite=True,
+        steps=options.steps,
+        batch_size=16,
+        notice=print,
+        **variant,
     )
     result, model = made.record["result"], folder / "model"
     tuned = train(corpus, "simcse", model, options.runs / "tuned", overwrite=True, **SIMCSE)
@@ -70,6 +77,7 @@ def trial(
         "tokens": result["tokens"],
         "seconds": round(made.record["seconds"], 1),
         "held_out_loss": result["held_out_loss"],
+        "bits_per_character": result["bits_per_character"],
         "stsb_dev": dev_score(model, options.data),
         "stsb_dev_after_simcse": dev_score(tuned.directory / "model", options.data),
     }
@@ -80,7 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("text", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrain_trials"))
     parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     options = parser.parse_args()
