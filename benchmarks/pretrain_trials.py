@@ -1,4 +1,4 @@
-"""What pays in a small budget of pretraining: starts, shapes and rates, each trained for as many tokens, and then tuned.
+"""What pays in a small budget of pretraining: starts, shapes and rates, each trained for as many tokens and then tuned.
 
     python benchmarks/pretrain_trials.py TEXT... --output docs/results/pretrain_trials.json
 
