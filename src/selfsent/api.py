@@ -30,7 +30,7 @@ from selfsent.makers.maker import Maker
 from selfsent.makers.registry import parse_makers
 from selfsent.methods import get_method
 from selfsent.report.card import model_card
-from selfsent.training.fit import asked, fit, make_plan
+from selfsent.training.fit import Plan, asked, fit, make_plan
 from selfsent.training.loop import Habits, Notice
 from selfsent.training.run_directory import RunDirectory
 
@@ -223,6 +223,8 @@ def train(
     if makers:
         corpus = _with_views(corpus, makers, plan.settings.seed, making)
     plan = plan.on(corpus)
+    hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev), plan.joins).thinned(sentences)
+    plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     if plan.columns < len(corpus.view_columns):
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
         notice(f"{method} reads {', '.join(read)} and not {', '.join(left)}")
@@ -230,8 +232,6 @@ def train(
     if plan.ignored:
         flags = ", ".join("--" + name.replace("_", "-") for name in plan.ignored)
         notice(f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored")
-    hold_out = HoldOut.of(corpus, dev == "context", notice, plan.joins).thinned(sentences)
-    plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     directory.match(asked(plan, corpus, hold_out.train))
     if directory.status == "finished":
         notice(f"{output} is finished already")
@@ -251,6 +251,14 @@ def _with_views(corpus: Corpus, makers: list[Maker], seed: int, making: Callable
         with_views(corpus, makers, seed, lambda count: making(count, len(corpus)))
     wait()
     return with_views(corpus, makers, seed)
+
+
+def _without_score(notice: Notice, plan: Plan, dev: Dev | None) -> Notice:
+    """What is said of a run that no label-free score can be taken of: for rows of several texts, what helps instead."""
+    if plan.columns == 1:
+        return notice
+    hint = "no label-free score without documents: --dev stsb-dev scores the run by pairs that people judged"
+    return lambda line: None if dev else notice(hint)
 
 
 def _check_dev(dev: Dev | None, dev_every: int | None, keep_best: bool) -> None:

@@ -46,7 +46,8 @@ class Facts:
 
 def with_classes(options: Any, facts: Facts) -> Any:
     """The options, with as many classes as the corpus has where nothing was said."""
-    return dataclasses.replace(options, classes=facts.classes) if options.classes is None else options
+    unsaid = options.classes is None and facts.classes > 1
+    return dataclasses.replace(options, classes=facts.classes) if unsaid else options
 
 
 def with_scale(options: Any, facts: Facts) -> Any:
