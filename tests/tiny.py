@@ -61,14 +61,17 @@ def make_tokenizer(kind="word pieces", wrap=True):
 
     Args:
         kind: `word pieces`, `byte pairs` or `pieces`.
-        wrap: whether it puts its special tokens around a sentence.
+        wrap: whether it puts its special tokens around a sentence; "behind" for the last one alone.
     """
     from transformers import PreTrainedTokenizerFast
 
     tokenizer, trainer, special = {"word pieces": _word_pieces, "byte pairs": _byte_pairs, "pieces": _pieces}[kind]()
     tokenizer.train_from_iterator(make_sentences(400), trainer)
     first, last, typed = special["cls"], special["sep"], int(kind == "word pieces")
-    if wrap:
+    if wrap == "behind":
+        ids = [(last, tokenizer.token_to_id(last))]
+        tokenizer.post_processor = processors.TemplateProcessing(f"$A {last}", f"$A {last} $B {last}", ids)
+    elif wrap:
         ids = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
         tokenizer.post_processor = processors.TemplateProcessing(
             f"{first} $A {last}", f"{first} $A {last} $B:{typed} {last}:{typed}", ids
@@ -103,8 +106,26 @@ ARCHITECTURES = {
     "eurobert": ("byte pairs", {}),
     "gpt2": ("byte pairs", {"n_embd": SIZE, "n_layer": 2, "n_head": 2, "n_positions": LONGEST}),
     "qwen3": ("byte pairs", {"num_key_value_heads": 1, "head_dim": 16}),
+    "bart": (
+        "byte pairs",
+        {
+            "d_model": SIZE,
+            "init_std": 0.1,
+            **{f"{half}_layers": 2 for half in ("encoder", "decoder")},
+            **{f"{half}_attention_heads": 2 for half in ("encoder", "decoder")},
+            **{f"{half}_ffn_dim": 2 * SIZE for half in ("encoder", "decoder")},
+        },
+    ),
+    "t5": (
+        "pieces",
+        {
+            **{"d_model": SIZE, "d_kv": 16, "d_ff": 2 * SIZE, "num_heads": 2, "num_layers": 2},
+            **{"relative_attention_num_buckets": 8, "relative_attention_max_distance": 32},
+        },
+    ),
 }
 CAUSAL = ("gpt2", "qwen3")
+ENCODER_DECODER = ("bart", "t5")
 
 
 def make_config(name, **changes):
@@ -112,7 +133,7 @@ def make_config(name, **changes):
     from transformers import AutoConfig
 
     kind, own = ARCHITECTURES[name]
-    tokenizer = make_tokenizer(kind, wrap=name not in CAUSAL)
+    tokenizer = make_tokenizer(kind, wrap="behind" if name == "t5" else name not in CAUSAL)
     special = {
         "pad_token_id": tokenizer.pad_token_id,
         "bos_token_id": tokenizer.cls_token_id,
@@ -127,11 +148,12 @@ def make_config(name, **changes):
 
 def save_base(directory, name, seed=0, **changes):
     """Write a tiny language model of an architecture, in transformers layout; returns the directory."""
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
+    kinds = {**dict.fromkeys(CAUSAL, AutoModelForCausalLM), **dict.fromkeys(ENCODER_DECODER, AutoModelForSeq2SeqLM)}
     config, tokenizer = make_config(name, **changes)
     torch.manual_seed(seed)
-    model = (AutoModelForCausalLM if name in CAUSAL else AutoModelForMaskedLM).from_config(config)
+    model = kinds.get(name, AutoModelForMaskedLM).from_config(config)
     with torch.no_grad():
         for parameter in model.parameters():  # biases of zero and norms of one would hide what forgets them
             if parameter.ndim == 1:

@@ -199,6 +199,12 @@ class Packed:
         following = np.roll(self.given_ids, -1)
         return Packed(self.given_ids[keep], self.given_lengths - 1, following[keep], self.device)
 
+    def behind(self, start: int) -> Packed:
+        """The same with a start token in front of every sentence, so that its first token is a target, too."""
+        shifted = np.roll(self.given_ids, 1)
+        shifted[np.cumsum(self.given_lengths) - self.given_lengths] = start
+        return Packed(shifted, self.given_lengths, self.given_ids, self.device)
+
 
 def concatenate(batches: Sequence[Packed]) -> Packed:
     """Several packed batches as one, for one forward pass; sentences keep their order."""

@@ -61,8 +61,11 @@ class Cell:
     @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
-        wanted = self.method in NEEDS_WORDS and self.architecture in tiny.CAUSAL
-        return "transformers has no masked language model of this architecture" if wanted else ""
+        if self.method in NEEDS_WORDS and self.architecture in tiny.CAUSAL:
+            return "transformers has no masked language model of this architecture"
+        if self.method == "mlm" and self.architecture in tiny.ENCODER_DECODER:
+            return "its decoder predicts words, not its encoder"
+        return ""
 
     def learner(self, directory, dropout=0.1, **options) -> Learner:
         """A learner, in training mode."""

@@ -10,7 +10,7 @@ from selfsent.encoder import load_encoder
 from selfsent.errors import BaseEncoderError
 from selfsent.heads.language_model import HEAD_FILE, load_head, new_head
 
-MASKED = [name for name in tiny.ARCHITECTURES if name not in tiny.CAUSAL]
+MASKED = [name for name in tiny.ARCHITECTURES if name not in (*tiny.CAUSAL, *tiny.ENCODER_DECODER)]
 SENTENCES = tiny.make_sentences(6, seed=1)
 
 

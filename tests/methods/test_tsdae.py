@@ -8,7 +8,7 @@ from selfsent.methods import get_method
 from selfsent.methods.tsdae import NOISES, Options, SmallDecoder, TiedDecoder
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
-MASKED = [name for name in tiny.ARCHITECTURES if name not in tiny.CAUSAL]
+MASKED = [name for name in tiny.ARCHITECTURES if name not in (*tiny.CAUSAL, *tiny.ENCODER_DECODER)]
 
 
 def slow_models(directory, learner):

@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from selfsent.bases import resolve
+from selfsent.encoder.halves import keep_encoder
 from selfsent.encoder.model import DROPOUTS, POOLINGS, Encoder, Pooling, pooling_place
 from selfsent.errors import BaseEncoderError
-from selfsent.heads.language_model import load_head
+from selfsent.heads.language_model import load_head, predicts_by_decoder
 from selfsent.heads.layers import is_layer_mean
 from selfsent.heads.loading import load_sentence_transformer
 from selfsent.heads.options import CNN_POOL
@@ -47,6 +48,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
             config_kwargs=rates,
             model_kwargs={"dtype": torch.float32, "use_safetensors": True},
         )
+        keep_encoder(model[0])
         head = load_head(transformer_directory, model[0].model)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -60,7 +62,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         raise BaseEncoderError(
             f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
         )
-    return Encoder(model, head)
+    return Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
 
 
 def _known(token_modules: Sequence[nn.Module]) -> bool:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from selfsent import attention
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.heads.language_model import LanguageModelHead, new_head, save_head
+from selfsent.heads.language_model import LanguageModelHead, new_head, predicts_by_decoder, save_head
 from selfsent.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
 from selfsent.heads.options import CNN_POOL
 from selfsent.packing import Packed
@@ -36,6 +36,7 @@ DROPOUTS = (
     "embd_pdrop",
     "hidden_dropout",
     "activation_dropout",
+    "dropout_rate",
 )
 """What the architectures call their dropout rates."""
 
@@ -54,11 +55,17 @@ class Encoder(nn.Module):
     Args:
         sentence_transformer: the ordinary model: a transformer, perhaps an n-gram CNN, a pooling, and whatever follows.
         language_model_head: the head that predicts words from the transformer's states, when the base has one.
+        whole: the directory of the encoder-decoder that the transformer is the first half of, if it is one.
     """
 
-    def __init__(self, sentence_transformer: Any, language_model_head: LanguageModelHead | None = None) -> None:
+    def __init__(
+        self,
+        sentence_transformer: Any,
+        language_model_head: LanguageModelHead | None = None,
+        whole: Path | None = None,
+    ) -> None:
         super().__init__()
-        self.sentence_transformer = sentence_transformer
+        self.sentence_transformer, self.whole = sentence_transformer, whole
         self.language_model_head = language_model_head
         # A pooler behind the first token belongs to next-sentence prediction: nothing here ever gives it a gradient.
         pooler = getattr(self.transformer, "pooler", None)
@@ -72,8 +79,14 @@ class Encoder(nn.Module):
 
     @property
     def transformer(self) -> Any:
-        """The transformers model inside, without any head."""
-        return self.sentence_transformer[0].model
+        """The transformers model inside, without any head; of an encoder-decoder its encoder."""
+        model = self.sentence_transformer[0].model
+        return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
+
+    @property
+    def is_half(self) -> bool:
+        """Whether the transformer is the first half of an encoder-decoder."""
+        return predicts_by_decoder(self.transformer.config)
 
     @property
     def tokenizer(self) -> Any:
@@ -139,6 +152,10 @@ class Encoder(nn.Module):
             return
         if self.token_modules:
             raise BaseEncoderError(f"this base has modules before its pooling, which --layers {layers} would replace")
+        if self.transformer is not self.sentence_transformer[0].model:
+            raise BaseEncoderError(
+                f"sentence-transformers reads only the last layer of this base's encoder: --layers {layers} cannot be"
+            )
         config = self.transformer.config
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
         config.output_hidden_states = True
@@ -294,8 +311,8 @@ class Encoder(nn.Module):
     def require_head(self, purpose: str) -> LanguageModelHead:
         """The language-model head; made from nothing, with a warning, when the base came without one."""
         if self.language_model_head is None:
-            logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
             self.language_model_head = new_head(self.transformer).to(self.device)
+            logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
         self.language_model_head.requires_grad_(True)
         return self.language_model_head
 

@@ -70,6 +70,11 @@ def _replaced(module: nn.Module, path: str, new: nn.Module) -> nn.Module:
     return twin
 
 
+def predicts_by_decoder(config: Any) -> bool:
+    """Whether a transformers configuration is that of an encoder-decoder, or of the encoder half of one."""
+    return bool(getattr(type(config), "is_encoder_decoder", False))
+
+
 def new_head(transformer: Any) -> LanguageModelHead:
     """A head with fresh weights for a transformer that came without one.
 
@@ -78,10 +83,14 @@ def new_head(transformer: Any) -> LanguageModelHead:
     """
     from transformers import AutoModelForMaskedLM
 
+    kind = transformer.config.model_type
+    if predicts_by_decoder(transformer.config):
+        raise BaseEncoderError(
+            f"a {kind!r} predicts words by its decoder, not by its encoder: choose another base or method"
+        )
     try:
         language_model = AutoModelForMaskedLM.from_config(transformer.config)
     except ValueError:
-        kind = transformer.config.model_type
         raise BaseEncoderError(
             f"transformers has no masked language model for {kind!r}: choose another base or method"
         ) from None

@@ -9,10 +9,11 @@ from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from selfsent.attention import ATTENTION
 from selfsent.encoder import Encoder
+from selfsent.errors import SettingsError
+from selfsent.methods.decoder import OwnDecoder, from_one_slot
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.packing import Packed
@@ -77,12 +78,8 @@ class Memory(nn.Module):
 
     def forward(self, states: Tensor, vectors: Tensor, sentence: Tensor) -> Tensor:
         """(1, tokens, d) states, plus what their sentences' (sentences, e) vectors say, normalised."""
-        value = self.value(vectors)
-        if self.training and self.head_dropout:
-            kept = F.dropout(value.new_ones(len(sentence), self.heads, 1), self.head_dropout)
-            said = self.output((value[sentence].unflatten(-1, (self.heads, -1)) * kept).flatten(-2))
-        else:
-            said = self.output(value)[sentence]
+        rate = self.head_dropout if self.training else 0.0
+        said = from_one_slot(self.value, self.output, vectors, sentence, self.heads, rate)
         return cast(Tensor, self.norm(self.dropout(said)[None] + states))
 
 
@@ -188,6 +185,17 @@ class SmallDecoder(nn.Module):
         return cast(Tensor, states[0])
 
 
+def _decoder_for(model: Encoder, options: Options) -> nn.Module:
+    """The decoder that goes with an encoder: of an encoder-decoder its own; else like the encoder, or a small one."""
+    if model.is_half:
+        if options.decoder_layers:
+            raise SettingsError("--decoder-layers is for encoders alone, and this base has a decoder: leave it out")
+        return OwnDecoder(model, options.drop_heads, options.scratch)
+    model.require_head("TSDAE's decoder")
+    like_encoder = _built_like_bert(model) and not options.decoder_layers
+    return (TiedDecoder if like_encoder else SmallDecoder)(model, options)
+
+
 class DenoisingLearner(Learner):
     """−Σₜ log p(wₜ | w₁…wₜ₋₁, s): s the vector of the damaged sentence (Wang et al. 2021, equation 1)."""
 
@@ -197,15 +205,14 @@ class DenoisingLearner(Learner):
         super().__init__(model, options)
         if options.scratch:
             self.model.forget()
-        self.model.require_head("TSDAE's decoder")
-        like_encoder = _built_like_bert(model) and not options.decoder_layers
-        self.decoder = (TiedDecoder if like_encoder else SmallDecoder)(model, options)
+        self.decoder = _decoder_for(model, options)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
         damaged, whole = views
-        head = self.model.require_head("tsdae")
-        read = whole.without_last()
+        own = self.decoder if isinstance(self.decoder, OwnDecoder) else None
+        head = own.head if own else self.model.require_head("tsdae")
+        read = own.reads(whole) if own else whole.without_last()
         states = self.decoder(self.model, self.model(damaged), read)
         total = linear_cross_entropy(head(states), head.output.weight, head.output.bias, read.targets)
         return Loss(total, read.tokens)
