@@ -1,9 +1,12 @@
 """Train and score a grid of settings, one table of a recipe file; what is done already is not done again.
 
     python benchmarks/grid.py recipes/demo_dev.yaml --output docs/results/demo_dev.json
+    python benchmarks/grid.py recipes/demo_dev.yaml --output docs/results/demo_dev.json --table
 
 The recipe names a corpus, what all rows share, and the rows; each row is trained for each seed and scored on the
-recipe's tasks. Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to.
+recipe's tasks. A run that goes wrong is a row with its reason. --table prints what the output holds as Markdown.
+Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `sentences: N`
+thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has.
 `context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
 `selfsent evaluate --documents` uses. A row without a method is the untrained base.
 """
@@ -14,6 +17,7 @@ import argparse
 import json
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,8 @@ import numpy as np
 from selfsent import read_corpus
 from selfsent.api import HoldOut, scored
 from selfsent.corpus import Corpus
-from selfsent.encoder import load_encoder
+from selfsent.encoder import Pooling, load_encoder
+from selfsent.errors import TrainingError
 from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.tasks import evaluate
 from selfsent.files import write_json
@@ -33,13 +38,36 @@ from selfsent.training.fit import asked, fit, make_plan
 from selfsent.training.loop import Habits
 from selfsent.training.run_directory import RunDirectory, versions
 
+STS = ("sts12", "sts13", "sts14", "sts15")
+
 
 def open_corpus(recipe: dict[str, Any], text: Path) -> tuple[Corpus, HoldOut]:
     """The recipe's corpus, thinned to so many sentences where it says so, and its hold-out."""
     source = recipe["corpus"]
     corpus = read_corpus(source if isinstance(source, str) else [text / name for name in source])
     hold_out = HoldOut.of(corpus, dev=recipe.get("context") == "dev", notice=print)
-    return corpus, hold_out.thinned(recipe.get("sentences"))
+    if not recipe.get("balanced"):
+        return corpus, hold_out.thinned(recipe.get("sentences"))
+    sizes = [len(read_corpus(text / name)) for name in source]
+    if sum(sizes) != len(corpus):
+        raise SystemExit("the files of the corpus share sentences, so that rows cannot be told apart by file")
+    return corpus, replace(hold_out, train=balanced(hold_out.train, sizes, recipe["sentences"]))
+
+
+def balanced(rows: np.ndarray, sizes: list[int], count: int) -> np.ndarray:
+    """So many rows, drawn at random: an equal share from each file, and more from the others where one has less.
+
+    Args:
+        rows: (n,) those to draw from.
+        sizes: rows of each file of the corpus, in order.
+        count: how many.
+    """
+    drawn = np.random.default_rng(0).permutation(rows)
+    file = np.searchsorted(np.cumsum(sizes), drawn, side="right")
+    place = np.empty_like(file)  # of a row among the drawn rows of its file
+    for number in range(len(sizes)):
+        place[file == number] = np.arange(np.count_nonzero(file == number))
+    return np.sort(drawn[np.argsort(place, kind="stable")[:count]])
 
 
 def train_row(
@@ -74,21 +102,58 @@ def train_row(
 
 
 def score_row(
-    model: str, recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut, data: str | None
+    model: str, pooling: Pooling | None, recipe: dict[str, Any], context: ContextTask | None, data: str | None
 ) -> dict[str, Any]:
-    """The scores of a model on the recipe's tasks, context last."""
-    encoder = scored(load_encoder(model), model)
+    """The scores of a model on the recipe's tasks, context last; `pooling` instead of its own, where one is given."""
+    encoder = scored(load_encoder(model, pooling), model)
     scores: dict[str, Any] = {}
     if recipe.get("tasks"):
         result = evaluate(encoder, task=recipe["tasks"], data=data)
         scores = {name: [score.score, score.low, score.high] for name, score in result.scores.items()}
-    if recipe.get("context"):
-        held = hold_out.dev if recipe["context"] == "dev" else hold_out.test
-        task = ContextTask(corpus, held)
-        score = task.score(encoder)
+    if context is not None:
+        score, tfidf = context.score(encoder), context.tfidf
         scores["context"] = [score.score, score.low, score.high]
-        scores["context of TF-IDF"] = [task.tfidf.score, task.tfidf.low, task.tfidf.high]
+        scores["context of TF-IDF"] = [tfidf.score, tfidf.low, tfidf.high]
     return scores
+
+
+def table(rows: dict[str, Any]) -> str:
+    """The rows as Markdown: mean and, over several seeds, standard deviation; the mean of STS12 to 15 as a column."""
+    seeds: dict[str, list[dict[str, Any]]] = {}
+    for key, row in rows.items():
+        seeds.setdefault(key.rpartition(" | seed ")[0], []).append(row)
+    columns = list(dict.fromkeys(task for row in rows.values() for task in figures(row)))
+    lines = [f"| | steps | {' | '.join(columns)} |", "|---|--:|" + "--:|" * len(columns)]
+    for title, runs in seeds.items():
+        good = [run for run in runs if "failed" not in run]
+        if reasons := [run["failed"] for run in runs if "failed" in run]:
+            lines.append(f"| {title} | {len(reasons)} of {len(runs)} failed: {reasons[0]} |" + " |" * len(columns))
+        if good:
+            steps = f"{np.mean([run['steps'] for run in good]):.0f}" if "steps" in good[0] else ""
+            cells = [spread([figures(run)[task] for run in good if task in figures(run)]) for task in columns]
+            lines.append(f"| {title} | {steps} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def figures(row: dict[str, Any]) -> dict[str, float]:
+    """The score of each task, and the mean of STS12 to 15."""
+    found = {task: float(score[0]) for task, score in row.get("scores", {}).items()}
+    if set(STS) <= found.keys():
+        found["mean of sts12-15"] = float(np.mean([found[task] for task in STS]))
+    return found
+
+
+def spread(values: list[float]) -> str:
+    """Mean, and standard deviation where there are several values."""
+    if not values:
+        return ""
+    return f"{np.mean(values):.2f}" + (f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")
+
+
+def context_task(recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut) -> ContextTask | None:
+    """The label-free task on the documents that the recipe names, where it does."""
+    kind = recipe.get("context")
+    return ContextTask(corpus, hold_out.dev if kind == "dev" else hold_out.test) if kind else None
 
 
 def main() -> None:
@@ -100,12 +165,17 @@ def main() -> None:
     parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     parser.add_argument("--text", type=Path, default=Path(), metavar="DIR", help="where the files of the corpus are")
     parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
+    parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
     options = parser.parse_args()
+    if options.table:
+        print(table(json.loads(options.output.read_text())["rows"]))
+        return
     bases = dict(given.split("=", 1) for given in options.base)
     warnings.simplefilter("ignore")
     recipe = read_document(options.recipe)
     done: dict[str, Any] = json.loads(options.output.read_text())["rows"] if options.output.is_file() else {}
     corpus, hold_out = open_corpus(recipe, options.text)
+    context = context_task(recipe, corpus, hold_out)
     recipe.setdefault("seeds", [0])
     for seed in recipe["seeds"]:
         for title, row in recipe["rows"].items():
@@ -115,11 +185,15 @@ def main() -> None:
             settings = {**(recipe.get("all", {}) if row and "method" in row else {}), **(row or {})}
             name = settings.get("base", "bundled")
             placed = {**settings, "base": bases.get(name, name)}
-            model, kept = train_row(placed, seed, corpus, hold_out.train, options.runs / options.recipe.stem)
-            done[key] = {**settings, **kept, "scores": score_row(model, recipe, corpus, hold_out, options.data)}
+            pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
+            try:
+                model, kept = train_row(placed, seed, corpus, hold_out.train, options.runs / options.recipe.stem)
+                done[key] = {**settings, **kept, "scores": score_row(model, pooling, recipe, context, options.data)}
+            except TrainingError as error:
+                done[key] = {**settings, "failed": str(error)}
             write_json(options.output, {"recipe": options.recipe.name, "versions": versions(), "rows": done})
-            figures = "  ".join(f"{task} {score[0]:.2f}" for task, score in done[key]["scores"].items())
-            print(f"{key}: {figures}", flush=True)
+            said = "  ".join(f"{task} {score:.2f}" for task, score in figures(done[key]).items())
+            print(f"{key}: {done[key].get('failed', said)}", flush=True)
 
 
 if __name__ == "__main__":
