@@ -1,9 +1,10 @@
 import json
+import os
 
 import pytest
 
 from selfsent.errors import OutputError
-from selfsent.files import whole_directory, whole_file, write_json, write_text
+from selfsent.files import sweep_stale, whole_directory, whole_file, write_json, write_text
 
 
 def fail(written):
@@ -61,3 +62,13 @@ def test_a_directory_below_a_file_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"), whole_directory(tmp_path / "file" / "x"):
         pass
+
+
+def test_only_what_is_stale_is_swept(tmp_path):
+    for name in (".building-old", ".building-new", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "table").touch()
+    for name in (".building-old", "other"):
+        os.utime(tmp_path / name, (0, 0))
+    sweep_stale(tmp_path, ".building-*")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".building-new", "other"]

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import OutputError
+
+_STALE = 24 * 60 * 60
+"""Seconds after which no one works on a temporary folder any more."""
 
 
 def _sync(path: Path) -> None:
@@ -30,6 +34,17 @@ def _beside(path: Path) -> Path:
 def is_half_written(path: Path) -> bool:
     """Whether this is what `whole_file` or `whole_directory` left behind when it was killed."""
     return re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name) is not None
+
+
+def sweep_stale(folder: Path, pattern: str) -> None:
+    """Remove the temporary folders that kills left in `folder`: those that match and that no one touched for a day."""
+    for leftover in folder.glob(pattern):
+        try:
+            stale = time.time() - leftover.stat().st_mtime > _STALE
+        except FileNotFoundError:  # another process was first
+            continue
+        if stale:
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 @contextmanager

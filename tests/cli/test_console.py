@@ -1,9 +1,10 @@
+import os
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from selfsent.cli import console
+from selfsent.cli import console, main
 
 FIGURES = {
     "loss": 5.5,
@@ -79,3 +80,26 @@ def test_only_the_first_process_speaks(capsys, monkeypatch):
     with console.training_bar() as watch:
         watch(1, 1, FIGURES)
     assert capsys.readouterr() == ("", "")
+
+
+def test_what_no_one_reads_is_dropped_and_the_run_goes_on(monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    shown = console._console(stderr=True)
+    with os.fdopen(writing, "w") as closed:
+        shown.file = closed
+        monkeypatch.setattr(console, "errors", lambda: shown)
+        for step in (1, 2):
+            console.notice(f"step {step}")
+
+
+def test_of_several_processes_the_first_says_what_is_wrong(monkeypatch, capsys):
+    waited = []
+    monkeypatch.setattr("time.sleep", waited.append)
+    for rank, patience in (("0", []), ("1", [5])):
+        monkeypatch.setenv("RANK", rank)
+        with pytest.raises(SystemExit) as left:
+            main(["train", "nowhere.txt", "--output", "nowhere"])
+        assert left.value.code == 2
+        assert waited == patience
+        assert capsys.readouterr().err.count("nowhere.txt") == 1

@@ -95,6 +95,7 @@ def test_a_loss_that_is_not_finite_is_caught_with_its_checkpoint(make_loop):
     with pytest.raises(TrainingError, match=r"the loss is not finite at step 6: .*step-00000004;"):
         loop.run()
     assert not loop.directory.checkpoint_at(5).exists()
+    assert loop.directory.record["stopped"] == "the loss is not finite at step 6"
 
 
 def test_embeddings_that_are_not_finite_after_the_last_step_are_not_saved(make_loop):

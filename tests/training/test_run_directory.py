@@ -34,6 +34,26 @@ def test_nothing_is_written_before_it_begins(tmp_path):
     assert not RunDirectory(tmp_path / "run").resumed
 
 
+def test_behind_a_stop_the_rate_may_be_another_one_and_both_are_kept(tmp_path):
+    asked = {**ASKED, "settings": {**ASKED["settings"], "learning_rate": 1e-3}}
+    lower = {**asked, "settings": {**asked["settings"], "learning_rate": 1e-4}}
+    begun(tmp_path, asked)
+    with pytest.raises(RunError, match=r"settings learning rate was 0\.001, now 0\.0001"):
+        begun(tmp_path, lower, resume=True)
+    stopped = begun(tmp_path, asked, resume=True)
+    stopped.update(stopped="the loss is not finite at step 7")
+    with pytest.raises(RunError, match="settings seed was 0, now 1"):
+        begun(tmp_path, {**lower, "settings": {**lower["settings"], "seed": 1}}, resume=True)
+    begun(tmp_path, lower, resume=True)
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record["asked"] == lower
+    assert record["changes"] == [
+        {"change": "settings learning rate was 0.001, now 0.0001", "because": "the loss is not finite at step 7"}
+    ]
+    with pytest.raises(RunError, match=r"settings learning rate was 0\.0001, now 0\.001"):
+        begun(tmp_path, asked, resume=True)
+
+
 def test_an_empty_directory_may_be_used(tmp_path):
     (tmp_path / ".run.json.0a1b2c3d").touch()  # left behind by a kill
     begun(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,17 +17,26 @@ _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 @cache
 def errors() -> Any:
     """The rich console on standard error."""
-    from rich.console import Console
-
-    return Console(stderr=True, **_LITERAL)
+    return _console(stderr=True)
 
 
 @cache
 def results() -> Any:
     """The rich console on standard output."""
+    return _console(stderr=False)
+
+
+def _console(stderr: bool) -> Any:
+    """A rich console that falls silent when no one reads it any more, as in `selfsent train ... | head`."""
     from rich.console import Console
 
-    return Console(**_LITERAL)
+    class Patient(Console):
+        def on_broken_pipe(self) -> None:
+            """Not the end of the process, as it would be for rich: what runs goes on."""
+            self.quiet = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+    return Patient(stderr=stderr, **_LITERAL)
 
 
 def notice(line: str) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
+from selfsent.distributed_env import leads
 from selfsent.errors import SelfsentError, TrainingError
 from selfsent.version import __version__
 
@@ -17,6 +21,9 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and p
   selfsent evaluate runs/tickets/model --task stsb
   selfsent search runs/tickets/model tickets.csv "printer does not answer"
 """
+
+_PATIENCE = 5
+"""Seconds that a process other than the first waits before it speaks of an error which it may be alone with."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,8 +39,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the complaint and leave with status 2."""
-        sys.stderr.write(f"{self.prog}: {message} (see {self.prog} --help)\n")
-        raise SystemExit(2)
+        _leave(f"{self.prog}: {message} (see {self.prog} --help)", 2)
 
 
 def make_parser() -> Parser:
@@ -52,6 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit status: 0 done, 1 a run went wrong, 2 bad input, 130 interrupted."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this: what is said there goes nowhere
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 — to the end
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         _run(given)
@@ -80,5 +89,13 @@ def _run(arguments: list[str]) -> None:
 
 
 def _complain(message: str, status: int) -> NoReturn:
-    sys.stderr.write(f"selfsent: {' '.join(message.split())}\n")
+    _leave(f"selfsent: {' '.join(message.split())}", status)
+
+
+def _leave(line: str, status: int) -> NoReturn:
+    """Say why, and go. Of the processes of `torchrun` the first one speaks, whose end is the end of the others."""
+    if not leads():
+        time.sleep(_PATIENCE)
+    with suppress(BrokenPipeError):
+        sys.stderr.write(line + "\n")
     raise SystemExit(status)

@@ -16,6 +16,7 @@ from selfsent.corpus.build import build_table
 from selfsent.corpus.sources import Source, SourceName, find_source
 from selfsent.corpus.table import Corpus
 from selfsent.errors import CorpusError, SettingsError
+from selfsent.files import sweep_stale
 
 _VERSION = 1
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
@@ -110,6 +111,7 @@ def _build(found: Source, columns: Columns, split: bool, folder: Path, options: 
     """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        sweep_stale(folder, ".building-*")
         building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder))
         try:
             fingerprint = build_table(found.read(columns), building, columns, found.name, split)

@@ -12,6 +12,7 @@ from pathlib import Path
 from selfsent.corpus import Corpus
 from selfsent.corpus.table import DESCRIPTION
 from selfsent.corpus.writer import TableFile
+from selfsent.files import sweep_stale
 from selfsent.makers.augment import Pairing, augment, check_pairings, plan_key
 
 
@@ -47,6 +48,7 @@ def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: 
     import pyarrow.parquet as pq
 
     columns = ("text", "view2") if len(makers) == 1 else ("text", "view1", "view2")
+    sweep_stale(corpus.directory, ".views-*")
     temporary = Path(tempfile.mkdtemp(prefix=".views-", dir=corpus.directory))
     try:
         with ExitStack() as opened:

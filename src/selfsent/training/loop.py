@@ -232,7 +232,8 @@ class Loop:
             self.directory.drop_checkpoints_after(self.step - 1)
         newest = self.directory.newest_checkpoint(self.notice)
         where = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
-        return TrainingError(f"{reason}: {where}; try a lower --learning-rate")
+        self.directory.update(stopped=reason)
+        return TrainingError(f"{reason}: {where}; go on with --resume and a lower --learning-rate")
 
     def probe(self) -> Health:
         """Health of the space, on a fixed batch."""

@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,8 @@ class RunDirectory:
     def match(self, asked: dict[str, Any]) -> None:
         """Say what the run is to be; one that is resumed must have been asked for the same.
 
+        Where the run went wrong and was stopped, the learning rate may be another one: `run.json` keeps both.
+
         Args:
             asked: everything that decides the result, as JSON.
 
@@ -104,7 +106,8 @@ class RunDirectory:
             RunError: the old run was asked for something else.
         """
         self._asked = json.loads(json.dumps(asked))
-        difference = _first_difference(self.record["asked"], self._asked) if self.record else None
+        free = _FREE_AFTER_A_STOP if self.record.get("stopped") else ()
+        difference = _first_difference(self.record["asked"], self._asked, but=free) if self.record else None
         if difference:
             raise RunError(
                 f"{self.path} cannot be resumed: {difference}; use the old value, --overwrite, or another --output"
@@ -126,6 +129,9 @@ class RunDirectory:
         if not self.resumed:
             started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             self.update(status="running", asked=self._asked, command=sys.argv, versions=versions(), started=started)
+        elif self.record.get("stopped") and (change := _first_difference(self.record["asked"], self._asked)):
+            changes = [*self.record.get("changes", []), {"change": change, "because": self.record["stopped"]}]
+            self.update(asked=self._asked, changes=changes, stopped=None)
 
     def _clear(self) -> None:
         """Remove what a kill left half-written, and an old run that is not resumed; files of others are left alone."""
@@ -211,16 +217,17 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+_FREE_AFTER_A_STOP = ("settings learning_rate",)
 _HARMLESS = ("base", "corpus source")
 """Names, which may be written in several ways; digest and fingerprint say whether the contents are the same."""
 
 
-def _first_difference(old: Any, new: Any, where: str = "") -> str | None:
-    """In words, the first place where two JSON values differ; None when they are the same."""
+def _first_difference(old: Any, new: Any, where: str = "", but: Collection[str] = ()) -> str | None:
+    """In words, the first place where two JSON values differ, save those in `but`; None when they are the same."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in {**old, **new}:
-            difference = _first_difference(old.get(name), new.get(name), f"{where} {name}".strip())
+            difference = _first_difference(old.get(name), new.get(name), f"{where} {name}".strip(), but)
             if difference:
                 return difference
         return None
-    return None if old == new or where in _HARMLESS else f"{where.replace('_', ' ')} was {old}, now {new}"
+    return None if old == new or where in (*_HARMLESS, *but) else f"{where.replace('_', ' ')} was {old}, now {new}"

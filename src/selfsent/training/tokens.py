@@ -15,6 +15,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from selfsent.corpus import Corpus
+from selfsent.files import sweep_stale
 from selfsent.views import Tokens
 
 _FORMAT = 1
@@ -94,6 +95,7 @@ def build_table(
     fast = Tokenizer.from_str(content)
     fast.no_truncation()
     fast.no_padding()
+    sweep_stale(folder, ".tokens-*")
     temporary = Path(tempfile.mkdtemp(prefix=".tokens-", dir=folder))
     try:
         _write(corpus, fast, column, temporary, advance)
