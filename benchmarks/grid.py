@@ -38,6 +38,7 @@ from selfsent.training.fit import asked, fit, make_plan
 from selfsent.training.loop import Habits
 from selfsent.training.run_directory import RunDirectory, versions
 
+DURATIONS = {"steps", "epochs", "budget"}
 STS = ("sts12", "sts13", "sts14", "sts15")
 
 
@@ -79,7 +80,6 @@ def train_row(
         return row["base"], {}
     if "budget" in row:
         row = {**row, "budget": parse_duration(str(row["budget"]))}
-        row.pop("steps", None)
     method, base = row.pop("method"), row.pop("base")
     plan = make_plan(
         get_method(method),
@@ -150,6 +150,14 @@ def spread(values: list[float]) -> str:
     return f"{np.mean(values):.2f}" + (f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")
 
 
+def merged(shared: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+    """A row's settings over those that all share; how long one trains is said by steps, epochs or budget."""
+    if "method" not in row:
+        return dict(row)
+    left = DURATIONS if DURATIONS & row.keys() else set()
+    return {**{name: value for name, value in shared.items() if name not in left}, **row}
+
+
 def context_task(recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut) -> ContextTask | None:
     """The label-free task on the documents that the recipe names, where it does."""
     kind = recipe.get("context")
@@ -182,7 +190,7 @@ def main() -> None:
             key = f"{title} | seed {seed}"
             if key in done or (seed != recipe["seeds"][0] and "method" not in (row or {})):
                 continue  # an untrained base is the same with any seed
-            settings = {**(recipe.get("all", {}) if row and "method" in row else {}), **(row or {})}
+            settings = merged(recipe.get("all", {}), row or {})
             name = settings.get("base", "bundled")
             placed = {**settings, "base": bases.get(name, name)}
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
