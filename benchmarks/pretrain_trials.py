@@ -19,6 +19,7 @@ from typing import Any
 from selfsent.api import scored, train
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.encoder import load_encoder
+from selfsent.errors import TrainingError
 from selfsent.evaluation.tasks import evaluate
 from selfsent.files import write_json
 from selfsent.pretraining.pretrain import pretrain
@@ -70,7 +71,12 @@ def trial(
         **variant,
     )
     result, model = made.record["result"], folder / "model"
-    tuned = train(corpus, "simcse", model, options.runs / "tuned", overwrite=True, **SIMCSE)
+    after: dict[str, Any] = {}
+    try:
+        tuned = train(corpus, "simcse", model, options.runs / "tuned", overwrite=True, **SIMCSE)
+        after["stsb_dev_after_simcse"] = dev_score(tuned.directory / "model", options.data)
+    except TrainingError as error:  # an encoder that says the same of everything is no base
+        after["failed"] = str(error).split(":")[0]
     return {
         **variant,
         "parameters": made.record["parameters"],
@@ -79,7 +85,7 @@ def trial(
         "held_out_loss": result["held_out_loss"],
         "bits_per_character": result["bits_per_character"],
         "stsb_dev": dev_score(model, options.data),
-        "stsb_dev_after_simcse": dev_score(tuned.directory / "model", options.data),
+        **after,
     }
 
 
