@@ -79,3 +79,11 @@ def test_two_systems_on_one_task_are_paired():
 
 def test_tasks_have_resamples_of_their_own():
     assert (scored("sts12").samples != scored("sts13").samples).any()
+
+
+def test_names_are_shown_as_they_are_and_forge_nothing():
+    name = "a|data:000000|`<b>[x](y)\n*z*"
+    result = Result("<i>m</i>", {name: scored(name)})
+    assert result.scores[name].signature == "a_data:000000__<b>[x](y)_*z*|mean|n:3|v:1"
+    cells = next(line for line in result.to_markdown().splitlines() if "data" in line)
+    assert cells.startswith("| a\\|data:000000\\|\\`\\<b>\\[x\\](y) \\*z\\* |")

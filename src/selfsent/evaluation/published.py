@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 from selfsent.evaluation.results import AVERAGE, Result
@@ -110,32 +111,37 @@ def published_rows(suite: str) -> list[PublishedRow]:
 
 
 def beside(*results: Result) -> Table:
-    """Results over the published rows of their suite, footnotes below.
+    """Results over the published rows of their suite; which table a row is from, and its defects, stand below.
 
     Args:
         results: one per model, all of one suite.
     """
+    from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
-    first = results[0]
-    tasks = [task for task in DATASETS.get(first.suite or "", {}) if any(task in each.scores for each in results)]
+    suite = results[0].suite or ""
+    tasks = [task for task in DATASETS.get(suite, {}) if any(task in each.scores for each in results)]
     averages = list(dict.fromkeys(each.average_label for each in results if each.average is not None))
+    origins: dict[str, str] = {}
     notes: dict[str, int] = {}
-    table = Table("model", "from")
-    for heading in (*tasks, *averages):
-        table.add_column(heading, justify="right")
+    # Without lines between the columns, names need not be broken on a terminal of 100 columns.
+    table = Table(caption_justify="left", box=SIMPLE, pad_edge=False)
+    for heading in ("model", "from"):
+        table.add_column(heading, overflow="fold")
+    for heading in (*(task.removeprefix(f"{suite}-") for task in tasks), *averages):
+        table.add_column(heading, justify="right", overflow="fold")
     for each in results:
         own = [each.shown(AVERAGE) if label == each.average_label else "" for label in averages]
         table.add_row(Text(each.model), "here", *map(each.shown, tasks), *own, end_section=each is results[-1])
-    for row in published_rows(first.suite or ""):
+    for row in published_rows(suite):
+        origin = origins.setdefault(f"{row.paper} table {row.table}, {row.group}", ascii_lowercase[len(origins)])
         marks = ",".join(str(notes.setdefault(note, len(notes) + 1)) for note in row.footnotes)
-        origin = f"{row.paper} table {row.table}, {row.group}" + (f" ({marks})" if marks else "")
         # The papers' average is over their whole table: beside an average over less, it would mislead.
         last = [_cell(row, AVERAGE) if label == AVERAGE else "" for label in averages]
-        table.add_row(row.method, origin, *(_cell(row, task) for task in tasks), *last)
-    table.caption = "\n".join(f"({number}) {note}" for note, number in notes.items())
-    table.caption_justify = "left"
+        table.add_row(row.method, f"{origin} ({marks})" if marks else origin, *(_cell(row, t) for t in tasks), *last)
+    below = [*(f"{key}: {origin}" for origin, key in origins.items()), *(f"({n}) {note}" for note, n in notes.items())]
+    table.caption = "\n".join(below)
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -127,21 +128,30 @@ def _seed(name: str) -> int:
 
 
 def signature(*parts: str, **fields: object) -> str:
-    """One line that makes two numbers comparable or visibly not: `sts12|spearman|cos|all|n:3108|data:1a2b3c|v:1`."""
-    return "|".join([*parts, *(f"{key}:{value}" for key, value in fields.items())])
+    """One line that makes two numbers comparable or visibly not: `sts12|spearman|cos|all|n:3108|data:1a2b3c|v:1`.
+
+    What would be taken for a part or an end of it, in the name of a user's file, becomes `_`.
+    """
+    plain = [*parts, *(f"{key}:{value}" for key, value in fields.items())]
+    return "|".join(re.sub(r"[|`\x00-\x1f]", "_", part) for part in plain)
 
 
 def markdown(table: Table) -> str:
     """A terminal table as a Markdown table, its caption below."""
 
     def row(cells: Iterable[Any]) -> str:
-        return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+        return "| " + " | ".join(literal(str(cell)) for cell in cells) + " |"
 
     columns = [list(column.cells) for column in table.columns]
     rule = "|" + "|".join("---:" if column.justify == "right" else "---" for column in table.columns) + "|"
     lines = [row(column.header for column in table.columns), rule, *map(row, zip(*columns, strict=True))]
-    caption = ["", str(table.caption)] if table.caption else []
+    caption = ["", *(f"{line}  " for line in literal(str(table.caption), "\n").split("\n"))] if table.caption else []
     return "\n".join(lines + caption) + "\n"
+
+
+def literal(text: str, newline: str = " ") -> str:
+    """Text that Markdown shows as it is: a name may hold anything, also HTML."""
+    return re.sub(r"([\\`*\[\]<|])", r"\\\1", text).replace("\n", newline)
 
 
 @dataclass(frozen=True)
@@ -211,13 +221,9 @@ class Result:
 
     def to_markdown(self) -> str:
         """The result as a Markdown table, signatures and remarks below."""
-        return markdown(self.table()) + "\n" + "".join(f"* {line}\n" for line in self.remarks)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What belongs below a table: signatures, absent tasks and warnings, one line each."""
         absent = (f"{name} is absent: {reason}" for name, reason in self.absent.items())
-        return (*(f"`{score.signature}`" for score in self.scores.values()), *absent, *self.warnings)
+        lines = [*(f"`{score.signature}`" for score in self.scores.values()), *map(literal, (*absent, *self.warnings))]
+        return markdown(self.table()) + "\n" + "".join(f"* {line}\n" for line in lines)
 
     def to_csv(self) -> str:
         """The result as CSV, one row a task."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.errors import SettingsError
 from selfsent.evaluation.compare import Comparison, side_by_side
 from selfsent.evaluation.published import beside, published_rows
-from selfsent.evaluation.results import Result, markdown
+from selfsent.evaluation.results import Result, literal, markdown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -89,8 +89,9 @@ class Report:
 
     def to_markdown(self) -> str:
         """The tables, then signatures and remarks as a list."""
-        parts = [f"**{table.title}**\n\n{markdown(table)}" if table.title else markdown(table) for table in self.tables]
-        lines = [*(f"`{signature}`" for signature in self.signatures), *self.remarks]
+        tables = [(literal(str(table.title or "")), markdown(table)) for table in self.tables]
+        parts = [f"**{title}**\n\n{rows}" if title else rows for title, rows in tables]
+        lines = [*(f"`{signature}`" for signature in self.signatures), *map(literal, self.remarks)]
         return "\n".join([*parts, "".join(f"* {line}\n" for line in lines)])
 
     def to_csv(self) -> str:
