@@ -55,6 +55,7 @@ def test_a_result_stands_above_the_published_rows():
     assert table.row_count == 1 + len(published_rows("sts"))
     assert "average of 2 of 7" in [column.header for column in table.columns]
     assert "(1)" in table.caption
+    assert table.caption.startswith("a: IS-BERT table 1, unsupervised\nb: ")
 
 
 def test_a_suite_of_no_paper_has_no_rows():
