@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import paraphrase_mining
 from sides import alternate, base_of, machine, medians, sentences
@@ -48,7 +49,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     texts, source = sentences(options.sentences, options.corpus)
     base = base_of(options.base)
-    model, peer = load_encoder(base), SentenceTransformer(base, device="cpu", local_files_only=True)
+    model = load_encoder(base)
+    # As it was saved, the bundled encoder would be run in float16, which is slow on a CPU.
+    how = {"dtype": torch.float32}
+    peer = SentenceTransformer(base, device="cpu", local_files_only=True, model_kwargs=how)
     encoding: list[float] = []
 
     def ours() -> Mined:
