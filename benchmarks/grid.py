@@ -198,7 +198,7 @@ def main() -> None:
                 model, kept = train_row(placed, seed, corpus, hold_out.train, options.runs / options.recipe.stem)
                 done[key] = {**settings, **kept, "scores": score_row(model, pooling, recipe, context, options.data)}
             except TrainingError as error:
-                done[key] = {**settings, "failed": str(error)}
+                done[key] = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
             write_json(options.output, {"recipe": options.recipe.name, "versions": versions(), "rows": done})
             said = "  ".join(f"{task} {score:.2f}" for task, score in figures(done[key]).items())
             print(f"{key}: {done[key].get('failed', said)}", flush=True)
