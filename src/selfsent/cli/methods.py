@@ -54,7 +54,8 @@ def run(options: argparse.Namespace) -> None:
         show(f"{method.name}: {method.title}\n  {method.citation}\n  {objective}\n  {_line(method)}")
         if options.name:
             for item in dataclasses.fields(method.options):
-                show(f"  --{item.name.replace('_', '-')}: {item.metadata['description']} (default: {item.default})")
+                shown = "" if item.default in (None, "") else f" (default: {item.default})"
+                show(f"  --{item.name.replace('_', '-')}: {item.metadata['description']}{shown}")
         show("")
 
 
