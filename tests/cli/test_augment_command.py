@@ -1,6 +1,7 @@
 import signal
+import subprocess
+import sys
 
-import processes
 import pyarrow.parquet as pq
 import pytest
 
@@ -61,29 +62,31 @@ def test_nothing_is_left_when_the_first_sentences_go_wrong(augment, tmp_path):
 
 
 def test_a_killed_command_goes_on_to_the_same_file(sentences, selfsent, tmp_path):
+    calls, program, output = tmp_path / "calls", tmp_path / "program", tmp_path / "out" / "views.parquet"
+    program.write_text(f"#!/bin/sh\necho >> {calls}\n[ $(wc -l < {calls}) -ne 2 ] || kill -9 $PPID\nexec rev\n")
+    program.chmod(0o755)
     makers = (
         "--with",
         "translate",
         "--with",
-        "translate:back=rev",
+        "translate:beams=2",
         "--engine",
         "command",
         "--there",
-        "rev",
+        program,
         "--back",
         "cat",
     )
-    assert selfsent("augment", sentences, *makers, "--output", tmp_path / "whole.parquet").status == 0
-    command = ("augment", sentences, *makers, "--output", tmp_path / "views.parquet")
-    process = processes.start(command, tmp_path / "log", renames=2)
-    assert processes.finish(process) == -signal.SIGKILL
-    assert len(list((tmp_path / "views.parquet.parts").glob("0*.parquet"))) == 1
-    assert not (tmp_path / "views.parquet").exists()
-    found = selfsent(*command)
-    assert "translate:engine=command" in found.out
-    assert "100.0% unchanged" in found.out
-    assert (tmp_path / "views.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "views.parquet", "whole.parquet"]
+    command = ("augment", sentences, *makers, "--output")
+    killed = subprocess.run([sys.executable, "-m", "selfsent", *command, output], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert [path.name for path in output.parent.iterdir()] == ["views.parquet.parts"]
+    found = selfsent(*command, output)
+    assert ":beams=2: 0.0% unchanged" in found.out
+    assert calls.read_text() == 3 * "\n"
+    assert [path.name for path in output.parent.iterdir()] == ["views.parquet"]
+    assert selfsent(*command, tmp_path / "whole.parquet").status == 0
+    assert output.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
 def test_control_characters_are_shown_as_escapes():
