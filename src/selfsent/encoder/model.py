@@ -226,7 +226,8 @@ class Encoder(nn.Module):
                 mask = group.mask[:, 0, 0].long()
                 ids = ids[group.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
                 types = types[group.pad].where(group.mask.flatten(), 0)
-            typed = {"token_type_ids": types.view_as(mask)} if self.reads_types else {}
+            # Zeros are not nothing: GPT-2 adds the embedding of whatever type it is given.
+            typed = {} if self._types(packed) is None else {"token_type_ids": types.view_as(mask)}
             output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask, **typed)
             states = read(output).flatten(0, 1)
             parts.append(states if group.unpad is None else states[group.unpad])
