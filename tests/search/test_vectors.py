@@ -78,13 +78,14 @@ def test_what_is_done_is_kept_and_the_file_is_the_same(encoder, corpus, tmp_path
 
 def test_vectors_of_another_encoder_or_other_sentences_are_not_kept(encoder, corpus, tmp_path, tmp_path_factory):
     output = tmp_path / "v.npy"
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt, match="16 of 70"):
-            encode_to_file(encoder, corpus, output, advance=stop_after(1))
-        encoder.transformer.embeddings.word_embeddings.weight.data[9] += 1e-3
-    assert len(list(tmp_path.iterdir())) == 2
     others = read_corpus(tiny.make_sentences(70, seed=5), cache=tmp_path_factory.mktemp("others"))
-    assert encode_to_file(encoder, others, output).kept == 0
+    with pytest.raises(KeyboardInterrupt, match="16 of 70"):
+        encode_to_file(encoder, corpus, output, advance=stop_after(1))
+    with pytest.raises(KeyboardInterrupt, match="16 of 70"):
+        encode_to_file(encoder, others, output, advance=stop_after(1))
+    encoder.transformer.embeddings.word_embeddings.weight.data[9] += 1e-3
+    assert len(list(tmp_path.iterdir())) == 2
+    assert encode_to_file(encoder, corpus, output).kept == 0
     assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
 
 
