@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from selfsent.errors import SettingsError
-from selfsent.evaluation.arguments import ARGUMENTS
-from selfsent.evaluation.published import Record, records
-from selfsent.evaluation.tasks import SUITES, check_request
+from selfsent.evaluation.published import Record
 from selfsent.heads.options import HEADS
 from selfsent.methods import METHODS, Method
 from selfsent.recipes.document import Section, guess, read_document
-from selfsent.settings import Settings, parse_duration
+from selfsent.recipes.parts import corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
+from selfsent.settings import Settings
 from selfsent.training.fit import Plan, make_plan
 
 FOLD = "fold"
 """The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""
 
 _RECIPE = ("title", "note", "base", "all", "stages", "evaluate", "variants", "published", "cross_validate")
-_CORPUS = (
-    *("source", "text_column", "text_columns", "document_column", "label_column", "score_column"),
-    *("split_sentences", "where", "stack"),
-)
 _TRAIN: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("preset", "pooling", "head", "views", "dev"), lambda value: isinstance(value, str)),
     **dict.fromkeys(("sentences", "checkpoint_every", "keep", "dev_every"), lambda value: type(value) is int),
@@ -61,7 +56,7 @@ class Stage:
     def plan(self, base: str) -> Plan:
         """The stage resolved, from some base."""
         changes = {name: value for name, value in self.arguments.items() if name not in _TRAIN}
-        if self.arguments.get("views") and "columns" in _fields(self.method.options):
+        if self.arguments.get("views") and "columns" in fields_of(self.method.options):
             changes.setdefault("columns", True)
         known = {name: self.arguments[name] for name in _PLANNED if name in self.arguments}
         return make_plan(self.method, base, **known, **changes)
@@ -113,7 +108,7 @@ class Recipe:
             labelled = stage.name if stage.method.name in _SUPERVISED else labelled
             source = stage.source if isinstance(stage.source, str) else " ".join(stage.source)
             stsb = stage.name if any(word in source.lower() for word in ("stsb", "stsbenchmark")) else stsb
-            leaked = [task for task in _tasks_of(stage.tasks) if task in _LEAKED] if stsb else []
+            leaked = [task for task in names_of(stage.tasks) if task in _LEAKED] if stsb else []
             if leaked:
                 found.append(
                     f"stage {stage.name} is scored on {', '.join(leaked)} after training on STSb in {stsb}, which holds"
@@ -145,7 +140,7 @@ def read_recipe(
         document.fail("a recipe needs stages: at least one section under stages", "stages")
     common = document.section("all")
     start = str(base or document.get("base", "bundled"))
-    folds = _folds(document)
+    folds = folds_of(document)
     stages: list[Stage] = []
     pooling: str | None = None
     for name in sections:
@@ -159,11 +154,11 @@ def read_recipe(
         stages.append(stage)
     if folds and all(stage.source != FOLD for stage in stages):
         document.fail(f"no stage trains on the folds: give one corpus: {FOLD}", "cross_validate")
-    last = _tasks(document, "evaluate")
+    last = tasks_of(document, "evaluate")
     if last:
         stages[-1] = dataclasses.replace(stages[-1], tasks=last)
     title, note = (str(document.get(key, "")) for key in ("title", "note"))
-    return Recipe(str(path), title, note, start, tuple(stages), chosen, folds, _published(document))
+    return Recipe(str(path), title, note, start, tuple(stages), chosen, folds, published_of(document))
 
 
 def _with_variant(document: Section, variant: str | None) -> tuple[Section, str | None]:
@@ -189,67 +184,22 @@ def _stage(name: str, sections: Section, common: Section, seed: int | None) -> S
     if given not in METHODS:
         section.fail(f"stage {name} needs a method, not {given}; {guess(given, METHODS)}", "method")
     method = METHODS[given]
-    fields = _fields(method.options) | _fields(HEADS.get(str(section.get("head")), method.options)) | _fields(Settings)
+    fields = (
+        fields_of(method.options) | fields_of(HEADS.get(str(section.get("head")), method.options)) | fields_of(Settings)
+    )
     section.only(["method", "corpus", "evaluate", *_TRAIN, *fields], f"stage {name} ({given})")
-    common.only([*_TRAIN, *_fields(Settings)], "all")
+    common.only([*_TRAIN, *fields_of(Settings)], "all")
     arguments: dict[str, Any] = {}
     for source in (common, section):
         for key in source:
             if key in _TRAIN and not _TRAIN[key](source[key]):
                 source.fail(f"{key} cannot be {source[key]!r}", key)
             if key in _TRAIN or key in fields:
-                arguments[key] = source[key] if key in _TRAIN else _value(source, key, fields[key])
+                arguments[key] = source[key] if key in _TRAIN else value_of(source, key, fields[key])
     if seed is not None:
         arguments["seed"] = seed
-    origin, reading = _corpus(section, name)
-    return Stage(name, method, origin, reading, arguments, _tasks(section, "evaluate"))
-
-
-def _fields(options: type[Any]) -> dict[str, dataclasses.Field[Any]]:
-    return {item.name: item for item in dataclasses.fields(options)}
-
-
-def _value(section: Section, key: str, item: dataclasses.Field[Any]) -> Any:
-    """The value of a setting, which must be of its kind."""
-    value, kind = section[key], str(item.type)
-    if key == "budget" and isinstance(value, str):
-        try:
-            return parse_duration(value)
-        except SettingsError as error:
-            section.fail(str(error), key)
-    number = type(value) in (int, float)
-    if kind.startswith("int"):
-        right, wanted = type(value) is int, "a whole number"
-    elif kind.startswith("float"):
-        right, wanted = number, "a number"
-    elif kind == "bool":
-        right, wanted = isinstance(value, bool), "true or false"
-    else:
-        right, wanted = isinstance(value, str), f"one of {', '.join(map(str, item.metadata.get('choices', ())))}"
-    if not right:
-        section.fail(f"{key} is {value!r}; it must be {wanted}", key)
-    return value
-
-
-def _corpus(section: Section, name: str) -> tuple[str | tuple[str, ...], dict[str, Any]]:
-    """Source and reading options of a stage's corpus."""
-    found = section.get("corpus")
-    if isinstance(found, str):
-        return found, {}
-    if not isinstance(found, Section) or "source" not in found:
-        section.fail(f"stage {name} needs a corpus: a name, or a section with source", "corpus")
-    found.only(_CORPUS, f"the corpus of stage {name}")
-    source = found["source"]
-    reading = {key: value for key, value in found.items() if key != "source"}
-    if isinstance(reading.get("text_columns"), list):
-        reading["text_columns"] = tuple(map(str, reading["text_columns"]))
-    if "where" in reading:
-        where = found.section("where")
-        reading["where"] = {
-            key: [str(each) for each in value] if isinstance(value, list) else [str(value)]
-            for key, value in where.items()
-        }
-    return (tuple(map(str, source)) if isinstance(source, list) else str(source)), reading
+    origin, reading = corpus_of(section, name)
+    return Stage(name, method, origin, reading, arguments, tasks_of(section, "evaluate"))
 
 
 def _planned(stage: Stage, base: str, section: Section, common: Section) -> Plan:
@@ -267,52 +217,3 @@ def _at_its_line(error: SettingsError, section: Section, common: Section) -> NoR
             if f"--{key.replace('_', '-')}" in text or key in text.split():
                 source.fail(text, key)
     section.fail(text)
-
-
-def _tasks(section: Section, key: str) -> dict[str, Any]:
-    """What to evaluate on, as `evaluate` takes it."""
-    found = section.get(key)
-    if found is None:
-        return {}
-    names = [found] if isinstance(found, str) else found
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        section.fail(f"{key} must be a suite, a task, or a list of tasks", key)
-    asked: dict[str, Any] = {"suite": names[0]} if len(names) == 1 and names[0] in SUITES else {"task": names}
-    try:
-        check_request(**asked)
-    except SettingsError as error:
-        section.fail(str(error), key)
-    return asked
-
-
-def _tasks_of(asked: Mapping[str, Any]) -> Sequence[str]:
-    return SUITES[asked["suite"]].tasks if "suite" in asked else asked.get("task", ())
-
-
-def _folds(document: Section) -> tuple[str, str] | None:
-    if "cross_validate" not in document:
-        return None
-    section = document.section("cross_validate")
-    section.only(("data", "by"), "cross_validate")
-    data, by = section.get("data"), section.get("by")
-    names = [dataset.name for dataset in ARGUMENTS]
-    if data not in names:
-        section.fail(f"data is {data!r}; it must be one of {', '.join(names)}", "data")
-    if by not in ("10-fold", "cross-topic"):
-        section.fail(f"by is {by!r}; it must be 10-fold or cross-topic", "by")
-    return str(data), str(by)
-
-
-def _published(document: Section) -> tuple[Record, ...]:
-    """The published records that the recipe names."""
-    found: list[Record] = []
-    for entry in document.get("published") or []:
-        if not isinstance(entry, Section):
-            document.fail("published must be a list of sections such as {paper: IS-BERT, table: 4}", "published")
-        entry.only(("paper", "table", "method", "group", "dataset", "metric"), "a published row")
-        wanted = {key: str(value) for key, value in entry.items()}
-        rows = [record for record in records() if all(str(record.get(key)) == value for key, value in wanted.items())]
-        if not rows:
-            entry.fail(f"there is no published number with {', '.join(f'{k} {v}' for k, v in wanted.items())}")
-        found += rows
-    return tuple(found)
