@@ -1,0 +1,186 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+import selfsent
+from naive import cooccurrence as naive
+from selfsent.encoder import load_encoder
+from selfsent.errors import CorpusError, SettingsError
+from selfsent.pretraining.blocks import Blocks
+from selfsent.pretraining.cooccurrence import count_pairs, factors, positive_information
+from selfsent.pretraining.learner import PretrainingLearner
+from selfsent.pretraining.options import DEFAULTS
+from selfsent.pretraining.pretrain import pretrain
+
+TINY = {
+    "layers": 1,
+    "hidden_size": 32,
+    "heads": 2,
+    "feed_forward": 32,
+    "vocabulary_size": 200,
+    "max_length": 24,
+    "batch_size": 4,
+    "learning_rate": 1e-3,
+}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """Sentences with some order in them: who does what, where."""
+    generator = np.random.default_rng(0)
+    who, what, where = (
+        ["the cat", "a dog", "my aunt", "the old man", "one child", "their teacher"],
+        ["sleeps", "reads", "sings", "waits", "runs", "paints"],
+        ["in the garden", "near the river", "at home", "on the roof", "by the sea", "under a tree"],
+    )
+    lines = []
+    for number in range(600):
+        a, b, c = (generator.choice(part) for part in (who, what, where))
+        lines.append(f"{a} {b} {c} number {number}." + ("\n" if number % 6 == 5 else ""))
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(text, tmp_path_factory):
+    """A run of twelve steps."""
+    return pretrain(text, tmp_path_factory.mktemp("run") / "whole", steps=12, **TINY)
+
+
+def weights(run):
+    return load_file(run.directory / "model" / "model.safetensors")
+
+
+def test_a_run_cut_into_legs_ends_with_the_same_weights(run, text, tmp_path):
+    settings = {**TINY, "tokenizer": run.directory / "model", "half": False}
+    whole = pretrain(text, tmp_path / "whole", steps=6, **settings)
+    legs = pretrain(text, tmp_path / "legs", steps=6, leg=1e-9, **settings)
+    assert not legs.finished
+    assert not (tmp_path / "legs" / "model").exists()
+    times = 1
+    while not legs.finished:
+        legs = pretrain(text, tmp_path / "legs", steps=6, leg=1e-9, resume=True, **settings)
+        times += 1
+    assert times > 3
+    cut, wanted = weights(legs), weights(whole)
+    assert cut.keys() == wanted.keys()
+    assert [name for name in wanted if not torch.equal(cut[name], wanted[name])] == []
+
+
+def test_by_the_clock_the_legs_add_up(text, tmp_path):
+    first = pretrain(text, tmp_path / "run", budget=0.1, leg=1e-9, **TINY)
+    second = first
+    while not second.finished:
+        second = pretrain(text, tmp_path / "run", budget=0.1, leg=1e-9, resume=True, **TINY)
+    assert second.record["seconds"] >= 0.1
+    rates = [json.loads(line)["rate"] for line in (tmp_path / "run" / "metrics.jsonl").open() if "rate" in line]
+    assert rates[-1] < 0.3 * TINY["learning_rate"]
+
+
+def test_the_model_loads_everywhere_in_half_precision(run):
+    directory = run.directory / "model"
+    assert {tensor.dtype for tensor in weights(run).values()} == {torch.float16}
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(directory), AutoTokenizer.from_pretrained(directory)
+    assert model.config.hidden_dropout_prob == 0.1
+    assert tokenizer.tokenize("The CAT sleeps") == tokenizer.tokenize("the cat sleeps")
+    assert "[UNK]" not in tokenizer.tokenize("my aunt paints under a tree")
+    assert load_encoder(directory).language_model_head is not None
+    tuned = selfsent.train(
+        ["one sentence", "another one", "a third"], "simcse", directory, run.directory / "t", steps=1
+    )
+    assert tuned.model.encode(["the cat"]).shape == (1, 32)
+
+
+def test_counts_predict_before_the_first_step(text, tmp_path):
+    losses = {}
+    for start in ("random", "counts"):
+        settings = {**TINY, "learning_rate": 1e-12, "hidden_size": 128, "heads": 4}
+        made = pretrain(text, tmp_path / start, steps=1, start=start, half=False, **settings)
+        losses[start] = made.record["result"]["held_out_loss"]
+        vocabulary = len(AutoTokenizer.from_pretrained(made.directory / "model"))
+    assert abs(losses["random"] - np.log(vocabulary)) < 0.3
+    assert losses["counts"] < losses["random"] - 0.3
+
+
+class Table:
+    """Tokens of given sentences, as a table holds them."""
+
+    def __init__(self, sentences):
+        self.offsets = np.cumsum([0, *map(len, sentences)])
+        self.ids = np.concatenate([np.asarray(sentence, np.int64) for sentence in sentences])
+        self.word_starts = np.ones(len(self.ids), bool)
+
+    def lengths(self, rows):
+        return self.offsets[rows + 1] - self.offsets[rows]
+
+    def __getitem__(self, rows):
+        from selfsent.views import Tokens
+
+        index = np.concatenate([np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows])
+        return Tokens(self.ids[index], self.lengths(rows), self.word_starts[index], rows)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_counts_and_information_equal_the_loops(monkeypatch, dense):
+    if not dense:
+        monkeypatch.setattr("selfsent.pretraining.cooccurrence._DENSE", 0)
+    generator = np.random.default_rng(1)
+    sentences = [generator.integers(0, 12, size).tolist() for size in (1, 3, 7, 9, 2, 8)]
+    wanted = naive.count_pairs(sentences, 12, 3)
+    counts = count_pairs(Table(sentences), np.arange(len(sentences)), 12, window=3)
+    plain = counts if dense else counts.toarray()
+    np.testing.assert_allclose(plain, wanted, rtol=1e-6)
+    information = positive_information(counts)
+    plain = information if dense else information.toarray()
+    np.testing.assert_allclose(plain, naive.positive_information(wanted), atol=1e-5)
+
+
+def test_factors_are_the_leading_singular_vectors():
+    matrix = np.random.default_rng(2).normal(size=(30, 30)).astype(np.float32)
+    left, values, _ = np.linalg.svd(matrix)
+    vectors, found = factors(matrix, 5, iterations=8)
+    np.testing.assert_allclose(found, values[:5], rtol=1e-2)
+    assert np.abs((vectors * left[:, :5]).sum(0)) == pytest.approx(np.ones(5), abs=0.05)
+
+
+def test_blocks_are_the_text_cut_into_equal_parts():
+    sentences = [[10, 11], [], [12, 13, 14], [15]]
+    blocks = Blocks(Table(sentences), np.arange(4), 3, separator=1)
+    stream = [10, 11, 1, 12, 13, 14, 1, 15, 1]
+    assert len(blocks) == 3
+    assert blocks[np.arange(3)].ids.tolist() == stream
+    assert blocks[np.array([2, 0])].ids.tolist() == [1, 15, 1, 10, 11, 1]
+
+
+def test_embedding_tables_learn_at_their_own_rate(run):
+    encoder = load_encoder(run.directory / "model", "mean", dropout=0.0)
+    groups = PretrainingLearner(encoder, 0.2, 0.05).parameter_groups(DEFAULTS)
+    slow = next(group for group in groups if group.get("lr") == pytest.approx(0.05 * DEFAULTS.learning_rate))
+    tables = [parameter for parameter in encoder.transformer.embeddings.parameters() if parameter.ndim > 1]
+    assert {id(parameter) for parameter in slow["params"]} == {id(table) for table in tables}
+    everything = [id(parameter) for group in groups for parameter in group["params"]]
+    assert len(everything) == len(set(everything))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"vocabulary_size": 40}, "--vocabulary-size is 40"),
+        ({"heads": 3}, "--heads 3"),
+        ({"max_length": 600}, "--max-length is 600"),
+        ({"no_such": 1}, "no option 'no_such'"),
+    ],
+)
+def test_what_cannot_be_is_refused(text, tmp_path, changes, said):
+    with pytest.raises(SettingsError, match=said):
+        pretrain(text, tmp_path / "run", steps=1, **{**TINY, **changes})
+
+
+def test_too_little_text(tmp_path):
+    with pytest.raises(CorpusError):
+        pretrain(["one short line", "and another short line"], tmp_path / "run", steps=1, **TINY)
