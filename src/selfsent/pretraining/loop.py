@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import Any
+
+import torch
 
 from selfsent.distributed import of_the_first, wait, world_size
 from selfsent.files import whole_directory
@@ -26,20 +29,38 @@ class PretrainingLoop(Loop):
         started: when the leg began, by `time.perf_counter`.
         leg: seconds after which to stop with a checkpoint; None for never.
         half: whether the model is saved in half precision.
+        ratio: share of the tokens that are predicted.
         **kwargs: as for `Loop`.
     """
 
     def __init__(
-        self, *args: Any, held_out: HeldOut, started: float, leg: float | None, half: bool, **kwargs: Any
+        self, *args: Any, held_out: HeldOut, started: float, leg: float | None, half: bool, ratio: float, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.held_out, self.started, self.leg, self.half = held_out, started, leg, half
+        self.held_out, self.started, self.leg, self.half, self.ratio = held_out, started, leg, half, ratio
         self.facts: dict[str, float] = {}
 
     @property
     def tokens_seen(self) -> int:
         """Tokens trained on so far, over all processes and legs."""
         return self.step * self.settings.batch_size * self.settings.max_length
+
+    @property
+    def share_of_peak(self) -> float:
+        """Arithmetic of the run a second, as a share of what products of large matrices reach on this device.
+
+        Six operations a token for each weight of the layers, and for each of the output at the tokens to predict.
+        """
+        layers = sum(p.numel() for p in self.learner.model.transformer.encoder.parameters())
+        output = self.learner.model.require_head("pretrain").output.weight.numel()
+        work = 6 * (layers + self.ratio * output) * self.tokens_seen / max(self.seconds, 1e-9)
+        return float(work / (world_size() * self.matrix_rate))
+
+    @cached_property
+    def matrix_rate(self) -> float:
+        """Operations a second in products of large matrices, in the precision of the run; measured once."""
+        kind = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
+        return matrix_rate(self.device, kind)
 
     def share_done(self, step: int) -> float:
         """How much of the run lies behind: of the budget where there is one, else of the steps."""
@@ -107,11 +128,15 @@ class PretrainingLoop(Loop):
             "tokens": self.tokens_seen,
             "tokens_per_second": round(self.tokens_seen / max(self.seconds, 1e-9), 1),
         }
+        used = ""
+        if self.device.startswith("cuda"):
+            self.facts["share_of_peak"] = round(self.share_of_peak, 4)
+            used = f", {self.share_of_peak:.1%} of the device's measured peak"
         if self.leads:
             self.directory.log({"step": self.step, "seconds": round(self.seconds, 2), **self.facts})
         self.notice(
             f"{share:4.0%} done: {self.seconds / 60:.1f} minutes, {self.tokens_seen / 1e6:.2f} million tokens,"
-            f" {self.facts['tokens_per_second']:,.0f} a second; held out: loss {loss:.3f},"
+            f" {self.facts['tokens_per_second']:,.0f} a second{used}; held out: loss {loss:.3f},"
             f" {self.facts['bits_per_character']:.3f} bits per character"
         )
 
@@ -121,3 +146,23 @@ class PretrainingLoop(Loop):
             with whole_directory(self.directory.model) as temporary:
                 save_model(self.learner.model, temporary, self.half)
         wait()
+
+
+def matrix_rate(device: str, kind: torch.dtype, size: int = 8192, times: int = 10) -> float:
+    """Operations a second in products of (size, size) matrices, the median of some.
+
+    Args:
+        device: where.
+        kind: element type.
+        size: rows and columns.
+        times: products that are timed, each by itself.
+    """
+    left, right = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
+
+    def seconds() -> float:
+        begin = time.perf_counter()
+        (left @ right)[0, 0].item()  # waits for the device
+        return time.perf_counter() - begin
+
+    seconds()
+    return float(2 * size**3 / sorted(seconds() for _ in range(times))[times // 2])

@@ -204,4 +204,5 @@ def _loop(
         started=started,
         leg=leg,
         half=options.half,
+        ratio=options.ratio,
     )
