@@ -55,7 +55,7 @@ class Cell:
     def settings(self):
         """With which a few sentences are learned by heart."""
         if self.method == "ct-inbatch":
-            return BATCH.but(batch_size=32, learning_rate=5e-4, steps=40)
+            return BATCH.but(batch_size=32, learning_rate=5e-4, steps=60 if self.architecture == "t5" else 40)
         if (self.method, self.architecture) == ("cross-encoder", "albert"):  # one layer for all learns more slowly
             return BATCH.but(steps=80)
         return BATCH
