@@ -9,11 +9,15 @@ Files of the corpus are looked for in --text; a base may be a name that --base g
 thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has.
 `context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
 `selfsent evaluate --documents` uses. A row without a method is the untrained base.
+
+Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
+had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import time
 import warnings
@@ -158,6 +162,20 @@ def merged(shared: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in shared.items() if name not in left}, **row}
 
 
+def keep(output: Path, recipe: str, key: str, row: dict[str, Any]) -> None:
+    """Add a row to the output, which others may be filling too."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        write_json(output, {"recipe": recipe, "versions": versions(), "rows": {**finished(output), key: row}})
+
+
+def finished(output: Path) -> dict[str, Any]:
+    """The rows that the output holds."""
+    rows: dict[str, Any] = json.loads(output.read_text())["rows"] if output.is_file() else {}
+    return rows
+
+
 def context_task(recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut) -> ContextTask | None:
     """The label-free task on the documents that the recipe names, where it does."""
     kind = recipe.get("context")
@@ -173,35 +191,42 @@ def main() -> None:
     parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     parser.add_argument("--text", type=Path, default=Path(), metavar="DIR", help="where the files of the corpus are")
     parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="of N parts of the rows, run the I-th")
+    parser.add_argument("--processor-time", action="store_true", help="budgets count the processor's time")
     parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
     options = parser.parse_args()
     if options.table:
-        print(table(json.loads(options.output.read_text())["rows"]))
+        print(table(finished(options.output)))
         return
+    if options.processor_time:
+        time.perf_counter = time.process_time
     bases = dict(given.split("=", 1) for given in options.base)
     warnings.simplefilter("ignore")
     recipe = read_document(options.recipe)
-    done: dict[str, Any] = json.loads(options.output.read_text())["rows"] if options.output.is_file() else {}
     corpus, hold_out = open_corpus(recipe, options.text)
     context = context_task(recipe, corpus, hold_out)
     recipe.setdefault("seeds", [0])
-    for seed in recipe["seeds"]:
-        for title, row in recipe["rows"].items():
+    part, parts = map(int, options.part.split("/"))
+    runs = options.runs / options.recipe.stem / str(part)
+    for number, seed in enumerate(recipe["seeds"]):
+        for place, (title, row) in enumerate(recipe["rows"].items()):
             key = f"{title} | seed {seed}"
-            if key in done or (seed != recipe["seeds"][0] and "method" not in (row or {})):
+            if (place + number) % parts != part - 1:
+                continue  # another one's
+            if key in finished(options.output) or (seed != recipe["seeds"][0] and "method" not in (row or {})):
                 continue  # an untrained base is the same with any seed
             settings = merged(recipe.get("all", {}), row or {})
             name = settings.get("base", "bundled")
             placed = {**settings, "base": bases.get(name, name)}
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
-                model, kept = train_row(placed, seed, corpus, hold_out.train, options.runs / options.recipe.stem)
-                done[key] = {**settings, **kept, "scores": score_row(model, pooling, recipe, context, options.data)}
+                model, kept = train_row(placed, seed, corpus, hold_out.train, runs)
+                done = {**settings, **kept, "scores": score_row(model, pooling, recipe, context, options.data)}
             except TrainingError as error:
-                done[key] = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
-            write_json(options.output, {"recipe": options.recipe.name, "versions": versions(), "rows": done})
-            said = "  ".join(f"{task} {score:.2f}" for task, score in figures(done[key]).items())
-            print(f"{key}: {done[key].get('failed', said)}", flush=True)
+                done = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
+            keep(options.output, options.recipe.name, key, done)
+            said = "  ".join(f"{task} {score:.2f}" for task, score in figures(done).items())
+            print(f"{key}: {done.get('failed', said)}", flush=True)
 
 
 if __name__ == "__main__":
