@@ -38,8 +38,9 @@ from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.recipes import read_document
 from selfsent.settings import parse_duration
-from selfsent.training.fit import asked, fit, make_plan
+from selfsent.training.fit import fit
 from selfsent.training.loop import Habits
+from selfsent.training.plan import asked, make_plan
 from selfsent.training.run_directory import RunDirectory, versions
 
 DURATIONS = {"steps", "epochs", "budget"}

@@ -10,7 +10,7 @@ from selfsent.encoder import POOLINGS, Encoder, load_encoder
 from selfsent.encoding import CHUNK, encode, encode_stream
 from selfsent.errors import BaseEncoderError
 from selfsent.methods import get_method
-from selfsent.training.fit import make_plan
+from selfsent.training.plan import make_plan
 
 SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]
 # Their attention adds biases of its own and cannot be replaced; bart counts positions itself.

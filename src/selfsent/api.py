@@ -30,8 +30,9 @@ from selfsent.makers.maker import Maker
 from selfsent.makers.registry import parse_makers
 from selfsent.methods import get_method
 from selfsent.report.card import model_card
-from selfsent.training.fit import Plan, asked, fit, make_plan
+from selfsent.training.fit import fit
 from selfsent.training.loop import Habits, Notice
+from selfsent.training.plan import Plan, asked, make_plan
 from selfsent.training.run_directory import RunDirectory
 
 Dev = Literal["context"] | str

@@ -8,7 +8,7 @@ from naive import comparisons
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.methods import get_method
 from selfsent.methods.predictor import Predictor, standardised
-from selfsent.training.fit import make_plan
+from selfsent.training.plan import make_plan
 
 FAST = {"width": 2, "delete_words": 0.3}
 

@@ -10,7 +10,7 @@ from selfsent.methods import get_method
 from selfsent.methods.ct import Options, views
 from selfsent.packing import concatenate
 from selfsent.settings import Settings
-from selfsent.training.fit import make_plan
+from selfsent.training.plan import make_plan
 from selfsent.views import Partners, View
 
 SENTENCES = tiny.make_sentences(40, seed=5)

@@ -8,7 +8,7 @@ from naive import comparisons
 from selfsent.encoder import load_encoder
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.methods.mutual_information import ESTIMATORS
-from selfsent.training.fit import make_plan
+from selfsent.training.plan import make_plan
 
 LENGTHS = [3, 1, 4, 2]
 

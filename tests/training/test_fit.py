@@ -2,7 +2,8 @@ import pytest
 
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
-from selfsent.training.fit import LARGE, asked, fitted, make_plan
+from selfsent.training.fit import fitted
+from selfsent.training.plan import LARGE, asked, make_plan
 
 STEPPING = [method for method in METHODS.values() if not getattr(method, "fits", False)]
 NEEDED = {"distil": {"teacher": "bundled"}}
@@ -19,7 +20,7 @@ def test_published_means_published(method):
 def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method, monkeypatch):
     needed = NEEDED.get(method.name, {})
     assert make_plan(method, **needed).settings == method.defaults
-    monkeypatch.setattr("selfsent.training.fit._parameters", lambda directory: LARGE + 1)
+    monkeypatch.setattr("selfsent.training.plan._parameters", lambda directory: LARGE + 1)
     assert make_plan(method, **needed).settings.learning_rate == method.large_learning_rate
     assert make_plan(method, learning_rate=0.5, **needed).settings.learning_rate == 0.5
 

@@ -8,8 +8,8 @@ from selfsent.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.labels import Labels
-from selfsent.training.fit import make_plan
 from selfsent.training.labels import facts_of, labels_of
+from selfsent.training.plan import make_plan
 
 TEXTS = tiny.make_sentences(20, seed=4)
 SCORE = Labels("score", low=0.0, high=1.0)

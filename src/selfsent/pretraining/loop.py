@@ -12,8 +12,10 @@ from selfsent.distributed import of_the_first, wait, world_size
 from selfsent.files import whole_directory
 from selfsent.pretraining.held_out import ALONG_THE_WAY, AT_THE_END, HeldOut
 from selfsent.pretraining.shape import save_model
-from selfsent.training.loop import Interrupted, Loop, Meter, set_by_signals
+from selfsent.training.loop import Interrupted, Loop
+from selfsent.training.meter import Meter
 from selfsent.training.schedule import rate_at
+from selfsent.training.signals import set_by_signals
 
 _LOG_EVERY = 20
 _FINE = 1_000_000

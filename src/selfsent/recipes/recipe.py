@@ -15,7 +15,7 @@ from selfsent.methods import METHODS, Method
 from selfsent.recipes.document import Section, guess, read_document
 from selfsent.recipes.parts import corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
 from selfsent.settings import Settings
-from selfsent.training.fit import Plan, make_plan
+from selfsent.training.plan import Plan, make_plan
 
 FOLD = "fold"
 """The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""

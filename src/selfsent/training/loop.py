@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import shutil
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import torch
 from accelerate import Accelerator
@@ -28,9 +27,11 @@ from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
 from selfsent.training.health import Health
 from selfsent.training.health import probe as health_of
+from selfsent.training.meter import Meter
 from selfsent.training.precision import resolve_precision
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at
+from selfsent.training.signals import set_by_signals
 from selfsent.views.noise import make_key
 
 _BEST = "learner.safetensors"
@@ -319,49 +320,3 @@ class Loop:
         wait()
         if self.leads:
             shutil.rmtree(best, ignore_errors=True)
-
-
-class Meter:
-    """Sums over the steps since the last log line."""
-
-    def __init__(self) -> None:
-        self.since = time.perf_counter()
-        self.total = self.count = self.norm = 0.0
-        self.sentences = self.tokens = 0
-
-    def add(self, total: float, count: float, norm: float, sentences: int, tokens: int) -> None:
-        """Count one step."""
-        self.total, self.count, self.norm = self.total + total, self.count + count, norm
-        self.sentences, self.tokens = self.sentences + sentences, self.tokens + tokens
-
-    @property
-    def loss(self) -> float:
-        """Mean loss."""
-        return self.total / max(self.count, 1e-12)
-
-    def speeds(self) -> dict[str, float]:
-        """Sentences and tokens a second, over all processes."""
-        seconds = max(time.perf_counter() - self.since, 1e-9)
-        return {"sentences_per_second": self.sentences / seconds, "tokens_per_second": self.tokens / seconds}
-
-
-@contextmanager
-def set_by_signals(stopped: threading.Event) -> Iterator[None]:
-    """Within the block, the first interrupt or termination signal sets the event; a second one acts at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before: dict[signal.Signals, Any] = {}
-
-    def on_signal(number: int, frame: Any) -> None:
-        stopped.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.getsignal(number)
-        signal.signal(number, on_signal)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

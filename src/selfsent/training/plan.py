@@ -1,0 +1,226 @@
+"""What decides the result of a run: method, options and settings, resolved from what the user asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfsent.bases import resolve
+from selfsent.corpus import Corpus
+from selfsent.encoder import Pooling
+from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.heads.loading import has_cnn_pool
+from selfsent.heads.options import CNN_POOL, HEADS, name_of
+from selfsent.methods import Method
+from selfsent.methods.whitening import WHITENING
+from selfsent.settings import Settings
+from selfsent.training.labels import Known, facts_of, labels_of
+from selfsent.views import View
+
+LARGE = 30_000_000
+"""Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
+WITHOUT_STEPS = ("max_length", "precision", "seed")
+"""The settings that mean something to a method that takes no steps."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Everything that decides the result of a run, resolved.
+
+    Args:
+        method: what is learned.
+        options: the method's own options.
+        settings: how long and how fast.
+        base: name of the base encoder.
+        pooling: how token states become a vector; None to leave that to a CNN.
+        dropout: dropout rate of the encoder; None for what its configuration says.
+        whiten: whether the trained encoder is whitened at the end.
+        ignored: settings the user gave that mean nothing to this method.
+        longest: steps that are not exceeded where the user did not say how long; None for no limit.
+        head: options of the head that the encoder is given; None to leave it as it is.
+    """
+
+    method: Method
+    options: Any
+    settings: Settings
+    base: str
+    pooling: Pooling | None
+    dropout: float | None
+    whiten: bool = False
+    ignored: tuple[str, ...] = ()
+    longest: int | None = None
+    head: Any = None
+
+    def summary(self) -> str:
+        """The plan in one line."""
+        how = "a fit, without steps" if self.method.fits else self.settings.summary()
+        return f"{self.method.name} from {self.base}: {how}{', whitened at the end' if self.whiten else ''}"
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What the learner reads."""
+        return self.method.views(self.options)
+
+    @property
+    def columns(self) -> int:
+        """How many text columns the learner reads from."""
+        return 1 + max(max(view.column, view.joined or 0) for view in self.views)
+
+    @property
+    def joins(self) -> bool:
+        """Whether two texts are read as one input, so that the model gives scores of pairs instead of vectors."""
+        return any(view.joined is not None for view in self.views)
+
+    def on(self, corpus: Corpus) -> Plan:
+        """The plan with what its options take from the data.
+
+        Raises:
+            SettingsError: the corpus has too few text columns.
+        """
+        plan = dataclasses.replace(self, options=self.method.fitted(self.options, facts_of(corpus)))
+        if plan.columns > len(corpus.view_columns):
+            raise SettingsError(
+                f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
+                " name them with --text-columns"
+            )
+        return plan
+
+    def known(self, corpus: Corpus, rows: np.ndarray) -> Known | None:
+        """The labels of the corpus, where the method needs them.
+
+        Raises:
+            SettingsError: they are not what it needs.
+        """
+        wanted = self.method.labels(self.options)
+        return None if wanted is None else labels_of(wanted, self.method.name, corpus, rows)
+
+
+def make_plan(
+    method: Method,
+    base: str | Path = "bundled",
+    preset: str | None = None,
+    pooling: Pooling | None = None,
+    dropout: float | None = None,
+    whiten: bool = False,
+    head: str | None = None,
+    **changes: Any,
+) -> Plan:
+    """Settings and options of a run: the method's defaults or a preset's, then what the user changed.
+
+    Args:
+        method: what is to be learned.
+        base: the base encoder.
+        preset: `published` for the paper's settings, or one of the method's own presets.
+        pooling: another pooling than the method's.
+        dropout: another dropout rate than the base's.
+        whiten: fit whitening on the trained encoder's vectors, and put it behind the encoder.
+        head: name of a head in `HEADS` to give the encoder.
+        **changes: fields of `Settings`, of the method's options and of the head's.
+
+    Raises:
+        SettingsError: an unknown name, or a value out of range.
+    """
+    known = {"published": {}, **method.presets}
+    if preset is not None and preset not in known:
+        raise SettingsError(f"{method.name} has no settings {preset!r}; it has {', '.join(known)}")
+    changes = {**(known[preset] if preset else {}), **changes}
+    general = {item.name for item in dataclasses.fields(Settings)}
+    own = {item.name for item in dataclasses.fields(method.options)}
+    chosen_head = _head(method, head, pooling, changes)
+    for name in changes:
+        if name not in general | own:
+            near = difflib.get_close_matches(name, general | own, n=1)
+            raise SettingsError(
+                f"{method.name} has no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+            )
+    if dropout is not None and not 0 <= dropout < 1:
+        raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
+    if whiten and method is WHITENING:
+        raise SettingsError("whitening is whitened already: leave out --whiten")
+    ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.fits else ()
+    changes = {name: value for name, value in changes.items() if name not in ignored}
+    start = method.published if preset else method.defaults
+    settings = start.but(**{name: value for name, value in changes.items() if name in general})
+    if not preset and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:
+        settings = settings.but(learning_rate=method.large_learning_rate)
+    options = method.options(**{name: value for name, value in changes.items() if name in own})
+    if whiten and any(view.joined is not None for view in method.views(options)):
+        raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
+    if method.compares and settings.accumulate > 1:
+        raise SettingsError(
+            f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
+            " lower --batch-size instead"
+        )
+    if not (settings.steps or settings.epochs or settings.budget):
+        settings = settings.but(epochs=1.0)
+    # One pass unless told otherwise, but on a huge corpus never more than the paper took.
+    told = preset is not None or bool({"steps", "epochs", "budget"} & changes.keys())
+    longest = None if told else method.published.steps
+    if pooling is None and head != CNN_POOL and not has_cnn_pool(resolve(base)):
+        pooling = method.pooling
+    return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
+
+
+def _head(method: Method, head: str | None, pooling: Pooling | None, changes: dict[str, Any]) -> Any:
+    """The options of a head, taken out of what the user changed.
+
+    Raises:
+        SettingsError: there is no such head, or it does not go with the method or the pooling.
+    """
+    if head is None:
+        return None
+    if head not in HEADS:
+        raise SettingsError(f"there is no head {head!r}; there are {', '.join(HEADS)}")
+    if method.head:
+        raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out --head")
+    if head == CNN_POOL and pooling:
+        raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out --pooling")
+    names = changes.keys() & {item.name for item in dataclasses.fields(HEADS[head])}
+    return HEADS[head](**{name: changes.pop(name) for name in names})
+
+
+def _parameters(directory: Path) -> int:
+    """Roughly how many parameters the weights in a directory hold, by the header of the safetensors files alone."""
+    from safetensors import SafetensorError, safe_open
+
+    total = 0
+    for file in directory.rglob("*.safetensors"):
+        try:
+            with safe_open(str(file), framework="numpy") as tensors:
+                total += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 — not a dict
+        except SafetensorError as error:
+            raise BaseEncoderError(f"{file} is damaged ({error}): fetch or save the model again") from None
+    return total
+
+
+def _digest(directory: Path) -> str:
+    """A short digest of a base's weights."""
+    total = hashlib.sha256()
+    for file in sorted(directory.rglob("*.safetensors")):
+        with file.open("rb") as opened:
+            total.update(hashlib.file_digest(opened, "sha256").digest())
+    return total.hexdigest()[:16]
+
+
+def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
+    """A plan and its data as JSON: what a run must have in common with the one it resumes."""
+    teacher = getattr(plan.options, "teacher", None)
+    return {
+        "method": plan.method.name,
+        "options": dataclasses.asdict(plan.options),
+        **({"teacher_digest": _digest(resolve(teacher))} if teacher else {}),
+        "settings": dataclasses.asdict(plan.settings),
+        "base": plan.base,
+        "base_digest": _digest(resolve(plan.base)),
+        "pooling": plan.pooling or CNN_POOL,
+        **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
+        "dropout": plan.dropout,
+        "whiten": plan.whiten,
+        "corpus": {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(rows)},
+    }
