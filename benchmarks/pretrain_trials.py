@@ -1,17 +1,21 @@
 """What pays in a small budget of pretraining: starts, shapes and rates, each trained for as many tokens and then tuned.
 
     python benchmarks/pretrain_trials.py TEXT... --output docs/results/pretrain_trials.json
+    python benchmarks/pretrain_trials.py TEXT... --output docs/results/pretrain_starts.json --steps 750 \
+        --simcse-steps 100 --processor-time --only counts look random
 
 Every variant is pretrained from scratch with the same vocabulary, on the same text, for the same number of steps, and
 then gets the same few steps of SimCSE; its STS-B dev scores before and after stand beside its held-out loss. A variant
 that is in the output already is not trained again. Steps, not seconds, bound a trial, so that a busy machine does not
-change the outcome; the seconds are noted, because a shape may be better and slower.
+change the outcome; the seconds are noted, because a shape may be better and slower, and so is the held-out loss along
+the way.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -23,7 +27,7 @@ from selfsent.errors import TrainingError
 from selfsent.evaluation.tasks import evaluate
 from selfsent.files import write_json
 from selfsent.pretraining.pretrain import pretrain
-from selfsent.training.run_directory import versions
+from selfsent.training.run_directory import RunDirectory, versions
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "random": {"start": "random"},
@@ -37,7 +41,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "counts, 8,192 pieces": {"vocabulary_size": 8192},
 }
 SIMCSE: dict[str, Any] = {
-    "steps": 60,
     "batch_size": 64,
     "learning_rate": 1e-3,
     "pick_words": 16,
@@ -73,7 +76,7 @@ def trial(
     result, model = made.record["result"], folder / "model"
     after: dict[str, Any] = {}
     try:
-        tuned = train(corpus, "simcse", model, options.runs / "tuned", overwrite=True, **SIMCSE)
+        tuned = train(corpus, "simcse", model, options.runs / "tuned", overwrite=True, **options.simcse)
         after["stsb_dev_after_simcse"] = dev_score(tuned.directory / "model", options.data)
     except TrainingError as error:  # an encoder that says the same of everything is no base
         after["failed"] = str(error).split(":")[0]
@@ -84,6 +87,11 @@ def trial(
         "seconds": round(made.record["seconds"], 1),
         "held_out_loss": result["held_out_loss"],
         "bits_per_character": result["bits_per_character"],
+        "curve": [
+            [entry["tokens"], entry["held_out_loss"]]
+            for entry in RunDirectory(made.directory).metrics()
+            if "held_out_loss" in entry
+        ],
         "stsb_dev": dev_score(model, options.data),
         **after,
     }
@@ -95,19 +103,26 @@ def main() -> None:
     parser.add_argument("text", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--simcse-steps", type=int, default=60)
+    parser.add_argument("--only", nargs="+", choices=VARIANTS, metavar="NAME", help="run these variants")
+    parser.add_argument("--processor-time", action="store_true", help="seconds are the processor's")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrain_trials"))
     parser.add_argument("--data", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     options = parser.parse_args()
+    options.simcse = {**SIMCSE, "steps": options.simcse_steps}
+    if options.processor_time:
+        time.perf_counter = time.process_time
     warnings.simplefilter("ignore")
     done: dict[str, Any] = json.loads(options.output.read_text())["trials"] if options.output.is_file() else {}
     corpus = read_corpus(options.text)
     vocabulary = options.runs / "vocabulary"
     if not vocabulary.is_dir():
         pretrain(corpus, vocabulary, steps=1, batch_size=2, start="random", held_out=0.001)
-    for name, variant in VARIANTS.items():
+    for name in options.only or VARIANTS:
         if name not in done:
-            done[name] = trial(corpus, variant, options, vocabulary / "model")
-            about = {"text": [Path(part).name for part in options.text], "steps": options.steps, "simcse": SIMCSE}
+            done[name] = trial(corpus, VARIANTS[name], options, vocabulary / "model")
+            text = [Path(part).name for part in options.text]
+            about = {"text": text, "steps": options.steps, "simcse": options.simcse}
             write_json(options.output, {**about, "versions": versions(), "trials": done})
         print(f"{name}: {done[name]}", flush=True)
 
