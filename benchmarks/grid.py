@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 
 from selfsent import read_corpus
-from selfsent.api import HoldOut, scored
+from selfsent.api import scored
 from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling, load_encoder
 from selfsent.errors import TrainingError
 from selfsent.evaluation.context import ContextTask
+from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.tasks import evaluate
 from selfsent.files import write_json
 from selfsent.methods import get_method

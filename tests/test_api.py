@@ -75,7 +75,7 @@ def test_the_trained_score_is_the_score_of_the_saved_model(scored_run, with_docu
 
 
 def test_held_out_documents_are_not_trained_on(with_documents):
-    from selfsent.api import HoldOut
+    from selfsent.evaluation.hold_out import HoldOut
 
     parts = HoldOut.of(with_documents, dev=False, notice=print)
     assert parts.dev is None
@@ -86,7 +86,7 @@ def test_held_out_documents_are_not_trained_on(with_documents):
 
 
 def test_development_documents_are_neither(tmp_path):
-    from selfsent.api import HoldOut
+    from selfsent.evaluation.hold_out import HoldOut
 
     lines = tiny.make_sentences(3200, seed=2)
     path = tmp_path / "documents.txt"

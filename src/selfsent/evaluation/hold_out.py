@@ -1,0 +1,75 @@
+"""Which documents of a corpus are trained on, which choose, and which score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from selfsent.corpus import Corpus
+from selfsent.errors import DataError, SettingsError
+from selfsent.evaluation.context import split_documents
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """The documents of a corpus shared out: to train on, to choose by, and to score."""
+
+    train: np.ndarray
+    dev: np.ndarray | None
+    test: np.ndarray | None
+
+    @classmethod
+    def of(cls, corpus: Corpus, dev: bool, notice: Callable[[str], None], joins: bool = False) -> HoldOut:
+        """Hold out a tenth of the documents for the label-free score, and another one when choices are made by it.
+
+        Raises:
+            DataError: choices are to be made by it, and the corpus has no documents.
+            SettingsError: the same, and the model makes no vectors to be scored, since it joins pairs.
+        """
+        everything = np.arange(len(corpus))
+        if joins and dev:
+            raise SettingsError("--dev context scores vectors, and a cross-encoder has none: give a task of pairs")
+        if joins:
+            return cls(everything, None, None)
+        try:
+            train, test = split_documents(corpus)
+        except DataError as error:
+            if dev:
+                raise
+            notice(f"no label-free score: {error}")
+            return cls(everything, None, None)
+        if not dev:
+            return cls(train, None, test)
+        rest, chosen = split_documents(Part(corpus, train), seed=1)
+        return cls(train[rest], train[chosen], test)
+
+    def thinned(self, count: int | None) -> HoldOut:
+        """With no more rows to train on than this, drawn at random.
+
+        Raises:
+            SettingsError: fewer than two are wanted.
+        """
+        if count is not None and count < 2:
+            raise SettingsError(f"--sentences is {count}; it must be at least 2")
+        if count is None or count >= len(self.train):
+            return self
+        chosen = np.random.default_rng(0).permutation(self.train)[:count]
+        return replace(self, train=np.sort(chosen))
+
+
+class Part:
+    """Some rows of a corpus, in the form that evaluation takes."""
+
+    def __init__(self, corpus: Corpus, rows: np.ndarray) -> None:
+        self.corpus, self.rows = corpus, rows
+        self.documents = None if corpus.documents is None else np.asarray(corpus.documents)[rows]
+        self.fingerprint = corpus.fingerprint
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def texts(self, rows: np.ndarray) -> list[str]:
+        """The sentences in these rows of the part."""
+        return self.corpus.texts(self.rows[rows])
