@@ -87,6 +87,19 @@ def test_several_models_stand_side_by_side_with_p_values(selfsent, models, mirro
         assert difference["low"] <= difference["difference"] <= difference["high"]
 
 
+def test_transfer_by_the_classifier_that_published_scores_come_from(selfsent, models, tmp_path):
+    (tmp_path / "SentEval" / "SST2").mkdir(parents=True)
+    for split in ("train", "validation", "test"):
+        columns = {"text": tiny.make_sentences(60), "label": [0, 1] * 30}
+        pq.write_table(pa.table(columns), tmp_path / "SentEval" / "SST2" / f"{split}.parquet")
+    arguments = ("evaluate", models[0], "--suite", "transfer", "--published", "--data", tmp_path)
+    exact, early = selfsent(*arguments), selfsent(*arguments, "--classifier", "senteval")
+    assert "sst2|accuracy|logreg|split|n:60" in exact.out
+    assert "published scores are those of a classifier that is stopped early" in " ".join(exact.err.split())
+    assert "sst2|accuracy|senteval|split|n:60" in early.out
+    assert "stopped early" not in early.err
+
+
 def test_published_rows_with_footnotes(selfsent, models, mirror, tmp_path):
     arguments = ("evaluate", models[0], "--suite", "sts", "--data", mirror, "--published")
     done = selfsent(*arguments, "--json", tmp_path / "x.json", "--markdown", tmp_path / "x.md")

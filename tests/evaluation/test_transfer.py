@@ -3,7 +3,8 @@ import pytest
 from sklearn.metrics import f1_score
 
 from naive import logistic as naive
-from selfsent.evaluation import logistic
+from selfsent.errors import SettingsError
+from selfsent.evaluation import logistic, senteval
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.logistic import fit_predict
@@ -84,6 +85,55 @@ def test_problems_do_not_influence_each_other():
     together = fit_predict(features, labels, masks, PENALTIES, 2)
     alone = [fit_predict(features, labels, m[None], PENALTIES[k : k + 1], 2)[0] for k, m in enumerate(masks)]
     assert np.mean(together == np.array(alone)) > 0.99
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_early_stopping_of_one_problem_is_that_of_torch(classes):
+    features, labels = cloud(300, 8, classes, 8)
+    train, valid = np.arange(300) < 200, np.arange(300) >= 200
+    found = senteval.fit_predict(features, labels, train[None], np.array([1e-3]), classes, valid[None], seed=5)
+    expected = naive.stopped_early(features[train], labels[train], features[valid], labels[valid], 1e-3, seed=5)
+    assert np.mean(found[0] == expected(features)) > 0.99
+
+
+def test_problems_that_share_batches_score_as_if_each_had_its_own():
+    features, labels = cloud(1000, 16, 2, 9, noise=2.0)
+    valid, test = (np.arange(1000) // 250 == part for part in (0, 1))
+    masks = (np.random.default_rng(3).random((4, 1000)) < 0.7) & ~valid & ~test
+    penalties = np.tile([1e-5, 1e-2], 2)
+    found = senteval.fit_predict(features, labels, masks, penalties, 2, np.tile(valid, (4, 1)), seed=1)
+    alone = [
+        naive.stopped_early(features[mask], labels[mask], features[valid], labels[valid], penalty, seed)(features)
+        for seed, (mask, penalty) in enumerate(zip(masks, penalties, strict=True))
+    ]
+    together, apart = ((np.array(guess)[:, test] == labels[test]).mean() for guess in (found, alone))
+    assert together == pytest.approx(apart, abs=0.02)  # 4 x 250 rows
+    assert 0.6 < together < 0.98
+
+
+def test_early_stopping_holds_rows_back_where_none_are_given():
+    features, labels = cloud(600, 8, 2, 10, noise=0.3)
+    train = np.ones((2, 600), np.bool_)
+    found = senteval.fit_predict(features, labels, train, np.full(2, 1e-4), 2, None, seed=0)
+    assert train.all()
+    assert (found == labels).mean() > 0.8
+    again = senteval.fit_predict(features, labels, train, np.full(2, 1e-4), 2, None, seed=0)
+    assert np.array_equal(found, again)
+
+
+def test_the_classifier_is_in_the_signature_and_the_seed_decides(write, words, model):
+    texts, labels = words(150)
+    store = Store(write("SentEval/CR/all.parquet", text=texts, label=labels))
+    exact, early, again = (
+        evaluate(model, task="cr", data=store, classifier=name).scores["cr"]
+        for name in ("exact", "senteval", "senteval")
+    )
+    assert "accuracy|logreg|nested" in exact.signature
+    assert "accuracy|senteval|nested" in early.signature
+    assert early == again
+    assert abs(early.score - exact.score) < 6
+    with pytest.raises(SettingsError, match="there is no classifier 'svm'; there are exact, senteval"):
+        evaluate(model, task="cr", data=store, classifier="svm")
 
 
 def test_nested_folds_agree_with_one_fit_after_the_other(write, words, model):

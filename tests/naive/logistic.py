@@ -1,6 +1,7 @@
-"""SentEval's classification protocol, one scikit-learn fit after the other."""
+"""SentEval's classification protocol, one scikit-learn fit after the other; and its own classifier, by torch."""
 
 import numpy as np
+import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
@@ -42,3 +43,35 @@ def nested(features, labels):
         penalty = best_penalty(features[train], labels[train], folds(labels[train]))
         scores.append(accuracy(features, labels, train, test, penalty))
     return np.mean(scores)
+
+
+def stopped_early(features, labels, valid, valid_labels, penalty, seed):
+    """A linear layer trained by Adam in batches of 64; the state that was best on other rows, looked at every 4 epochs.
+
+    It stops when a look is no better for the sixth time, or after 51 looks.
+    """
+    draw = np.random.default_rng(seed)
+    size, classes, bound = features.shape[1], int(labels.max()) + 1, features.shape[1] ** -0.5
+    start = draw.uniform(-bound, bound, (size + 1, classes))
+    layer = torch.nn.Linear(size, classes)
+    with torch.no_grad():
+        layer.weight[:] = torch.tensor(start[:-1].T)
+        layer.bias[:] = torch.tensor(start[-1])
+    x, y, valid = torch.tensor(features), torch.tensor(labels), torch.tensor(valid)
+    adam = torch.optim.Adam(layer.parameters(), weight_decay=penalty)
+    best, best_layer, worse = -1.0, None, 0
+    for _ in range(51):
+        for _ in range(4):
+            for rows in torch.tensor(draw.permutation(len(y))).split(64):
+                adam.zero_grad()
+                torch.nn.functional.cross_entropy(layer(x[rows]), y[rows]).backward()
+                adam.step()
+        right = np.mean(layer(valid).argmax(1).numpy() == valid_labels)
+        if right > best:
+            best, best_layer = right, {name: value.clone() for name, value in layer.state_dict().items()}
+        elif worse == 5:
+            break
+        else:
+            worse += 1
+    layer.load_state_dict(best_layer)
+    return lambda features: layer(torch.tensor(features)).argmax(1).numpy()

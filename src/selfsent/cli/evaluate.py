@@ -41,6 +41,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
     parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
     parser.add_argument(
+        "--classifier",
+        choices=("exact", "senteval"),
+        default="exact",
+        help="of the suite transfer: logistic regression at its minimum, or stopped early as for published scores"
+        " (default: exact)",
+    )
+    parser.add_argument(
         "--vectors", metavar="FILE", help="keep the vectors of one model with their texts: the file can stand for it"
     )
     parser.add_argument(
@@ -118,7 +125,8 @@ def _scored(options: argparse.Namespace) -> list[Result]:
                 now(f"{model}: {task}")
 
             encoder = as_encoder(model, fast=options.fast)
-            result = evaluate(encoder, documents=documents, data=store, progress=progress, **asked)
+            how = {"classifier": options.classifier, "progress": progress}
+            result = evaluate(encoder, documents=documents, data=store, **how, **asked)
             if options.vectors:
                 encoder.write(Path(options.vectors))
             return result

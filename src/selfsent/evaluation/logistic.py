@@ -49,7 +49,7 @@ def fit_predict(features: Features, labels: Labels, train: Masks, penalty: Float
         (problems, n) predicted classes.
     """
     if classes == 2 and features.shape[1] <= WIDEST:
-        return _two_classes(_extended(features), labels.astype(np.float32), train, penalty)
+        return _two_classes(extended(features), labels.astype(np.float32), train, penalty)
     return _many_classes(features, labels, train, penalty, classes)
 
 
@@ -144,7 +144,7 @@ def _loss(
 
 
 def _many_classes(features: Features, labels: Labels, train: Masks, penalty: Floats, classes: int) -> Labels:
-    rotated, curvature = _principal_axes(_extended(features))
+    rotated, curvature = _principal_axes(extended(features))
     problems, size = train.shape[0], train.sum(1).astype(np.float32)
     penalty = penalty.astype(np.float32)
     rate = 1 / (curvature[:, None] / (2 * size) + penalty)[:, :, None]
@@ -153,8 +153,8 @@ def _many_classes(features: Features, labels: Labels, train: Masks, penalty: Flo
     weights = np.zeros((rotated.shape[1], problems, classes), np.float32)
     ahead, momentum = weights, np.ones(problems, np.float32)
     for _ in range(STEPS):
-        error = (_softmax(_product(rotated, ahead)) - goal) * share
-        gradient = _product(rotated.T, error) + penalty[:, None] * ahead
+        error = (softmax(product(rotated, ahead)) - goal) * share
+        gradient = product(rotated.T, error) + penalty[:, None] * ahead
         new = ahead - rate * gradient
         change = new - weights
         uphill = (gradient * change).sum((0, 2)) > 0
@@ -164,10 +164,10 @@ def _many_classes(features: Features, labels: Labels, train: Masks, penalty: Flo
         weights, momentum = new, following
         if (np.square(change).sum((0, 2)) <= TOLERANCE**2 * np.square(new).sum((0, 2))).all():
             break
-    return np.asarray(_product(rotated, weights).argmax(2).T, np.int64)
+    return np.asarray(product(rotated, weights).argmax(2).T, np.int64)
 
 
-def _extended(features: Features) -> Features:
+def extended(features: Features) -> Features:
     """Features and a constant, whose weight is the bias: (n, d + 1)."""
     return np.concatenate([features, np.ones((len(features), 1), np.float32)], axis=1)
 
@@ -178,13 +178,14 @@ def _principal_axes(features: Features) -> tuple[Features, NDArray[np.float32]]:
     return features @ axes.astype(np.float32), np.maximum(moments, 0).astype(np.float32)
 
 
-def _product(matrix: Features, blocks: Features) -> Features:
+def product(matrix: Features, blocks: Features) -> Features:
     """(a, b) times (b, problems, classes), as one product."""
     product: Features = (matrix @ blocks.reshape(len(blocks), -1)).reshape(len(matrix), *blocks.shape[1:])
     return product
 
 
-def _softmax(logits: Features) -> Features:
+def softmax(logits: Features) -> Features:
+    """Probabilities over the last axis of (n, problems, classes)."""
     exponent = np.exp(logits - logits.max(2, keepdims=True))
-    softmax: Features = exponent / exponent.sum(2, keepdims=True)
-    return softmax
+    probability: Features = exponent / exponent.sum(2, keepdims=True)
+    return probability

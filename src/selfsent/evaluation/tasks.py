@@ -15,7 +15,8 @@ from selfsent.evaluation.datasets import Rows, Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
 from selfsent.evaluation.results import Result, Score
 
-Task = Callable[[Encoder, Store], Score]
+Task = Callable[..., Score]
+"""An encoder and a store, for classification also a classifier -> a score."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def evaluate(
     data: str | Path | Store | None = None,
     name: str | None = None,
     fast: bool = False,
+    classifier: transfer.Classifier = "exact",
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Score a model.
@@ -80,10 +82,11 @@ def evaluate(
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
         fast: compute in bfloat16, for models given by directory or hub id.
+        classifier: of the suite `transfer`: `exact`, or `senteval`, which is stopped early as for published scores.
         progress: called with the name of each task before it runs.
 
     Raises:
-        SettingsError: nothing to score, or an unknown suite or task.
+        SettingsError: nothing to score, or an unknown suite, task or classifier.
         DataError: nothing of what was asked for could be scored, or a file of one's own is damaged. Otherwise absent
             sets are named in the result and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
@@ -91,8 +94,12 @@ def evaluate(
     names = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels))
     store = data if isinstance(data, Store) else Store(data)
     files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names)
+    classifiers = {"classifier": _known(classifier)}
     encoder = as_encoder(model, name=name, fast=fast)
-    tasks: dict[str, Callable[[], Score]] = {each: partial(TASKS[each], encoder, store) for each in names}
+    tasks: dict[str, Callable[[], Score]] = {
+        each: partial(TASKS[each], encoder, store, **(classifiers if each in SUITES["transfer"].tasks else {}))
+        for each in names
+    }
     if documents is not None:
         tasks[SCORE_NAME] = partial(score_context, encoder, documents)
     tasks |= {each: partial(score, encoder) for each, score in files.items()}
@@ -145,6 +152,12 @@ def _own_tasks(paths: Mapping[str, str | Path | None], taken: Sequence[str]) -> 
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         found[rows.name] = partial(score, rows)
     return found
+
+
+def _known(classifier: str) -> str:
+    if classifier not in transfer.CLASSIFIERS:
+        raise SettingsError(f"there is no classifier {classifier!r}; there are {', '.join(transfer.CLASSIFIERS)}")
+    return classifier
 
 
 def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: bool, files: bool) -> tuple[str, ...]:

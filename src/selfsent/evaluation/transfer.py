@@ -1,9 +1,9 @@
 """SentEval's classification tasks (Conneau and Kiela, 2018): logistic regression on frozen embeddings.
 
 The L2 penalty is chosen on training data alone: by inner folds, by folds of the training set, or on the validation
-set, as SentEval does for each task; folds, order of rows and grid are SentEval's. The fits are exact minima where
-SentEval stops Adam early. Penalties are per mean loss, as under PyTorch 0.4.1 and newer; older versions summed the
-loss over a batch of 64 and so penalised 64 times less.
+set, as SentEval does for each task; folds, order of rows and grid are SentEval's. So is the classifier `senteval`,
+which stops Adam early; the classifier `exact` goes on to the minimum. Penalties are per mean loss, as under PyTorch
+0.4.1 and newer; older versions summed the loss over a batch of 64 and so penalised 64 times less.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from selfsent.evaluation import senteval
 from selfsent.evaluation.bootstrap import Floats, Statistic
 from selfsent.evaluation.datasets import DataSet, PublisherReader, Rows, Store, fingerprint
 from selfsent.evaluation.encoders import Encoder
@@ -30,6 +31,9 @@ SEED = 1111
 SENTEVAL = "Conneau and Kiela, 2018. arXiv:1803.05449"
 
 Protocol = Literal["nested", "folds", "split"]
+Classifier = Literal["exact", "senteval"]
+CLASSIFIERS: dict[Classifier, str] = {"exact": "logreg", "senteval": "senteval"}
+"""What they are called in signatures."""
 
 
 @dataclass(frozen=True)
@@ -91,77 +95,105 @@ TRANSFER = (
 )
 
 
-def score_transfer(task: Transfer, encoder: Encoder, store: Store, seed: int = SEED) -> Score:
+def score_transfer(
+    task: Transfer, encoder: Encoder, store: Store, seed: int = SEED, classifier: Classifier = "exact"
+) -> Score:
     """Accuracy of a logistic regression on frozen embeddings.
 
     Args:
         task: one of `TRANSFER`.
         encoder: the model.
         store: where data sets come from.
-        seed: of the folds.
+        seed: of the folds, and of `senteval`.
+        classifier: `exact`: the minimum; `senteval`: trained and stopped as SentEval does.
     """
-    return score_rows(task, encoder, [store.load(part) for part in task.parts], seed)
+    return score_rows(task, encoder, [store.load(part) for part in task.parts], seed, classifier)
 
 
-def score_rows(task: Transfer, encoder: Encoder, rows_of_parts: Sequence[Rows], seed: int = SEED) -> Score:
+def score_rows(
+    task: Transfer,
+    encoder: Encoder,
+    rows_of_parts: Sequence[Rows],
+    seed: int = SEED,
+    classifier: Classifier = "exact",
+) -> Score:
     """Like `score_transfer`, on rows at hand.
 
     Args:
         task: its protocol is followed; its data sets are not read.
         encoder: the model.
         rows_of_parts: text, label and, for pairs, text2: train, validation, test, as the protocol wants them.
-        seed: of the folds.
+        seed: of the folds, and of `senteval`.
+        classifier: see `score_transfer`.
     """
     parts = [_senteval_order(rows) for rows in rows_of_parts]
-    features = np.concatenate([_features(part, encoder) for part in parts])
-    labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
+    problem = _Problem(
+        np.concatenate([_features(part, encoder) for part in parts]),
+        np.concatenate([np.asarray(part["label"], np.int64) for part in parts]),
+        seed,
+        classifier,
+    )
     ends = np.cumsum([len(part) for part in parts])
     rows = [np.arange(end - len(part), end) for part, end in zip(parts, ends, strict=True)]
     if task.protocol == "nested":
-        tested, predicted, chosen = _nested(features, labels, seed)
+        tested, predicted, chosen = _nested(problem)
     else:
-        folds = _folds(rows[0], labels, seed) if task.protocol == "folds" else [rows[1]]
+        split = task.protocol == "split"
+        folds = [rows[1]] if split else _folds(rows[0], problem.labels, seed)
         tested = [rows[-1]]
-        predicted, chosen = _choose_and_test(features, labels, rows[0], folds, rows[-1])
-    return _score(task, encoder, parts, labels, predicted, tested, {"l2": chosen, "seed": seed})
+        chosen = _best_penalties(problem, [rows[0]], [folds])
+        predicted = problem.fit([rows[0]], chosen, [rows[1]] if split else None)[0]
+    details = {"l2": chosen.tolist(), "seed": seed}
+    return _score(task, encoder, parts, problem, predicted, tested, details)
 
 
-def _choose_and_test(
-    features: Features, labels: Labels, train: Labels, folds: Sequence[Labels], test: Labels
-) -> tuple[Labels, list[float]]:
-    """Choose the penalty on folds of the training rows, or on rows beside them, then predict all rows."""
-    chosen = _best_penalties(features, labels, [train], [folds])
-    return fit_predict(features, labels, _masks(len(labels), [train]), chosen, _classes(labels))[0], chosen.tolist()
+@dataclass(frozen=True)
+class _Problem:
+    """Features (n, d) and labels (n,) of all rows, and how classifiers are trained on some of them."""
+
+    features: Features
+    labels: Labels
+    seed: int
+    classifier: Classifier
+
+    def fit(self, trains: Sequence[Labels], penalties: Floats, stops: Sequence[Labels] | None) -> Labels:
+        """Train a classifier on each set of rows, and predict all rows: (classifiers, n).
+
+        Args:
+            trains: rows of each classifier.
+            penalties: (classifiers,).
+            stops: the rows that say when to stop, where that is early; without them, some of the training rows.
+        """
+        masks, classes = _masks(len(self.labels), trains), int(self.labels.max()) + 1
+        if self.classifier == "exact":
+            return fit_predict(self.features, self.labels, masks, penalties, classes)
+        valid = None if stops is None else _masks(len(self.labels), stops)
+        return senteval.fit_predict(self.features, self.labels, masks, penalties, classes, valid, self.seed)
 
 
-def _nested(features: Features, labels: Labels, seed: int) -> tuple[list[Labels], Labels, list[float]]:
-    everything = np.arange(len(labels))
-    tested = _folds(everything, labels, seed)
+def _nested(problem: _Problem) -> tuple[list[Labels], Labels, Floats]:
+    everything = np.arange(len(problem.labels))
+    tested = _folds(everything, problem.labels, problem.seed)
     trained = [np.setdiff1d(everything, test) for test in tested]
-    chosen = _best_penalties(features, labels, trained, [_folds(train, labels, seed) for train in trained])
-    found = fit_predict(features, labels, _masks(len(labels), trained), chosen, _classes(labels))
-    predicted = np.zeros_like(labels)
-    for test, guess in zip(tested, found, strict=True):
+    chosen = _best_penalties(problem, trained, [_folds(train, problem.labels, problem.seed) for train in trained])
+    predicted = np.zeros_like(problem.labels)
+    for test, guess in zip(tested, problem.fit(trained, chosen, None), strict=True):
         predicted[test] = guess[test]
-    return tested, predicted, chosen.tolist()
+    return tested, predicted, chosen
 
 
-def _best_penalties(
-    features: Features, labels: Labels, trains: Sequence[Labels], folds_of: Sequence[Sequence[Labels]]
-) -> Floats:
+def _best_penalties(problem: _Problem, trains: Sequence[Labels], folds_of: Sequence[Sequence[Labels]]) -> Floats:
     """For each training set, the penalty with the best mean accuracy over its folds; all are fitted together.
 
     Of equals, after SentEval's rounding, the smaller penalty.
     """
     pairs = [(np.setdiff1d(train, fold), fold) for train, folds in zip(trains, folds_of, strict=True) for fold in folds]
-    used = np.unique(np.concatenate([rows for pair in pairs for rows in pair]))
-    masks = _masks(len(labels), [train for train, _ in pairs])[:, used]
-    problems, grid = np.tile(masks, (len(PENALTIES), 1)), np.repeat(PENALTIES, len(pairs))
-    right = fit_predict(features[used], labels[used], problems, grid, _classes(labels)) == labels[used]
-    places = [np.searchsorted(used, fold) for _, fold in pairs]
-    by_penalty = right.reshape(len(PENALTIES), len(pairs), -1)
-    accuracy = np.array([[row[place].mean() for row, place in zip(rows, places, strict=True)] for rows in by_penalty])
-    over_folds = np.add.reduceat(accuracy, np.cumsum([0, *map(len, folds_of)])[:-1], axis=1) / [*map(len, folds_of)]
+    fits, folds = ([pair[part] for pair in pairs] * len(PENALTIES) for part in (0, 1))
+    right = problem.fit(fits, np.repeat(PENALTIES, len(pairs)), folds) == problem.labels
+    accuracy = np.array([row[fold].mean() for row, fold in zip(right, folds, strict=True)])
+    counts = [len(folds) for folds in folds_of]
+    starts = np.cumsum([0, *counts])[:-1]
+    over_folds = np.add.reduceat(accuracy.reshape(len(PENALTIES), -1), starts, axis=1) / counts
     return np.asarray(PENALTIES[np.round(100 * over_folds, 2).argmax(0)])
 
 
@@ -178,10 +210,6 @@ def _masks(n: int, groups: Sequence[Labels]) -> Masks:
     for mask, rows in zip(masks, groups, strict=True):
         mask[rows] = True
     return masks
-
-
-def _classes(labels: Labels) -> int:
-    return int(labels.max()) + 1
 
 
 def _senteval_order(rows: Rows) -> Rows:
@@ -205,13 +233,14 @@ def _score(
     task: Transfer,
     encoder: Encoder,
     parts: Sequence[Rows],
-    labels: Labels,
+    problem: _Problem,
     predicted: Labels,
     tested: Sequence[Labels],
     details: dict[str, object],
 ) -> Score:
     items = np.concatenate(tested)
     folds = np.split(np.arange(len(items)), np.cumsum([len(rows) for rows in tested])[:-1])
+    labels = problem.labels
     right = (predicted == labels)[items]
     beside: dict[str, Statistic] = {"f1": f1(labels[items], predicted[items])} if task.pairs else {}
     data = parts[0].fingerprint if len(parts) == 1 else fingerprint({"part": [part.fingerprint for part in parts]})
@@ -220,7 +249,7 @@ def _score(
         task.name,
         average([mean(right[fold]) for fold in folds], folds),
         len(items),
-        signature=signature(task.name, "accuracy", "logreg", task.protocol, **size),
+        signature=signature(task.name, "accuracy", CLASSIFIERS[problem.classifier], task.protocol, **size),
         strata=folds,
         metrics=beside,
         details=details,

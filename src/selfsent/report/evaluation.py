@@ -15,6 +15,8 @@ from selfsent.evaluation.results import Result, literal, markdown
 if TYPE_CHECKING:
     from rich.table import Table
 
+EARLY = "published scores are those of a classifier that is stopped early; --classifier senteval does the same here"
+
 
 def check_published(suite: str | None) -> None:
     """Refuse published rows where no paper has any.
@@ -63,6 +65,7 @@ class Report:
     def remarks(self) -> list[str]:
         """What a reader must know: absent tasks, warnings, tasks that could not be compared. One line each."""
         several = len(self.results) > 1
+        early = self.published and any("|logreg|" in line for line in self.signatures)
         lacking: dict[tuple[str, str], list[str]] = {}
         for result in self.results:
             for absence in result.absent.items():
@@ -71,6 +74,7 @@ class Report:
             f"{name} is absent{'' if len(models) == len(self.results) else ' for ' + ' and '.join(models)}: {reason}"
             for (name, reason), models in lacking.items()
         ]
+        lines += [EARLY] if early else []
         # The data is the same for every model, and so is what is said about it.
         lines = list(dict.fromkeys(lines + [f"warning: {w}" for result in self.results for w in result.warnings]))
         if several and self.comparison is None:
