@@ -9,7 +9,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import selfsent
 from naive import cooccurrence as naive
 from selfsent.encoder import load_encoder
-from selfsent.errors import CorpusError, SettingsError
+from selfsent.errors import CorpusError, RunError, SettingsError
 from selfsent.pretraining.blocks import Blocks
 from selfsent.pretraining.cooccurrence import count_pairs, factors, positive_information
 from selfsent.pretraining.learner import PretrainingLearner
@@ -206,3 +206,24 @@ def test_the_share_of_the_peak_is_arithmetic_over_what_matrix_products_reach(tex
 
 def test_the_rate_of_matrix_products_is_a_rate():
     assert 1e6 < matrix_rate("cpu", torch.float32, size=64, times=3) < 1e14
+
+
+def test_a_run_that_cannot_begin_leaves_nothing(text, tmp_path):
+    (tmp_path / "run").mkdir()
+    with pytest.raises(SettingsError, match="--vocabulary-size is 40"):
+        pretrain(text, tmp_path / "run", steps=1, **{**TINY, "vocabulary_size": 40})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_copy_lost_is_named(text, tmp_path):
+    settings = {**TINY, "steps": 3, "leg": 1e-9, "start": "random"}
+    pretrain(text, tmp_path / "run", **settings)
+    (tmp_path / "run" / "prepared" / "rows" / "held.npy").unlink()
+    with pytest.raises(RunError, match="prepared is damaged"):
+        pretrain(text, tmp_path / "run", resume=True, **settings)
+    assert (tmp_path / "run" / "checkpoints" / "step-00000001").is_dir()
+
+
+def test_a_prompt_without_a_blank_is_refused(text, tmp_path):
+    with pytest.raises(SettingsError, match="one \\[MASK\\]"):
+        pretrain(text, tmp_path / "run", prompts=["nothing to fill in"], **TINY)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.distributed import rank, wait
-from selfsent.errors import BaseEncoderError
+from selfsent.errors import BaseEncoderError, RunError
 from selfsent.files import whole_directory, write_json
 from selfsent.pretraining.blocks import split
 from selfsent.pretraining.options import POSITIONS, Options, Shape
@@ -28,6 +29,8 @@ Notice = Callable[[str], None]
 @dataclass(frozen=True)
 class Prepared:
     """A folder in the run directory that holds all a run needs; the corpus is not read again.
+
+    What is damaged raises a `RunError`: runs are copied from machine to machine.
 
     Args:
         folder: `vocabulary/`, `tokens-.../`, `rows/`, `start/` and, when all is there, `prepared.json`.
@@ -59,12 +62,21 @@ class Prepared:
     @property
     def table(self) -> TokenTable:
         """The tokens of the corpus."""
-        return TokenTable(self.folder / self.about["table"])
+        with self._saying():
+            return TokenTable(self.folder / self.about["table"])
 
     def rows(self, part: str) -> np.ndarray:
         """Rows of the corpus to `train` on, or `held` out."""
-        found: np.ndarray = np.load(self.folder / "rows" / f"{part}.npy", allow_pickle=False)
+        with self._saying():
+            found: np.ndarray = np.load(self.folder / "rows" / f"{part}.npy", allow_pickle=False)
         return found
+
+    @contextmanager
+    def _saying(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError, KeyError) as error:
+            raise RunError(f"{self.folder} is damaged ({error}): copy the whole run again, or --overwrite it") from None
 
 
 def load_tokenizer(name: str | Path) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.distributed import join, rank, wait
 from selfsent.encoder import load_encoder
-from selfsent.errors import CorpusError, SettingsError
+from selfsent.errors import CorpusError, SelfsentError, SettingsError
 from selfsent.files import write_text
 from selfsent.pretraining.blocks import Blocks, MaskBlocks, block_template
 from selfsent.pretraining.held_out import HeldOut
@@ -93,6 +93,8 @@ def pretrain(
     transformers_logging.disable_progress_bar()
     join()
     shape, options, settings = _resolve(changes)
+    if odd := next((prompt for prompt in prompts if prompt.count("[MASK]") != 1), None):
+        raise SettingsError(f"the prompt {odd!r} must have one [MASK], to be filled in")
     habits = Habits(keep=keep)
     given = None if tokenizer is None else load_tokenizer(tokenizer)
     directory = RunDirectory(Path(output))
@@ -106,20 +108,35 @@ def pretrain(
         "tokenizer": None if given is None else tokenizer_digest(given),
     }
     if directory.resumed and prepared.is_whole:
-        directory.match({**asked, "corpus": directory.record["asked"]["corpus"]})
+        text, about = None, directory.record["asked"]["corpus"]
     else:
-        if not isinstance(corpus, Corpus):
-            corpus = corpus() if callable(corpus) else read_corpus(corpus)
-        about = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(corpus)}
-        directory.match({**asked, "corpus": about})
-        directory.begin()
-        directory.update(corpus=corpus.report.summary())
-        prepare(prepared, corpus, given, shape, options, settings.seed, notice, tokenising)
-    if directory.status == "running":
-        loop = _loop(prepared, directory, options, settings, habits, notice, watch, started, leg)
-        if not loop.pretrain():
-            notice(f"the leg is over: {loop.share_done(loop.step):.0%} of the run is done, and saved")
-            return PretrainingRun(directory.path, directory.record, False, {})
+        text = corpus if isinstance(corpus, Corpus) else corpus() if callable(corpus) else read_corpus(corpus)
+        about = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}
+    directory.match({**asked, "corpus": about})
+    if directory.status == "finished":
+        notice(f"{output} is finished already")
+    directory.begin()
+    loop = None
+    try:
+        if text is not None:
+            directory.update(corpus=text.report.summary())
+            prepare(prepared, text, given, shape, options, settings.seed, notice, tokenising)
+        if directory.status == "running":
+            loop = _loop(prepared, directory, options, settings, habits, notice, watch, started, leg)
+    except SelfsentError:
+        if not directory.resumed:
+            directory.abandon()
+        raise
+    if loop is not None and not loop.pretrain():
+        notice(f"the leg is over: {loop.share_done(loop.step):.0%} of the run is done, and saved")
+        return PretrainingRun(directory.path, directory.record, False, {})
+    return _finish(directory, prepared, sources, prompts)
+
+
+def _finish(
+    directory: RunDirectory, prepared: Prepared, sources: Sequence[str], prompts: Sequence[str]
+) -> PretrainingRun:
+    """Write the card."""
     fills = fill(directory.model, prompts)
     if rank() == 0 and directory.status == "trained":
         write_text(directory.model / "README.md", pretraining_card(directory.record, prepared.about, sources, fills))

@@ -79,7 +79,7 @@ def fill(directory: Path, prompts: Sequence[str], most: int = 4) -> dict[str, li
 
     Args:
         directory: the model.
-        prompts: sentences with one [MASK] each; others are left out.
+        prompts: sentences with one [MASK] each; one that is cut off before it is left out.
         most: words for each.
     """
     import torch

@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,14 @@ class RunDirectory:
             write_json(self.path / "run.json", {"status": _DISCARDED})
             for name in _PARTS[1:]:
                 _remove(self.path / name)
+
+    def abandon(self) -> None:
+        """Take back what was written of a run that cannot begin, and the directory if nothing else is in it."""
+        if rank() == 0:
+            for name in _PARTS:
+                _remove(self.path / name)
+            with suppress(OSError):  # there are files of others
+                self.path.rmdir()
 
     def sweep(self) -> None:
         """Remove what a kill left half-written."""

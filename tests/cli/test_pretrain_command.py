@@ -1,0 +1,36 @@
+import json
+
+TINY = (
+    *("--layers", 1, "--hidden-size", 16, "--heads", 2, "--feed-forward", 16, "--vocabulary-size", 300),
+    *("--max-length", 24, "--batch-size", 4, "--steps", 2),
+)
+
+
+def test_legs_and_the_way_on(selfsent, documents, tmp_path):
+    run = ("pretrain", documents, "--output", tmp_path / "run", *TINY, "--source", "own | text (CC0)")
+    leg = selfsent(*run, "--leg", "0.001s")
+    assert leg.status == 0
+    assert leg.out.startswith("Go on with: selfsent pretrain ")
+    assert leg.out.endswith(" --leg 0.001s --resume\n")
+    assert not (tmp_path / "run" / "model").exists()
+    documents_gone = (run[0], tmp_path / "gone.txt", *run[2:])
+    done = selfsent(*documents_gone, "--resume")
+    assert done.status == 0, done.err
+    assert "resumed at step 1 of 2" in done.err
+    assert "The model is in" in done.out
+    card = (tmp_path / "run" / "model" / "README.md").read_text()
+    assert "own   text (CC0)" in card
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "finished"
+    again = selfsent(*run, "--resume")
+    assert (again.status, again.out) == (0, done.out)
+    assert "finished already" in again.err
+    other = selfsent(*run, "--resume", "--seed", 1)
+    assert "seed was 0, now 1" in other.complaint
+
+
+def test_bad_input(selfsent, documents, tmp_path):
+    run = ("pretrain", documents, "--output", tmp_path / "run", *TINY)
+    assert "there is no directory" in selfsent(*run, "--tokenizer", "./none").complaint
+    assert "no such file" in selfsent("pretrain", "none.txt", *run[2:]).complaint
+    assert "give a share below 1" in selfsent(*run[:-2], "--budget", "9s", "--warmup", 3).complaint
+    assert not (tmp_path / "run").exists()
