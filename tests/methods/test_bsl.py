@@ -205,3 +205,14 @@ def test_a_fast_target_and_a_high_rate_collapse_and_are_caught(encoder_of, tmp_p
     assert not (tmp_path / "high" / "model").exists()
     cosines = [line["mean_cosine"] for line in trained(fresh(), tmp_path / "low", 3e-3).metrics()]
     assert cosines[-1] < cosines[0] < 0.9
+
+
+def test_the_predictor_has_a_rate_of_its_own(learner_of):
+    learner = learner_of("bootstrap", "bert", predictor_rate=10.0, **FAST)
+    settings = get_method("bootstrap").defaults.but(learning_rate=1e-3)
+    rates = {
+        id(each): group.get("lr", 1e-3) for group in learner.parameter_groups(settings) for each in group["params"]
+    }
+    assert {rates[id(each)] for each in learner.predictor.parameters()} == {1e-2}
+    assert {rates[id(each)] for each in learner.model.parameters() if each.requires_grad} == {1e-3}
+    assert len(rates) == sum(each.requires_grad for each in learner.parameters())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -33,6 +33,7 @@ class NetworkOptions(PairOptions):
     norms: Literal["both", "first"] = setting(
         "both", "batch norm behind both inner layers of a predictor or the first", choices=("both", "first")
     )
+    predictor_rate: float = setting(1.0, "learning rate of the predictor, in learning rates of the encoder", above=0.0)
     target_dropout: bool = setting(False, "dropout in the target network too")
 
 
@@ -68,6 +69,11 @@ class TwoNetworks(Learner):
     def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂."""
         raise NotImplementedError
+
+    def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
+        """As ever, and the predictor, which starts from nothing, at a rate of its own."""
+        rate = self.options.predictor_rate * settings.learning_rate
+        return self.with_rate(super().parameter_groups(settings), self.predictor.parameters(), rate)
 
     @property
     def momentum(self) -> float:

@@ -86,6 +86,17 @@ class Learner(nn.Module):
         groups = [{"params": decaying, "weight_decay": settings.weight_decay}, {"params": still, "weight_decay": 0.0}]
         return [group for group in groups if group["params"]]
 
+    def with_rate(
+        self, groups: list[dict[str, Any]], parameters: Iterable[Tensor], rate: float
+    ) -> list[dict[str, Any]]:
+        """Parameter groups in which some parameters have a learning rate of their own."""
+        chosen = set(parameters)
+        other = [{**group, "params": [each for each in group["params"] if each not in chosen]} for group in groups]
+        own = [
+            {**group, "params": [each for each in group["params"] if each in chosen], "lr": rate} for group in groups
+        ]
+        return [group for group in other + own if group["params"]]
+
 
 @dataclass(frozen=True)
 class Method:

@@ -27,10 +27,5 @@ class PretrainingLearner(MaskedLearner):
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
         """As ever, and the tables of words, positions and types in a group of their own."""
-        tables = {parameter for parameter in self.model.transformer.embeddings.parameters() if parameter.ndim > 1}
-        groups = super().parameter_groups(settings)
-        for group in groups:
-            group["params"] = [parameter for parameter in group["params"] if parameter not in tables]
-        tied = [parameter for parameter in self.parameters() if parameter in tables]
-        rate = self.embedding_rate * settings.learning_rate
-        return [*groups, {"params": tied, "weight_decay": settings.weight_decay, "lr": rate}]
+        tables = [parameter for parameter in self.model.transformer.embeddings.parameters() if parameter.ndim > 1]
+        return self.with_rate(super().parameter_groups(settings), tables, self.embedding_rate * settings.learning_rate)
