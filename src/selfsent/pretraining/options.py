@@ -12,6 +12,7 @@ POSITIONS = 512
 """Positions of the encoder, and so the longest input of its tokenizer."""
 
 Start = Literal["counts", "look", "random"]
+VocabularyKind = Literal["wordpiece", "unigram"]
 
 DEFAULTS = Settings(
     batch_size=32,
@@ -59,7 +60,12 @@ class Options:
     """
 
     vocabulary_size: int = setting(16_384, "entries of the vocabulary", minimum=32)
-    cased: bool = setting(False, "keep upper case and accents")
+    vocabulary_kind: VocabularyKind = setting(
+        "wordpiece",
+        "wordpiece: pieces of words, as in BERT; unigram: pieces that hold the space before them, as in XLM-R",
+        choices=("wordpiece", "unigram"),
+    )
+    cased: bool = setting(False, "keep upper case, accents and Arabic vowel signs")
     ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
     start: Start = setting(
         "counts",
