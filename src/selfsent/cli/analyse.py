@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli import folds
+from selfsent.cli.fast import add_fast_option, fast
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
@@ -80,7 +81,7 @@ def _add_common(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespa
     parser.add_argument("--plot", action="append", default=[], metavar="FILE", help=".png or .svg; may be repeated")
     parser.add_argument("--json", metavar="FILE", help="everything, as one object; - for standard output alone")
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
-    parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
+    add_fast_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -203,17 +204,14 @@ def _training(options: argparse.Namespace) -> tuple[Any, Callable[[str], float],
     if options.task:
         check_request(task=options.task)
     corpus = read(options, options.corpus)
+    quick = fast(options)
     if options.task:
         run = TASKS[options.task]
-        return (
-            np.arange(len(corpus)),
-            lambda m: run(as_encoder(m, fast=options.fast), store).score,
-            options.task,
-            corpus,
-        )
+        everything = np.arange(len(corpus))
+        return everything, lambda m: run(as_encoder(m, fast=quick), store).score, options.task, corpus
     train_rows, held = split_documents(corpus)
     task = ContextTask(corpus, held)
-    return train_rows, lambda m: task.score(as_encoder(m, fast=options.fast)).score, SCORE_NAME, corpus
+    return train_rows, lambda m: task.score(as_encoder(m, fast=quick)).score, SCORE_NAME, corpus
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -240,7 +238,8 @@ def _prepare(options: argparse.Namespace) -> tuple[Rows, Store]:
 def _encoders(options: argparse.Namespace) -> Iterable[Encoder]:
     from selfsent.evaluation.encoders import as_encoder
 
-    return (as_encoder(model, fast=options.fast) for model in options.model)
+    quick = fast(options)
+    return (as_encoder(model, fast=quick) for model in options.model)
 
 
 def _numbers(flag: str, text: str, least: int) -> list[int]:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from selfsent.cli.fast import add_fast_option, fast
 from selfsent.cli.options import add_corpus_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
@@ -39,7 +40,7 @@ def add_parser(commands: Any) -> None:
     what.add_argument("--relevance", metavar="FILE", help="tab-separated query, relevant text: MRR@10")
     what.add_argument("--labels", metavar="FILE", help="tab-separated text, label: accuracy of logistic regression")
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
-    parser.add_argument("--fast", action="store_true", help="compute in bfloat16")
+    add_fast_option(parser)
     parser.add_argument(
         "--classifier",
         choices=("exact", "senteval"),
@@ -118,13 +119,14 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     for model in options.model:
         check_model(model)
     documents = read(options, options.documents) if options.documents else None
+    quick = fast(options)
     with doing() as now:
 
         def scored(model: str) -> Result:
             def progress(task: str) -> None:
                 now(f"{model}: {task}")
 
-            encoder = as_encoder(model, fast=options.fast)
+            encoder = as_encoder(model, fast=quick)
             how = {"classifier": options.classifier, "progress": progress}
             result = evaluate(encoder, documents=documents, data=store, **how, **asked)
             if options.vectors:

@@ -16,12 +16,17 @@ def add_fast_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def fast(options: argparse.Namespace, model: Encoder) -> bool:
-    """Whether to compute in bfloat16: asked for, and no loss on this processor; else a notice says why not."""
-    from selfsent.cli.console import notice
-    from selfsent.training.precision import computes_bfloat16
+def fast(options: argparse.Namespace, model: Encoder | None = None) -> bool:
+    """Whether to compute in bfloat16: asked for, and no loss on this processor; else a notice says why not.
 
-    if options.fast and not computes_bfloat16(model.device):
+    Args:
+        options: with `fast`.
+        model: what is to be run; without it, models that are loaded for evaluation.
+    """
+    from selfsent.cli.console import notice
+    from selfsent.training.precision import computes_bfloat16, inference_device
+
+    if options.fast and not computes_bfloat16(model.device if model else inference_device()):
         notice("--fast: this processor does not compute bfloat16, float32 is faster on it and is used")
         return False
     return bool(options.fast)

@@ -129,7 +129,7 @@ def as_encoder(model: Any, *, name: str | None = None, fast: bool = False) -> En
             from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
             `package.module:factory`, or vectors with their texts (see `StoredVectors`).
         name: how to call it in results.
-        fast: compute in bfloat16, for models given by directory or hub id.
+        fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
 
     Raises:
         BaseEncoderError: the model cannot be found or loaded.
@@ -184,9 +184,12 @@ def _from_directory(directory: Path, label: str, fast: bool) -> Encoder:
 
     from selfsent.encoder import load_encoder
     from selfsent.encoding import encode
+    from selfsent.training.precision import computes_bfloat16, inference_device
 
+    device = inference_device()
+    fast = fast and computes_bfloat16(device)
     try:
-        model = load_encoder(directory)
+        model = load_encoder(directory).to(device)
     except BaseEncoderError:
         try:
             kind = {"dtype": torch.bfloat16 if fast else torch.float32}

@@ -81,7 +81,7 @@ def evaluate(
         labels: a tab-separated file of text, label.
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
-        fast: compute in bfloat16, for models given by directory or hub id.
+        fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
         classifier: of the suite `transfer`: `exact`, or `senteval`, which is stopped early as for published scores.
         progress: called with the name of each task before it runs.
 

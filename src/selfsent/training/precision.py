@@ -19,6 +19,11 @@ def computes_bfloat16(device: torch.device | str) -> bool:
     return False
 
 
+def inference_device() -> torch.device:
+    """Where a model that is only run lies: on the first CUDA device, where there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
 def resolve_precision(precision: Precision, device: torch.device | str) -> Precision:
     """`auto` made concrete: bfloat16 where the processor computes it, else float32."""
     if precision != "auto":
