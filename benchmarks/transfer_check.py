@@ -3,13 +3,16 @@
     python benchmarks/transfer_check.py MODEL --data DIR --output docs/results/transfer_check.json
 
 MODEL is a sentence-transformers directory, or a `.parquet` file of texts and vectors (`selfsent evaluate --vectors`).
+`exact` stands beside scikit-learn, `senteval` beside SentEval's classifier; the last two are means over seeds, of which
+hang folds, first weights, batches and rows held out.
 
 * scikit-learn: its logistic regression, folds and grid search, one fit after the other. SentEval penalises the mean
   loss by l/2 |w|^2, so C is 1 / (n l). Rows stay in the order of the files, so folds are other ones than SentEval's.
-* SentEval's classifier (Conneau and Kiela, 2018; `default` settings of the papers): one linear layer trained with Adam
-  (rate 1e-3) in batches of 64, the L2 penalty as weight decay. A validation set is looked at after every 4 epochs;
-  training stops when it was no better a sixth time, or after 200 epochs, and the best weights count. While penalties
-  are chosen, that is the fold tested on; in the last fit, 5 % of the training rows. Rows are sorted by length first.
+* SentEval's classifier (Conneau and Kiela, 2018; `default` settings of the papers), one fit after the other: a linear
+  layer trained with Adam (rate 1e-3) in batches of 64, the L2 penalty as weight decay. A validation set is looked at
+  after every 4 epochs; training stops when it was no better a sixth time, or after 200 epochs, and the best weights
+  count. While penalties are chosen, that is the fold tested on; in the last fit, 5 % of the training rows; or the
+  validation set, where the task has one. Rows are sorted by length first.
 
 Nothing is shared with selfsent but the data.
 """
@@ -17,7 +20,6 @@ Nothing is shared with selfsent but the data.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +28,13 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold, cross_val_score
 
-import selfsent
+from selfsent.evaluation.datasets import Store
+from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.transfer import TRANSFER, score_transfer
+from selfsent.files import write_json
+from selfsent.training.run_directory import versions
 
 PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2)
 SEED = 1111
@@ -37,34 +43,39 @@ Set = tuple[np.ndarray, np.ndarray]
 """Features (n, d) and labels (n,)."""
 
 
-def folds() -> StratifiedKFold:
+def folds(seed: int = SEED) -> StratifiedKFold:
     """SentEval's folds."""
-    return StratifiedKFold(10, shuffle=True, random_state=SEED)
+    return StratifiedKFold(10, shuffle=True, random_state=seed)
 
 
 # scikit-learn
 
 
-def search(rows: float) -> GridSearchCV:
+def search(rows: float, by: Any = None, refit: bool = True) -> GridSearchCV:
     """Logistic regression that chooses its penalty by folds; `rows` are those it is fitted on."""
     grid = {"C": [1 / (rows * penalty) for penalty in PENALTIES]}
-    return GridSearchCV(LogisticRegression(max_iter=2000), grid, cv=folds())
+    return GridSearchCV(LogisticRegression(max_iter=2000), grid, cv=by or folds(), refit=refit)
 
 
-def scikit_learn(train: Set, test: Set | None) -> float:
+def scikit_learn(train: Set, test: Set | None, valid: Set | None) -> float:
     """Accuracy on the test set, or without one over nested folds."""
     x, y = train
     if test is None:
         return float(cross_val_score(search(0.81 * len(y)), x, y, cv=folds()).mean())
-    return float(search(0.9 * len(y)).fit(x, y).score(*test))
+    if valid is None:
+        return float(search(0.9 * len(y)).fit(x, y).score(*test))
+    both = np.concatenate([x, valid[0]]), np.concatenate([y, valid[1]])
+    beside = PredefinedSplit(np.repeat([-1, 0], [len(y), len(valid[1])]))
+    chosen = search(len(y), beside, refit=False).fit(*both).best_params_
+    return float(LogisticRegression(max_iter=2000, **chosen).fit(x, y).score(*test))
 
 
 # SentEval's classifier
 
 
-def classifier(train: Set, penalty: float, valid: Set | None = None) -> np.ndarray:
+def classifier(train: Set, penalty: float, seed: int, valid: Set | None = None) -> np.ndarray:
     """Weights (d + 1, classes) of SentEval's `MLP` without a hidden layer, trained by Adam and stopped early."""
-    draw = np.random.default_rng(SEED)
+    draw = np.random.default_rng(seed)
     x, y = constant_added(train[0]), np.eye(int(train[1].max()) + 1, dtype=np.float32)[train[1]]
     if valid is None:
         order = draw.permutation(len(y))
@@ -108,23 +119,24 @@ def accuracy(weights: np.ndarray, data: Set) -> float:
     return float(((constant_added(data[0]) @ weights).argmax(1) == data[1]).mean())
 
 
-def best_penalty(train: Set) -> float:
-    """The penalty with the best mean accuracy over 10 folds; what a fold is tested on also stops its training."""
+def best_penalty(train: Set, seed: int, valid: Set | None = None) -> float:
+    """The penalty with the best accuracy, beside or over 10 folds; what is tested on also stops the training."""
     x, y = train
     means = []
     for penalty in PENALTIES:
-        tested = [((x[a], y[a]), (x[b], y[b])) for a, b in folds().split(x, y)]
-        means.append(np.mean([accuracy(classifier(fit, penalty, test), test) for fit, test in tested]))
+        inner = [((x[a], y[a]), (x[b], y[b])) for a, b in folds(seed).split(x, y)]
+        tested = inner if valid is None else [(train, valid)]
+        means.append(np.mean([accuracy(classifier(fit, penalty, seed, test), test) for fit, test in tested]))
     return PENALTIES[int(np.argmax(np.round(100 * np.array(means), 2)))]
 
 
-def senteval(train: Set, test: Set | None) -> float:
+def senteval(train: Set, test: Set | None, valid: Set | None, seed: int) -> float:
     """Accuracy on the test set, or without one over nested folds."""
     if test is not None:
-        return accuracy(classifier(train, best_penalty(train)), test)
+        return accuracy(classifier(train, best_penalty(train, seed, valid), seed, valid), test)
     x, y = train
-    parts = [((x[a], y[a]), (x[b], y[b])) for a, b in folds().split(x, y)]
-    return float(np.mean([accuracy(classifier(fit, best_penalty(fit)), held) for fit, held in parts]))
+    parts = [((x[a], y[a]), (x[b], y[b])) for a, b in folds(seed).split(x, y)]
+    return float(np.mean([accuracy(classifier(fit, best_penalty(fit, seed), seed), held) for fit, held in parts]))
 
 
 # The tasks
@@ -160,39 +172,52 @@ def load(path: Path, encode: Callable[[list[str]], np.ndarray], by_length: bool)
     return np.concatenate([np.abs(left - right), left * right], axis=1), labels
 
 
+def sets(folder: Path, encode: Callable[[list[str]], np.ndarray], by_length: bool) -> list[Set | None]:
+    """Training, test and validation set of a task, as far as it has them."""
+    paths = [folder / f"{name}.parquet" for name in ("train", "test", "validation")]
+    if not paths[0].exists():
+        return [load(folder / "all.parquet", encode, by_length), None, None]
+    return [load(path, encode, by_length) if path.exists() else None for path in paths]
+
+
+def check(task: str, options: argparse.Namespace, encode: Any, ours: Any) -> dict[str, Any]:
+    """All scores of one task, and what each took."""
+    seeds = [SEED, *range(1, options.seeds)]
+    protocol = next(each for each in TRANSFER if each.name == task)
+    store, folder = Store(options.data), options.data / "SentEval" / task.upper()
+    any_order, by_length = (sets(folder, encode, sort) for sort in (False, True))
+    sides: dict[str, Callable[[int], float]] = {
+        "exact": lambda seed: score_transfer(protocol, ours, store, seed).score,
+        "scikit-learn": lambda seed: 100 * scikit_learn(*any_order),
+        "senteval": lambda seed: score_transfer(protocol, ours, store, seed, "senteval").score,
+        "SentEval": lambda seed: 100 * senteval(*by_length, seed),
+    }
+    found: dict[str, Any] = {"seeds": seeds, "scores": {}, "by_seed": {}, "cpu_seconds": {}}
+    for name, score in sides.items():
+        start = time.process_time()
+        found["by_seed"][name] = [score(seed) for seed in (seeds if name.lower() == "senteval" else seeds[:1])]
+        found["scores"][name] = float(np.mean(found["by_seed"][name]))
+        found["cpu_seconds"][name] = (time.process_time() - start) / len(found["by_seed"][name])
+    return found
+
+
 def main() -> None:
     """Print the scores of each task, and write them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("model")
     parser.add_argument("--data", type=Path, required=True, help="mirror of the data sets")
-    parser.add_argument("--tasks", default="cr,mpqa,mrpc", help="of cr, mr, subj, mpqa, mrpc and trec")
+    parser.add_argument("--tasks", default="mrpc,sst2,cr", help="of cr, mr, subj, mpqa, sst2, mrpc and trec")
+    parser.add_argument("--seeds", type=int, default=3, help="of the classifiers that are stopped early (default: 3)")
     parser.add_argument("--output", type=Path, help="write everything as JSON")
     options = parser.parse_args()
-    encode, tasks = encoder(options.model), options.tasks.split(",")
-    report: dict[str, Any] = {"model": Path(options.model).stem, "tasks": {}}
-    print(f"{'task':6} {'selfsent':>9} {'scikit-learn':>13} {'SentEval':>9}   seconds of each", flush=True)
-    for task in tasks:
-        folder = options.data / "SentEval" / task.upper()
-        one = (folder / "all.parquet").exists()
-
-        def part(name: str, by_length: bool, folder: Path = folder) -> Set:
-            return load(folder / f"{name}.parquet", encode, by_length)
-
-        scores, seconds = {}, {}
-        start = time.process_time()
-        result = selfsent.evaluate(options.model, task=task, data=options.data).scores[task]
-        scores["selfsent"], seconds["selfsent"] = result.score, time.process_time() - start
-        for name, check in (("scikit-learn", scikit_learn), ("SentEval", senteval)):
-            by_length = name == "SentEval"
-            train = part("all" if one else "train", by_length)
-            test = None if one else part("test", by_length)
-            start = time.process_time()
-            scores[name], seconds[name] = 100 * check(train, test), time.process_time() - start
-        report["tasks"][task] = {"scores": scores, "cpu_seconds": seconds, "selfsent": result.to_json()}
-        figures = f"{scores['selfsent']:9.2f} {scores['scikit-learn']:13.2f} {scores['SentEval']:9.2f}"
-        print(f"{task:6} {figures}   " + ", ".join(f"{value:.0f}" for value in seconds.values()), flush=True)
+    encode, ours = encoder(options.model), as_encoder(options.model)
+    report: dict[str, Any] = {"model": Path(options.model).stem, "versions": versions(), "tasks": {}}
+    for task in options.tasks.split(","):
+        found = report["tasks"][task] = check(task, options, encode, ours)
+        seconds = ", ".join(f"{value:.0f}" for value in found["cpu_seconds"].values())
+        print(f"{task}: " + ", ".join(f"{k} {v:.2f}" for k, v in found["scores"].items()) + f"; seconds {seconds}")
         if options.output:
-            options.output.write_text(json.dumps(report, indent=1) + "\n")
+            write_json(options.output, report)
 
 
 if __name__ == "__main__":
