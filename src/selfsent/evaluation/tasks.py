@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation import arguments, own, sts, transfer, useb
+from selfsent.evaluation import arguments, languages, own, sts, transfer, useb
 from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
 from selfsent.evaluation.datasets import Rows, Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
@@ -36,6 +36,8 @@ TASKS: dict[str, Task] = {
     **{dataset.name: partial(sts.score_sts, dataset) for dataset in (*sts.STS, sts.STSB_DEV, *sts.STS17)},
     **{dataset.name: partial(arguments.score_arguments, dataset) for dataset in arguments.ARGUMENTS},
     **{each.name: partial(transfer.score_transfer, each) for each in transfer.TRANSFER},
+    **{name: partial(languages.score_tatoeba, dataset) for name, dataset in languages.TATOEBA.items()},
+    **{name: partial(languages.score_stsb_pair, name) for name in languages.STSB_PAIRS},
     "askubuntu": useb.score_askubuntu,
     "cqadupstack": useb.score_cqadupstack,
     "twitterpara": useb.score_twitterpara,
@@ -45,6 +47,8 @@ TASKS: dict[str, Task] = {
 SUITES: dict[str, Suite] = {
     "sts": Suite(tuple(dataset.name for dataset in sts.STS), sts.AVERAGED),
     "sts17": Suite(tuple(dataset.name for dataset in sts.STS17)),
+    "tatoeba": Suite(tuple(languages.TATOEBA)),
+    "stsb-cross": Suite(tuple(languages.STSB_PAIRS)),
     "transfer": Suite(tuple(each.name for each in transfer.TRANSFER)),
     "useb": Suite(("askubuntu", "cqadupstack", "twitterpara", "scidocs")),
     # The three measure different things on different scales: an average would mean nothing.
