@@ -1,8 +1,6 @@
 import json
 import sys
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import tiny
@@ -114,47 +112,9 @@ def test_corpus_size(selfsent, base, documents, tmp_path):
     assert (tmp_path / "runs" / "400-1" / "run.json").stat().st_mtime_ns == written
 
 
-@pytest.fixture
-def arguments_mirror(tmp_path):
-    """Scored pairs of two topics, in a mirror."""
-    lines = tiny.make_sentences(80, words=(4, 9))
-    columns = {"sentence1": lines[:40], "sentence2": lines[40:], "score": [n % 4 / 3 for n in range(40)]}
-    path = tmp_path / "mirror" / "argument-similarity" / "ukp_aspect" / "all.parquet"
-    path.parent.mkdir(parents=True)
-    pq.write_table(pa.table({**columns, "topic": ["one"] * 25 + ["two"] * 15}), path)
-    return tmp_path / "mirror"
-
-
-def test_folds_train_without_what_they_are_tested_on(selfsent, base, arguments_mirror, tmp_path):
-    settings = ("--base", base, "--steps", 1, "--batch-size", 4, "--max-length", 32)
-    asked = ("analyse", "folds", "--task", "ukp-aspect", "--data", arguments_mirror, "--output", tmp_path / "runs")
-    done = selfsent(*asked, *settings, "--json", "-")
-    assert done.status == 0, done.err
-    plain = json.loads(done.out)
-    assert "mean over cross-topic" in plain["scores"]["ukp-aspect"]["signature"]
-    rows = [len((tmp_path / "runs" / f"fold-0{n}.jsonl").read_text().splitlines()) for n in (1, 2)]
-    assert rows == [15, 25]
-    written = (tmp_path / "runs" / "fold-02" / "run.json").stat().st_mtime_ns
-    assert json.loads(selfsent(*asked, *settings, "--json", "-").out) == plain
-    assert (tmp_path / "runs" / "fold-02" / "run.json").stat().st_mtime_ns == written
-
-
-def test_folds_of_a_trainer_of_ones_own(selfsent, trainer, arguments_mirror):
-    arguments = ("--task", "ukp-aspect", "--split", "10-fold", "--trainer", f"{trainer}:train")
-    done = selfsent("analyse", "folds", *arguments, "--data", arguments_mirror)
-    assert done.status == 0, done.err
-    assert "mean over 10-fold" in done.out
-    assert f"{trainer}:train, 10-fold" in done.out
-    assert "ukp-aspect has 40 rows here, 3595 as published" in done.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("folds",), "give --output, or --trainer instead"),
-        (("folds", "--task", "stsb", "--output", "runs"), "stsb has no folds; --task must be afs, ukp-aspect, bws"),
-        (("folds", "--trainer", "x"), "package.module:name"),
-        (("folds", "--data", ".", "--output", "runs"), "afs is absent"),
         ((), "the following arguments are required: ANALYSIS"),
         (("space", "bundled"), "--task or --pairs"),
         (("space", "bundled", "--task", "trec"), "trec is no task of scored pairs"),

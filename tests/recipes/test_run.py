@@ -109,8 +109,10 @@ def test_nothing_is_written_when_a_later_stage_cannot_be(recipe, tmp_path):
 
 
 def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp_path):
-    done = train_stages(recipe(FOLDED), tmp_path / "run", data=mirror)
+    said = []
+    done = train_stages(recipe(FOLDED), tmp_path / "run", data=mirror, notice=said.append)
     assert set(done.figures) == {"cross-topic: ukp-aspect"}
+    assert "warning: ukp-aspect has 40 rows here, 3595 as published" in said
     assert [path.name for path in sorted((tmp_path / "run" / "folds").iterdir())] == ["01", "02"]
     lines = (tmp_path / "run" / "folds" / "01" / "train.jsonl").read_text().splitlines()
     assert len(lines) == 20

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli import folds
 from selfsent.cli.fast import add_fast_option, fast
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
@@ -28,7 +27,7 @@ def add_parser(commands: Any) -> None:
     """Add the command and its analyses."""
     parser = commands.add_parser(
         "analyse",
-        help="the papers' analyses: words, space, corpus-size, labels, folds",
+        help="the papers' analyses: words, space, corpus-size, labels",
         description="The papers' analyses.",
     )
     kinds = parser.add_subparsers(dest="analysis", required=True, metavar="ANALYSIS")
@@ -57,7 +56,6 @@ def add_parser(commands: Any) -> None:
                 help="pairs mean the same from this share of the highest score on (default: 0.8)",
             )
     _add_corpus_size(kinds)
-    folds.add_parser(kinds)
 
 
 def _add_corpus_size(kinds: Any) -> None:

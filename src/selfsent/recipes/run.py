@@ -229,6 +229,8 @@ class _Runner:
 
         score = cross_validate(_arguments(name), trainer, self.store, by)  # type: ignore[arg-type]  # checked when read
         result = Result(str(directory), {score.name: score}).to_json()
+        for line in score.warnings:
+            self.notice(f"warning: {line}")
         if rank() == 0:
             write_json(directory / SCORES, result)
         return StageRun(by, None, result)
