@@ -8,6 +8,9 @@ import pytest
 import torch
 import two_processes
 from safetensors.torch import load_file
+from torch.testing import assert_close
+
+from selfsent import train_stages
 
 SCRIPT = Path(two_processes.__file__)
 
@@ -21,16 +24,32 @@ def bases(base_of, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def of_two(bases, tmp_path_factory):
-    """What either of two processes ends up with, each having seen one half of every batch."""
+def recipe(bases, tmp_path_factory):
+    return two_processes.write_recipe(tmp_path_factory.mktemp("recipe"), bases / "bert")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def by_two(bases, recipe, cache, tmp_path_factory):
+    """Where two processes left what they ended up with, each having seen one half of every batch."""
     output = tmp_path_factory.mktemp("two")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(SCRIPT)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "SELFSENT_CACHE": cache}
     done = subprocess.run(
-        [*command, str(bases), str(output)], env=environment, capture_output=True, text=True, timeout=3600
+        [*command, str(bases), str(output), str(recipe)], env=environment, capture_output=True, text=True, timeout=3600
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return [load_file(str(output / f"rank{rank}.safetensors")) for rank in range(2)]
+    return output
+
+
+@pytest.fixture(scope="module")
+def of_two(by_two):
+    """The weights of either of two processes."""
+    return [load_file(str(by_two / f"rank{rank}.safetensors")) for rank in range(2)]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +72,20 @@ def test_two_processes_equal_one(architecture, run, of_one, of_two):
         torch.testing.assert_close(
             of_two[0][name], tensor, atol=1e-5, rtol=1e-5, msg=lambda text, name=name: f"{name}: {text}"
         )
+
+
+def test_stages_by_two_processes_equal_those_by_one(by_two, recipe, cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", cache)
+    train_stages(recipe, tmp_path / "one")
+    files = [path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("model/**/*.safetensors")]
+    assert len(files) > 4
+    for file in files:
+        mine, theirs = load_file(tmp_path / "one" / file), load_file(by_two / "stages" / file)
+        assert mine.keys() == theirs.keys()
+        for name in mine:
+            assert_close(
+                theirs[name], mine[name], atol=1e-5, rtol=1e-5, msg=lambda text, at=f"{file} {name}": at + text
+            )
 
 
 def test_accumulation_changes_nothing(of_one):

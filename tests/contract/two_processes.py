@@ -1,4 +1,4 @@
-"""A few steps of every method, by one process or, started by torchrun with BASES and OUTPUT, by several."""
+"""A few steps of every method, by one process or, started by torchrun with BASES, OUTPUT and RECIPE, by several."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from cells import Cell
 
 import tiny
+from selfsent import train_stages
 from selfsent.distributed import rank, world_size
 from selfsent.settings import Settings
 from selfsent.training.loop import Habits, Loop
@@ -44,6 +45,17 @@ RUNS = {
     "distil": ({}, 1),
     "ntxent": ({"delete_words": 0.3, "width": 2, "momentum": 0.5}, 1),
 }
+RECIPE = """\
+base: {base}
+all: {{batch_size: 8, steps: 3, max_length: 32, dropout: 0, learning_rate: 1e-2, warmup: 0, epsilon: 1e-2}}
+stages:
+  sentences: {{corpus: {folder}/sentences.txt, method: simcse, delete_words: 0.3}}
+  pairs:
+    corpus: {{source: {folder}/pairs.tsv, text_columns: [first, second], label_column: kind}}
+    method: softmax
+    head: ngram-cnn
+    filters: 4
+"""
 PLACES = [(ARCHITECTURES[0], run) for run in RUNS] + [(name, "tsdae") for name in ARCHITECTURES[1:]]
 
 
@@ -65,8 +77,18 @@ def train(bases):
     return weights
 
 
+def write_recipe(folder, base):
+    """A recipe of two stages with its corpora: sentences, then pairs of two classes."""
+    rows = [f"{a}\t{b}\t{'ny'[a < b]}" for a, b in zip(SENTENCES[:24], SENTENCES[24:], strict=True)]
+    (folder / "sentences.txt").write_text("\n".join(SENTENCES))
+    (folder / "pairs.tsv").write_text("\n".join(["first\tsecond\tkind", *rows]))
+    (folder / "recipe.yaml").write_text(RECIPE.format(base=base, folder=folder))
+    return folder / "recipe.yaml"
+
+
 if __name__ == "__main__":
     found = train(Path(sys.argv[1]))
     assert world_size() == 2
+    train_stages(sys.argv[3], Path(sys.argv[2]) / "stages")
     save_file(found, str(Path(sys.argv[2]) / f"rank{rank()}.safetensors"))
     torch.distributed.destroy_process_group()
