@@ -15,17 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.corpus.batch import Batch, Columns
-from selfsent.corpus.clean import LONGEST_TEXT, clean
+from selfsent.corpus.clean import LONGEST_TEXT, clean, letters
 from selfsent.corpus.dedupe import KeySet, hash_keys
 from selfsent.corpus.sentences import split_sentences
 from selfsent.corpus.streams import fail
-from selfsent.corpus.table import DESCRIPTION, CorpusReport
+from selfsent.corpus.table import DESCRIPTION, Corpus, CorpusReport
 from selfsent.corpus.writer import ArrayFile, TableFile, close_safely, digest_file, write_labels
 
 Integers = NDArray[np.int64]
 
 
-def build_table(batches: Iterable[Batch], directory: Path, columns: Columns, source: str, split: bool) -> str:
+def build_table(
+    batches: Iterable[Batch],
+    directory: Path,
+    columns: Columns,
+    source: str,
+    split: bool,
+    banned: Corpus | None = None,
+) -> str:
     """Write the whole corpus into an empty folder.
 
     Args:
@@ -34,6 +41,7 @@ def build_table(batches: Iterable[Batch], directory: Path, columns: Columns, sou
         columns: the columns of the source.
         source: what the user named, for messages and cards.
         split: whether each text is to be split into sentences.
+        banned: sentences that no row may hold.
 
     Returns:
         The fingerprint of the contents.
@@ -42,17 +50,21 @@ def build_table(batches: Iterable[Batch], directory: Path, columns: Columns, sou
         CorpusError: a fault in the source, or fewer than two distinct sentences.
     """
     with ExitStack() as opened, _progress() as show:
-        builder = _Builder(directory, columns, split, opened)
+        unwanted = frozenset(map(letters, banned.texts() if banned else ())) - {""}
+        builder = _Builder(directory, columns, split, opened, unwanted)
         for batch in batches:
             show(builder.add(batch))
         return builder.finish(source)
 
 
 class _Builder:
-    def __init__(self, directory: Path, columns: Columns, split: bool, opened: ExitStack) -> None:
+    def __init__(
+        self, directory: Path, columns: Columns, split: bool, opened: ExitStack, banned: frozenset[str]
+    ) -> None:
         self._directory = directory
         self._columns = columns
         self._split = split
+        self._banned = banned
         self._table = TableFile(directory, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
         # Blank lines count as borders only if some lie between texts, which is known at the end: until then both
@@ -73,6 +85,10 @@ class _Builder:
         texts, origin = self._cleaned(batch)
         filled = np.fromiter(map(all, zip(*texts, strict=True)), dtype=bool, count=len(origin))
         count["empty"] += int(len(filled) - filled.sum())
+        if self._banned:
+            free = np.fromiter((self._is_free(row) for row in zip(*texts, strict=True)), bool, len(origin))
+            count["excluded"] += int((filled & ~free).sum())
+            filled &= free
         rows = np.flatnonzero(filled)
         texts = [[column[row] for row in rows.tolist()] for column in texts]
         keys = hash_keys(texts[0] if len(texts) == 1 else zip(*texts, strict=True), len(rows))
@@ -83,6 +99,9 @@ class _Builder:
         self._write(batch, texts, origin[rows[first]])
         count["rows_read"] += len(batch)
         return len(self._seen)
+
+    def _is_free(self, row: tuple[str, ...]) -> bool:
+        return not any(letters(text) in self._banned for text in row)
 
     def finish(self, source: str) -> str:
         """Close all files, decide what documents and labels are, describe the whole; the fingerprint."""

@@ -49,6 +49,11 @@ def clean(texts: Iterable[str]) -> tuple[list[str], list[int]]:
     return cleaned, control
 
 
+def letters(text: str) -> str:
+    """What of a text decides whether it is the same as another: its letters and digits, upper and lower case alike."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
 def _compose(text: str) -> str:
     """NFC in linear time: Python's own is quadratic in a run of combining marks, so very long words go in pieces."""
     if unicodedata.is_normalized("NFC", text):

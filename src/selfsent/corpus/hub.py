@@ -37,13 +37,16 @@ class HubDataset:
         name, config, split = (*text.split(":"), "", "")[:3]
         return cls(name, config or None, split or "train")
 
-    def mirrored(self) -> Path | None:
-        """Its parquet file under `$SELFSENT_DATA`, if there is one.
+    def mirrored(self, root: str | Path | None = None) -> Path | None:
+        """Its parquet file in a mirror, if there is one.
+
+        Args:
+            root: the folder of the mirror; by default `$SELFSENT_DATA`.
 
         Raises:
             CorpusError: the mirror has the data set but not this split.
         """
-        root = os.environ.get("SELFSENT_DATA")
+        root = root or os.environ.get("SELFSENT_DATA")
         if not root:
             return None
         folder = Path(root) / self.name / (self.config or "")

@@ -13,20 +13,20 @@ from typing import Any
 
 from selfsent.corpus.batch import Columns
 from selfsent.corpus.build import build_table
-from selfsent.corpus.sources import Source, SourceName, find_source
+from selfsent.corpus.parts import Part, Parts, joined, parts_of
+from selfsent.corpus.sources import SourceName
 from selfsent.corpus.table import Corpus
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.files import sweep_stale
 
 _VERSION = 1
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
-_MOST_TEXT_COLUMNS = 3
 _SMALL = 2**20
 """Bytes of a corpus that is read in well under a second."""
 
 
 def read_corpus(
-    source: SourceName,
+    source: SourceName | Parts,
     *,
     text_column: str = "text",
     text_columns: tuple[str, ...] | list[str] | None = None,
@@ -36,6 +36,7 @@ def read_corpus(
     split_sentences: bool = False,
     where: Mapping[str, str | Sequence[str]] | None = None,
     stack: bool = False,
+    without: SourceName | Parts | None = None,
     cache: str | Path | None = None,
 ) -> Corpus:
     r"""Read text in any common format into a clean, memory-mapped table of distinct sentences.
@@ -49,7 +50,8 @@ def read_corpus(
             `.tsv`, `.jsonl`, `.parquet`, each also `.gz` or `.zst`), a list of those, `-` for lines on standard input,
             `python:stdlib` for the docstrings of the standard library, a hub data set (`org/name`, `org/name:config`,
             `org/name:config:split`, `org/name::split`; looked for under `$SELFSENT_DATA` first), or strings. A list of
-            strings is taken for paths if each of them exists or ends like a known file, for sentences otherwise.
+            strings is taken for paths if each of them exists or ends like a known file, for sentences otherwise. Or a
+            list of mappings, `{"source": ..., "text_columns": ...}`, each a source with columns of its own.
         text_column: the column that holds the text.
         text_columns: one to three columns, in place of `text_column`, for pairs and triples.
         document_column: the column that tells which rows belong together; not needed in plain text.
@@ -58,35 +60,44 @@ def read_corpus(
         split_sentences: split each text into sentences; a row is then a document if nothing else says what is.
         where: column -> the value, or values, that a row must have there to be read.
         stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
+        without: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
+            dropped and counted. Only letters and digits are compared, upper and lower case alike.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
 
     Raises:
         CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
         SettingsError: options that do not go together.
     """
-    columns = Columns(
-        tuple(text_columns or (text_column,)), document_column, label_column, score_column, _values(where), stack
-    )
-    if len(set(columns.texts)) != len(columns.texts) or len(columns.texts) > _MOST_TEXT_COLUMNS or "" in columns.texts:
-        raise SettingsError(f"text columns must be one to three different ones, not {', '.join(columns.texts)}")
-    if split_sentences and len(columns.kept) > 1:
+    common: dict[str, Any] = {
+        "text_columns": tuple(text_columns or (text_column,)),
+        "document_column": document_column,
+        "label_column": label_column,
+        "score_column": score_column,
+        "where": where,
+        "stack": stack,
+    }
+    part = joined(parts_of(source, common))
+    if split_sentences and len(part.columns.kept) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
-    found = find_source(source)
-    options = [_VERSION, columns.texts, document_column, label_column, score_column, split_sentences]
-    options += [columns.where, stack] if columns.where or stack else []
+    banned = None if without is None else _texts(without, part.columns, cache)
+    options = [_VERSION, *part.options(), split_sentences, *part.more_options()]
+    options += [] if banned is None else ["without", banned.fingerprint]
     folder = Path(cache or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser() / "corpora"
-    if found.identity is not None:
-        known = _open(folder / _key(found.identity, options))
+    if part.source.identity is not None:
+        known = _open(folder / _key(part.source.identity, options))
         if known is not None:
             return known
-    return _build(found, columns, split_sentences, folder, options)
+    return _build(part, split_sentences, banned, folder, options)
 
 
-def _values(where: Mapping[str, str | Sequence[str]] | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return tuple((name, (value,) if isinstance(value, str) else tuple(value)) for name, value in (where or {}).items())
+def _texts(source: SourceName | Parts, columns: Columns, cache: str | Path | None) -> Corpus:
+    """The sentences of another source, which has the same text columns if it does not say otherwise."""
+    sources = [source] if isinstance(source, str | Path | Mapping) else source
+    parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
+    return read_corpus([{"text_columns": columns.texts, "stack": True, **part} for part in parts], cache=cache)
 
 
-def check_corpus(source: SourceName, **options: Any) -> None:
+def check_corpus(source: SourceName | Parts, **options: Any) -> None:
     """Find the faults of a small corpus, or those at the beginning of a large one, before anything slow is begun.
 
     Args:
@@ -96,26 +107,27 @@ def check_corpus(source: SourceName, **options: Any) -> None:
     Raises:
         CorpusError: as `read_corpus` would.
     """
-    found = find_source(source)
-    if found.size is None:
+    names = ("text_columns", "document_column", "label_column", "score_column", "where", "stack")
+    texts = tuple(options.get("text_columns") or (options.get("text_column", "text"),))
+    part = joined(parts_of(source, {**{name: options.get(name) for name in names}, "text_columns": texts}))
+    if part.source.size is None:
         return
-    if found.size <= _SMALL:
+    if part.source.size <= _SMALL:
         read_corpus(source, **options)
     else:
-        texts = tuple(options.get("text_columns") or (options.get("text_column", "text"),))
-        document, label, score = (options.get(f"{name}_column") for name in ("document", "label", "score"))
-        next(iter(found.read(Columns(texts, document, label, score, _values(options.get("where"))))), None)
+        next(iter(part.source.read(part.columns)), None)
 
 
-def _build(found: Source, columns: Columns, split: bool, folder: Path, options: list[object]) -> Corpus:
+def _build(part: Part, split: bool, banned: Corpus | None, folder: Path, options: list[object]) -> Corpus:
     """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         sweep_stale(folder, ".building-*")
         building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder))
         try:
-            fingerprint = build_table(found.read(columns), building, columns, found.name, split)
-            final = folder / _key(found.identity if found.identity is not None else fingerprint, options)
+            source, columns = part.source, part.columns
+            fingerprint = build_table(source.read(columns), building, columns, source.name, split, banned)
+            final = folder / _key(source.identity if source.identity is not None else fingerprint, options)
             if _open(final) is None:
                 shutil.rmtree(final, ignore_errors=True)
                 _move(building, final)

@@ -29,10 +29,12 @@ class CorpusReport:
     duplicates: int = 0
     kept: int = 0
     documents: int = 0
+    excluded: int = 0
 
     def summary(self) -> str:
         """One line for the user, a second one where texts were changed or files skipped."""
-        dropped = [f"{n:,} {what}" for n, what in ((self.empty, "empty"), (self.duplicates, "duplicates")) if n]
+        reasons = ((self.empty, "empty"), (self.duplicates, "duplicates"), (self.excluded, "to be left out"))
+        dropped = [f"{n:,} {what}" for n, what in reasons if n]
         changed = [
             f"{count:,} {what}"
             for count, what in (
