@@ -9,7 +9,7 @@ from pathlib import Path
 from selfsent.errors import BaseEncoderError
 
 BUNDLED = "bundled"
-_WANTED = ["*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_WANTED = ["README.md", "*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 

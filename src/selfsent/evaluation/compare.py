@@ -12,7 +12,7 @@ import numpy as np
 
 from selfsent.errors import SettingsError
 from selfsent.evaluation.bootstrap import Difference, interval, paired
-from selfsent.evaluation.results import AVERAGE, Result, Score
+from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result, Score
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,6 +65,7 @@ class Comparison:
             for value, d in zip(shown[1:], differences, strict=True):
                 cells += [value, f"{d.difference:+.2f} [{d.low:+.2f}, {d.high:+.2f}]", f"{d.p:.3f}"]
             table.add_row(self._average_label if task == AVERAGE else task, *cells)
+        table.caption, table.caption_justify = MEANING if any(each.leaked for each in self.results) else None, "left"
         return table
 
     @property
@@ -79,7 +80,8 @@ class Comparison:
     def _shown(self, result: Result, task: str) -> str:
         if task != AVERAGE or set(result.average_over) <= set(self.tasks):
             return result.shown(task)
-        return f"{_average(result, self._averaged):.2f}"
+        leaked = set(result.leaked) & set(self._averaged)
+        return f"{_average(result, self._averaged):.2f}{MARK if leaked else ''}"
 
 
 def side_by_side(results: Sequence[Result]) -> Comparison:
@@ -193,6 +195,7 @@ def _mean_score(scores: Sequence[Score]) -> Score:
     samples = np.mean([score.samples for score in scores], axis=0)
     low, high = interval(samples)
     shared = set.intersection(*(set(score.metrics) for score in scores))
+    leaked = any(score.details.get("leaked") for score in scores)
     return Score(
         scores[0].name,
         float(np.mean([score.score for score in scores])),
@@ -201,7 +204,7 @@ def _mean_score(scores: Sequence[Score]) -> Score:
         scores[0].n,
         f"{scores[0].signature}|seeds:{len(scores)}",
         {key: float(np.mean([score.metrics[key] for score in scores])) for key in scores[0].metrics if key in shared},
-        {"of_seeds": [score.score for score in scores]},
+        {"of_seeds": [score.score for score in scores]} | ({"leaked": True} if leaked else {}),
         scores[0].warnings,
         samples,
     )

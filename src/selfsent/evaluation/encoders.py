@@ -14,6 +14,7 @@ from selfsent.bases import resolve
 from selfsent.cross_encoder import is_cross_encoder
 from selfsent.errors import BaseEncoderError, DataError
 from selfsent.evaluation.bootstrap import Floats
+from selfsent.evaluation.leaks import trained_on
 from selfsent.evaluation.statistics import cosines
 from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors, write_vectors
 
@@ -31,10 +32,11 @@ class Encoder:
         encode: n texts -> (n, d).
         name: how the model is called in results.
         pooling: for the signature; `custom` when the model does not say.
+        trained_on: the corpora it was trained on, as far as they are known.
     """
 
-    def __init__(self, encode: Encode, name: str, pooling: str = UNKNOWN) -> None:
-        self.name, self.pooling = name, pooling
+    def __init__(self, encode: Encode, name: str, pooling: str = UNKNOWN, trained_on: Sequence[str] = ()) -> None:
+        self.name, self.pooling, self.trained_on = name, pooling, trained_on
         self._encode = encode
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
@@ -95,10 +97,13 @@ class PairEncoder(Encoder):
     Args:
         predict: n pairs of texts -> (n,) scores.
         name: how the model is called in results.
+        trained_on: the corpora it was trained on, as far as they are known.
     """
 
-    def __init__(self, predict: Callable[[list[tuple[str, str]]], Any], name: str) -> None:
-        super().__init__(self._no_vectors, name, pooling="none")
+    def __init__(
+        self, predict: Callable[[list[tuple[str, str]]], Any], name: str, trained_on: Sequence[str] = ()
+    ) -> None:
+        super().__init__(self._no_vectors, name, "none", trained_on)
         self._predict = predict
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
@@ -141,9 +146,9 @@ def as_encoder(model: Any, *, name: str | None = None, fast: bool = False) -> En
         return _from_name(str(model), name, fast)
     label = name or _own_name(model)
     if callable(getattr(model, "encode", None)):
-        return Encoder(_encode_with(model), label, _pooling_of(model))
+        return Encoder(_encode_with(model), label, _pooling_of(model), _trained_on(model))
     if callable(getattr(model, "predict", None)):
-        return PairEncoder(lambda pairs: model.predict(pairs, show_progress_bar=False), label)
+        return PairEncoder(lambda pairs: model.predict(pairs, show_progress_bar=False), label, _trained_on(model))
     if callable(model):
         return Encoder(model, label)
     raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
@@ -198,7 +203,7 @@ def _from_directory(directory: Path, label: str, fast: bool) -> Encoder:
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
-    return Encoder(lambda texts: encode(model, texts, fast), label, model.pooling)
+    return Encoder(lambda texts: encode(model, texts, fast), label, model.pooling, trained_on(directory))
 
 
 def load_object(path: str) -> Any:
@@ -235,6 +240,17 @@ def _pooling_of(model: Any) -> str:
             mode = module.get_config_dict().get("pooling_mode", UNKNOWN)
             return mode if isinstance(mode, str) else "+".join(mode)
     return UNKNOWN
+
+
+def _trained_on(model: Any) -> tuple[str, ...]:
+    """What the directory that a model of sentence-transformers was loaded from says; nothing for any other model."""
+    if not type(model).__module__.startswith("sentence_transformers"):
+        return ()
+    for module in model.modules():
+        place = getattr(getattr(module, "config", None), "_name_or_path", None)
+        if place and Path(place).is_dir():
+            return trained_on(Path(place))
+    return ()
 
 
 def _own_name(model: Any) -> str:

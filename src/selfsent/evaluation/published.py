@@ -10,7 +10,7 @@ from importlib import resources
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from selfsent.evaluation.results import AVERAGE, Result
+from selfsent.evaluation.results import AVERAGE, MEANING, Result
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -140,7 +140,8 @@ def beside(*results: Result) -> Table:
         # The papers' average is over their whole table: beside an average over less, it would mislead.
         last = [_cell(row, AVERAGE) if label == AVERAGE else "" for label in averages]
         table.add_row(row.method, f"{origin} ({marks})" if marks else origin, *(_cell(row, t) for t in tasks), *last)
-    below = [*(f"{key}: {origin}" for origin, key in origins.items()), *(f"({n}) {note}" for note, n in notes.items())]
+    below = [MEANING] if any(each.leaked for each in results) else []
+    below += [*(f"{key}: {origin}" for origin, key in origins.items()), *(f"({n}) {note}" for note, n in notes.items())]
     table.caption = "\n".join(below)
     return table
 

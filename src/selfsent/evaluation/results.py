@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 AVERAGE = "average"
 SCALE = 100.0
+MARK, MEANING = "†", "† trained on STSb, which holds pairs of this set: no test"
 """Scores are printed as the papers print them, times 100."""
 
 
@@ -199,11 +200,18 @@ class Result:
         return f"average of {total - len(self.missing)} of {total}" if self.missing else "average"
 
     def shown(self, task: str) -> str:
-        """The score of a task, or the average, as it is printed: `72.03`, or `72.03 ± 0.41` over seeds."""
+        """The score of a task, or the average, as it is printed: `72.03`, or `72.03 ± 0.41` over seeds, and marks."""
         value = self.average if task == AVERAGE else self.scores[task].score if task in self.scores else None
         if value is None:
             return ""
-        return f"{value:.2f} ± {self.deviations[task]:.2f}" if task in self.deviations else f"{value:.2f}"
+        spread = f" ± {self.deviations[task]:.2f}" if task in self.deviations else ""
+        return f"{value:.2f}{spread}{MARK if task in self.leaked else ''}"
+
+    @property
+    def leaked(self) -> tuple[str, ...]:
+        """The tasks that are no test, because the model was trained on pairs of theirs; so is an average over them."""
+        tasks = tuple(name for name, score in self.scores.items() if score.details.get("leaked"))
+        return (*tasks, AVERAGE) if set(tasks) & set(self.average_over) else tasks
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data, ready for `json.dumps`: model, scores, average and what is absent."""
@@ -215,6 +223,7 @@ class Result:
         if self.averaged:
             plain |= {"average": self.average, "average_over": list(self.average_over)}
             plain |= {"average_complete": not self.missing}
+            plain |= {"average_leaked": True} if AVERAGE in self.leaked else {}
             plain |= {"average_deviation": self.deviations[AVERAGE]} if AVERAGE in self.deviations else {}
         plain |= {"seeds": list(self.seeds)} if self.seeds else {}
         return plain | ({"absent": dict(self.absent)} if self.absent else {})
@@ -229,9 +238,10 @@ class Result:
         """The result as CSV, one row a task."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["model", "task", "score", "low", "high", "n", "signature"])
+        writer.writerow(["model", "task", "score", "low", "high", "n", "signature", "leaked"])
         for name, score in self.scores.items():
-            writer.writerow([self.model, name, score.score, score.low, score.high, score.n, score.signature])
+            cells = [self.model, name, score.score, score.low, score.high, score.n, score.signature]
+            writer.writerow([*cells, "yes" if name in self.leaked else ""])
         return out.getvalue()
 
     def table(self) -> Table:
@@ -244,6 +254,7 @@ class Result:
             table.add_column(heading, justify="left" if heading in ("task", "beside it") else "right")
         for name, *cells in self._cells():
             table.add_row(name, *cells, "  ".join(self.scores[name].beside) if name in self.scores else "")
+        table.caption, table.caption_justify = MEANING if self.leaked else None, "left"
         return table
 
     @property

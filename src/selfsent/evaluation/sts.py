@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from selfsent.evaluation.bootstrap import Floats, Statistic
 from selfsent.evaluation.datasets import PAIR, DataSet, Rows, Store
 from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.leaks import marked
 from selfsent.evaluation.publishers import read_sick
 from selfsent.evaluation.results import Score, bounds, measure, signature
 from selfsent.evaluation.statistics import average, parts_of, pearson, spearman
@@ -101,7 +102,7 @@ def score_sts(dataset: DataSet, encoder: Encoder, store: Store) -> Score:
     Raises:
         DataError: the set is absent.
     """
-    return score_pairs(store.load(dataset), encoder)
+    return marked(score_pairs(store.load(dataset), encoder), encoder.trained_on)
 
 
 def score_pairs(rows: Rows, encoder: Encoder) -> Score:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from selfsent.errors import SettingsError
+from selfsent.evaluation.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.published import Record
 from selfsent.heads.options import HEADS
 from selfsent.methods import METHODS, Method
@@ -29,7 +30,6 @@ _TRAIN: dict[str, Callable[[Any], bool]] = {
 }
 """The arguments of `selfsent.train` that a stage may give, and what their values must be."""
 _PLANNED = ("preset", "pooling", "dropout", "whiten", "head")
-_LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
 _SUPERVISED = ("softmax", "cosine", "triplet", "mnrl", "cross-encoder", "distil")
 
 
@@ -106,9 +106,9 @@ class Recipe:
                     " (sentence-transformers issues 962 and 1131); the other order is the better one"
                 )
             labelled = stage.name if stage.method.name in _SUPERVISED else labelled
-            source = stage.source if isinstance(stage.source, str) else " ".join(stage.source)
-            stsb = stage.name if any(word in source.lower() for word in ("stsb", "stsbenchmark")) else stsb
-            leaked = [task for task in names_of(stage.tasks) if task in _LEAKED] if stsb else []
+            sources = [stage.source] if isinstance(stage.source, str) else stage.source
+            stsb = stage.name if holds_stsb(sources) else stsb
+            leaked = [task for task in names_of(stage.tasks) if task in LEAKED] if stsb else []
             if leaked:
                 found.append(
                     f"stage {stage.name} is scored on {', '.join(leaked)} after training on STSb in {stsb}, which holds"

@@ -75,6 +75,9 @@ class Report:
             for (name, reason), models in lacking.items()
         ]
         lines += [EARLY] if early else []
+        for result in self.results:
+            tasks = ", ".join(name for name in result.leaked if name in result.scores)
+            lines += [f"{result.model} was trained on STSb, which holds pairs of {tasks}: no test"] if tasks else []
         # The data is the same for every model, and so is what is said about it.
         lines = list(dict.fromkeys(lines + [f"warning: {w}" for result in self.results for w in result.warnings]))
         if several and self.comparison is None:

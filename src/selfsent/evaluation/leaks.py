@@ -1,0 +1,85 @@
+"""Scores that are no test: STS12 to STS16 for a model that was trained on STSb, which is made of pairs from them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from selfsent.evaluation.results import Score
+
+LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
+_STSB = re.compile(r"sts-?b(?![a-z])|sts-?benchmark", re.IGNORECASE)
+_TRAINING = re.compile(r"^### Training Dataset.*?(?=^#{1,3} |\Z)", re.MULTILINE | re.DOTALL)
+_OURS = re.compile(r"^(?:Maps .*? )?Trained by \[selfsent\].* of `(.*)`\.$", re.MULTILINE)
+
+
+def holds_stsb(sources: Iterable[str]) -> bool:
+    """Whether STSb is among these corpora, going by their names."""
+    return any(_STSB.search(source) for source in sources)
+
+
+def marked(score: Score, sources: Iterable[str]) -> Score:
+    """The score, marked where it is no test for a model that was trained on these corpora."""
+    if score.name not in LEAKED or not holds_stsb(sources):
+        return score
+    return replace(score, details={**score.details, "leaked": True})
+
+
+def trained_on(directory: Path) -> tuple[str, ...]:
+    """The corpora a model and its bases were trained on, as far as the records of their runs and their cards say.
+
+    Args:
+        directory: a model's, in a run's directory or not.
+    """
+    return tuple(dict.fromkeys(_sources(directory, set())))
+
+
+def _sources(directory: Path, seen: set[Path]) -> Iterator[str]:
+    directory = directory.resolve()
+    if directory in seen or not directory.is_dir():
+        return
+    seen.add(directory)
+    yield from _of_card(directory / "README.md")
+    for place in (directory, directory.parent):
+        asked = _asked(place / "run.json")
+        for part in (asked, *_dicts(asked.get("stages"))):
+            source = corpus.get("source") if isinstance(corpus := part.get("corpus"), dict) else None
+            yield from map(str, source if isinstance(source, list) else [source] if source else [])
+        base = asked.get("base")
+        if isinstance(base, str):
+            yield from _sources(Path(base), seen)
+
+
+def _asked(record: Path) -> dict[str, Any]:
+    try:
+        asked = json.loads(record.read_text(encoding="utf-8"))["asked"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return asked if isinstance(asked, dict) else {}
+
+
+def _dicts(found: Any) -> list[dict[str, Any]]:
+    return [each for each in found.values() if isinstance(each, dict)] if isinstance(found, dict) else []
+
+
+def _of_card(card: Path) -> list[str]:
+    """What a model card names. That of sentence-transformers keeps training and evaluation apart in its text alone."""
+    try:
+        text = card.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    if section := _TRAINING.search(text):
+        return re.findall(r"^#### (.*)$", section[0], re.MULTILINE)
+    ours = _OURS.findall(text)
+    try:
+        head = yaml.safe_load(text.split("---")[1]) if text.startswith("---") else {}
+    except (yaml.YAMLError, IndexError):
+        head = {}
+    named = head.get("datasets") if isinstance(head, dict) else None
+    return [*ours, *(map(str, named) if isinstance(named, list) else [named] if isinstance(named, str) else [])]
