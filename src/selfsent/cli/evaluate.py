@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
         help="a directory (also a run's), a hub id, bundled, module:factory, or a file of --vectors",
     )
     what = parser.add_argument_group("what to score")
-    what.add_argument("--suite", metavar="NAME", help="sts, sts17, transfer, useb or afs")
+    what.add_argument("--suite", metavar="NAME", help="sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
     what.add_argument(
         "--task", action="append", metavar="NAME", help="a task such as stsb; may be repeated, or NAME,NAME"
     )

@@ -33,6 +33,12 @@ def add_corpus_options(parser: argparse.ArgumentParser) -> None:
         "--document-column", metavar="NAME", help="column that says which document a sentence belongs to"
     )
     group.add_argument("--split-sentences", action="store_true", help="each text holds several sentences: split it")
+    group.add_argument(
+        "--without",
+        action="append",
+        metavar="CORPUS",
+        help="leave out rows with a text of this corpus, such as a test set; may be repeated",
+    )
 
 
 def add_label_options(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +75,7 @@ def _single(source: str | list[str]) -> str | list[str]:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    labels = ("text_columns", "label_column", "score_column")
+    labels = ("text_columns", "label_column", "score_column", "without")
     return {
         **{name: getattr(options, name) for name in labels if getattr(options, name, None)},
         "text_column": options.text_column,

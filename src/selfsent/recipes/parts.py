@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from selfsent.corpus import parts as corpus_parts
+from selfsent.corpus.hub import HubDataset
 from selfsent.errors import SettingsError
 from selfsent.evaluation.arguments import ARGUMENTS
 from selfsent.evaluation.published import Record, records
@@ -13,10 +16,11 @@ from selfsent.evaluation.tasks import SUITES, check_request
 from selfsent.recipes.document import Section
 from selfsent.settings import parse_duration
 
-_CORPUS = (
-    *("source", "text_column", "text_columns", "document_column", "label_column", "score_column"),
-    *("split_sentences", "where", "stack"),
-)
+Source = str | tuple[str | Mapping[str, Any], ...]
+"""Of a corpus: a name, several, or several parts with columns of their own."""
+
+_PART = ("source", *corpus_parts.OPTIONS)
+_CORPUS = (*_PART, "split_sentences", "without")
 
 
 def fields_of(options: type[Any]) -> dict[str, dataclasses.Field[Any]]:
@@ -46,25 +50,66 @@ def value_of(section: Section, key: str, item: dataclasses.Field[Any]) -> Any:
     return value
 
 
-def corpus_of(section: Section, name: str) -> tuple[str | tuple[str, ...], dict[str, Any]]:
+def corpus_of(section: Section, name: str) -> tuple[Source, dict[str, Any]]:
     """Source and reading options of a stage's corpus."""
-    found = section.get("corpus")
+    found, what = section.get("corpus"), f"the corpus of stage {name}"
     if isinstance(found, str):
         return found, {}
+    if isinstance(found, list):
+        return _source(section, "corpus", what), {}
     if not isinstance(found, Section) or "source" not in found:
-        section.fail(f"stage {name} needs a corpus: a name, or a section with source", "corpus")
-    found.only(_CORPUS, f"the corpus of stage {name}")
-    source = found["source"]
-    reading = {key: value for key, value in found.items() if key != "source"}
+        section.fail(f"stage {name} needs a corpus: a name, a section with source, or a list of these", "corpus")
+    found.only(_CORPUS, what)
+    reading = _reading(found)
+    if "without" in found:
+        reading["without"] = _source(found, "without", f"a part of without of stage {name}")
+    return _source(found, "source", f"a part of {what}"), reading
+
+
+def _source(section: Section, key: str, what: str) -> Source:
+    """A name, or a list of names and of sections with a source and columns of its own."""
+    given = section[key]
+    if not isinstance(given, list):
+        return str(given)
+    parts: list[str | Mapping[str, Any]] = []
+    for part in given:
+        if isinstance(part, Section):
+            part.only(_PART, what)
+            if "source" not in part:
+                part.fail(f"{what} needs a source")
+            parts.append({"source": str(part["source"]), **_reading(part)})
+        else:
+            parts.append(str(part))
+    if any(isinstance(part, Mapping) for part in parts):
+        return tuple({"source": part} if isinstance(part, str) else part for part in parts)
+    return tuple(parts)
+
+
+def _reading(section: Section) -> dict[str, Any]:
+    """Options of `read_corpus`."""
+    reading = {key: value for key, value in section.items() if key not in ("source", "without")}
     if isinstance(reading.get("text_columns"), list):
         reading["text_columns"] = tuple(map(str, reading["text_columns"]))
     if "where" in reading:
-        where = found.section("where")
         reading["where"] = {
             key: [str(each) for each in value] if isinstance(value, list) else [str(value)]
-            for key, value in where.items()
+            for key, value in section.section("where").items()
         }
-    return (tuple(map(str, source)) if isinstance(source, list) else str(source)), reading
+    return reading
+
+
+def placed(source: Source | Mapping[str, Any], mirror: str | Path | None) -> Any:
+    """Where a corpus lies: a file or data set that is not here is looked for in a mirror of the data sets."""
+    if isinstance(source, Mapping):
+        return {**source, "source": placed(source["source"], mirror)}
+    if isinstance(source, tuple):
+        return [placed(each, mirror) for each in source]
+    if not mirror or Path(source).exists():
+        return source
+    if (Path(mirror) / source).is_file():
+        return str(Path(mirror) / source)
+    dataset = HubDataset.parse(source)
+    return str((dataset and dataset.mirrored(mirror)) or source)
 
 
 def tasks_of(section: Section, key: str) -> dict[str, Any]:

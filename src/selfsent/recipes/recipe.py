@@ -14,7 +14,7 @@ from selfsent.evaluation.published import Record
 from selfsent.heads.options import HEADS
 from selfsent.methods import METHODS, Method
 from selfsent.recipes.document import Section, guess, read_document
-from selfsent.recipes.parts import corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
+from selfsent.recipes.parts import Source, corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
 from selfsent.settings import Settings
 from selfsent.training.plan import Plan, make_plan
 
@@ -48,10 +48,16 @@ class Stage:
 
     name: str
     method: Method
-    source: str | tuple[str, ...]
+    source: Source
     reading: Mapping[str, Any]
     arguments: Mapping[str, Any]
     tasks: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of all that the corpus is made of."""
+        parts = [self.source] if isinstance(self.source, str) else self.source
+        return [part if isinstance(part, str) else str(part["source"]) for part in parts]
 
     def plan(self, base: str) -> Plan:
         """The stage resolved, from some base."""
@@ -106,8 +112,7 @@ class Recipe:
                     " (sentence-transformers issues 962 and 1131); the other order is the better one"
                 )
             labelled = stage.name if stage.method.name in _SUPERVISED else labelled
-            sources = [stage.source] if isinstance(stage.source, str) else stage.source
-            stsb = stage.name if holds_stsb(sources) else stsb
+            stsb = stage.name if holds_stsb(stage.sources) else stsb
             leaked = [task for task in names_of(stage.tasks) if task in LEAKED] if stsb else []
             if leaked:
                 found.append(

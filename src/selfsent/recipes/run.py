@@ -21,6 +21,7 @@ from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.tasks import evaluate
 from selfsent.files import whole_directory, write_json, write_text
+from selfsent.recipes.parts import placed
 from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
 from selfsent.training.loop import Notice
 from selfsent.training.run_directory import RunDirectory
@@ -163,6 +164,7 @@ class _Runner:
     def __init__(self, recipe: Recipe, data: str | Path | None, notice: Notice, callbacks: Callbacks) -> None:
         self.recipe, self.data, self.notice, self.callbacks = recipe, data, notice, callbacks
         self.store = Store(data)
+        self.mirror = data or os.environ.get("SELFSENT_DATA")
         folded = [stage.source == FOLD for stage in recipe.stages]
         self.shared = folded.index(True) if any(folded) else len(folded)
 
@@ -170,7 +172,7 @@ class _Runner:
         """Find out what is wrong with the data of any stage."""
         for stage in self.recipe.stages:
             if stage.source != FOLD:
-                check_corpus(self._place(stage.source), **stage.reading)
+                check_corpus(placed(stage.source, self.mirror), **self._reading(stage))
         if self.recipe.folds:
             self.store.load(_arguments(self.recipe.folds[0]))
 
@@ -256,17 +258,14 @@ class _Runner:
         if fold is not None and stage.source == FOLD:
             corpus = read_corpus(fold, **{**_FOLD_COLUMNS, **stage.reading})
         else:
-            corpus = read_corpus(self._place(stage.source), **stage.reading)
+            corpus = read_corpus(placed(stage.source, self.mirror), **self._reading(stage))
         self.notice(corpus.report.summary())
         return corpus
 
-    def _place(self, source: str | tuple[str, ...]) -> Any:
-        """Where a corpus lies: a file that is not here is looked for in the mirror of the data sets."""
-        if isinstance(source, tuple):
-            return [self._place(each) for each in source]
-        root = self.data or os.environ.get("SELFSENT_DATA")
-        mirrored = Path(root) / source if root else None
-        return str(mirrored) if mirrored and not Path(source).exists() and mirrored.is_file() else source
+    def _reading(self, stage: Stage) -> dict[str, Any]:
+        """Options of `read_corpus`, what is to be left out looked for as the corpus is."""
+        banned = stage.reading.get("without")
+        return {**stage.reading, **({"without": placed(banned, self.mirror)} if banned else {})}
 
 
 def _arguments(name: str) -> Any:

@@ -120,8 +120,8 @@ def over_seeds(
         try:
             figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
         except TrainingError as error:
-            failures[seed] = str(error)
-            notice(f"seed {seed} failed: {error}")
+            failures[seed] = error.reason
+            notice(f"seed {seed} failed: {error.reason}")
         except SelfsentError:
             if rank() == 0 and not (directory.path / "seeds").exists():
                 _leave_nothing(directory.path)
@@ -132,7 +132,10 @@ def over_seeds(
     if rank() == 0:
         directory.update(status="finished")
     if not figures:
-        raise TrainingError(f"all {count} seeds failed; the first one: {next(iter(failures.values()))}")
+        first_reason = next(iter(failures.values()))
+        raise TrainingError(
+            f"all {count} seeds failed; the first one: {first_reason}; give --overwrite and a lower learning rate"
+        )
     return Seeds(directory.path, figures, failures)
 
 
