@@ -7,8 +7,9 @@ The recipe names a corpus, what all rows share, and the rows; each row is traine
 recipe's tasks. A run that goes wrong is a row with its reason. --table prints what the output holds as Markdown.
 Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `sentences: N`
 thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has.
-`context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
-`selfsent evaluate --documents` uses. A row without a method is the untrained base.
+A row may have a smaller number of `sentences` of its own. `context: dev` scores on documents kept apart for choosing
+settings, `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is the untrained
+base; it and what takes no steps are the same with any seed, and done once.
 
 Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
 had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.
@@ -178,6 +179,11 @@ def finished(output: Path) -> dict[str, Any]:
     return rows
 
 
+def is_same_with_any_seed(row: dict[str, Any]) -> bool:
+    """Whether a row leaves nothing to chance."""
+    return "method" not in row or get_method(row["method"]).fits
+
+
 def context_task(recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut) -> ContextTask | None:
     """The label-free task on the documents that the recipe names, where it does."""
     kind = recipe.get("context")
@@ -215,14 +221,15 @@ def main() -> None:
             key = f"{title} | seed {seed}"
             if (place + number) % parts != part - 1:
                 continue  # another one's
-            if key in finished(options.output) or (seed != recipe["seeds"][0] and "method" not in (row or {})):
-                continue  # an untrained base is the same with any seed
+            if key in finished(options.output) or (number and is_same_with_any_seed(row or {})):
+                continue
             settings = merged(recipe.get("all", {}), row or {})
             name = settings.get("base", "bundled")
             placed = {**settings, "base": bases.get(name, name)}
+            rows = hold_out.thinned(placed.pop("sentences", None)).train
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
-                model, kept = train_row(placed, seed, corpus, hold_out.train, runs)
+                model, kept = train_row(placed, seed, corpus, rows, runs)
                 done = {**settings, **kept, "scores": score_row(model, pooling, recipe, context, options.data)}
             except TrainingError as error:
                 done = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume

@@ -20,6 +20,9 @@ from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, setting
 
 
+_PREDICTOR_RATE = "learning rate of the predictor, in learning rates of the encoder"
+
+
 @dataclass(frozen=True)
 class NetworkOptions(PairOptions):
     """Options of the two networks and the predictor, whatever the loss."""
@@ -33,7 +36,7 @@ class NetworkOptions(PairOptions):
     norms: Literal["both", "first"] = setting(
         "both", "batch norm behind both inner layers of a predictor or the first", choices=("both", "first")
     )
-    predictor_rate: float = setting(1.0, "learning rate of the predictor, in learning rates of the encoder", above=0.0)
+    predictor_rate: float = setting(1.0, _PREDICTOR_RATE, above=0.0)
     target_dropout: bool = setting(False, "dropout in the target network too")
 
 
@@ -41,6 +44,7 @@ class NetworkOptions(PairOptions):
 class Options(NetworkOptions):
     """Options of BSL."""
 
+    predictor_rate: float = setting(10.0, _PREDICTOR_RATE, above=0.0)
     loss: Literal["distance", "cosine"] = setting(
         "distance", "distance: 2 − 2 cos, summed over both directions; cosine: −cos/2", choices=("distance", "cosine")
     )
@@ -102,7 +106,9 @@ class BootstrapLearner(TwoNetworks):
         return Loss(each.sum(), len(first))
 
 
+PAPER = {"loss": "cosine", "predictor_rate": 1.0}
 CODE = {
+    "predictor_rate": 1.0,
     "width": 10,
     "chained": 3,
     "norms": "first",
@@ -125,7 +131,7 @@ BOOTSTRAP = Method(
     negatives=False,
     pooling="mean",
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
-    defaults=Settings(batch_size=64, learning_rate=1e-4, epochs=1),
+    defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
-    presets={"published": {"loss": "cosine"}, "paper": {"loss": "cosine"}, "code": CODE, "faithful": CODE},
+    presets={"published": PAPER, "paper": PAPER, "code": CODE, "faithful": CODE},
 )

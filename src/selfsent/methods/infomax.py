@@ -28,7 +28,9 @@ class Options(NgramOptions):
     discriminator: Literal["dot", "bilinear", "mlp"] = setting(
         "dot", "how a token and a sentence are scored", choices=("dot", "bilinear", "mlp")
     )
-    temperature: float = setting(0.0, "divides cosines, which are scored instead of products; 0: products", minimum=0.0)
+    temperature: float = setting(
+        0.1, "divides cosines, which are scored; 0: products are, as in the paper", minimum=0.0
+    )
     estimator: Literal["jsd", "infonce", "dv"] = setting(
         "jsd", "estimator of mutual information", choices=("jsd", "infonce", "dv")
     )
@@ -107,10 +109,10 @@ INFOMAX = Method(
     pooling="mean",
     head=NGRAM_CNN,
     published=Settings(batch_size=32, learning_rate=1e-6, epochs=1, schedule="linear", warmup=0.1),
-    defaults=Settings(batch_size=32, learning_rate=2e-5, epochs=1),
-    large_learning_rate=2e-6,
+    defaults=Settings(batch_size=32, learning_rate=5e-4, epochs=1),
+    large_learning_rate=2e-5,
     presets={
-        "published": {"activation": "relu", "discriminator": "mlp", "average": "sum"},
-        "faithful": {"masked": False, "learning_rate": 2e-6, "epsilon": 1e-7, "weight_decay": 0.01},
+        "published": {"activation": "relu", "discriminator": "mlp", "average": "sum", "temperature": 0.0},
+        "faithful": {"temperature": 0.0, "masked": False, "learning_rate": 2e-6, "epsilon": 1e-7, "weight_decay": 0.01},
     },
 )

@@ -58,7 +58,7 @@ NTXENT = Method(
     compares=True,
     pooling="mean",
     published=BOOTSTRAP.published,
-    defaults=BOOTSTRAP.defaults,
+    defaults=BOOTSTRAP.defaults.but(learning_rate=5e-4),
     large_learning_rate=BOOTSTRAP.large_learning_rate,
     presets={"paper": {}, "code": CODE, "faithful": CODE},
 )

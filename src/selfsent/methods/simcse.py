@@ -145,7 +145,7 @@ SIMCSE = Method(
     compares=True,
     pooling="cls",
     published=Settings(batch_size=64, learning_rate=3e-5, epochs=1, schedule="linear", warmup=0, max_length=32),
-    defaults=Settings(batch_size=64, learning_rate=1e-4, epochs=1),
+    defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=3e-5,
     presets={"simcse++": {"clean_negatives": True, "positive_scale": 0.9, "dimension_weight": 0.1}},
 )
