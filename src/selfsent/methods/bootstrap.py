@@ -19,7 +19,6 @@ from selfsent.methods.predictor import Predictor
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, setting
 
-
 _PREDICTOR_RATE = "learning rate of the predictor, in learning rates of the encoder"
 
 
