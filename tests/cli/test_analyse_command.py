@@ -60,7 +60,7 @@ def test_words(selfsent, trainer, pairs, tmp_path):
     assert found["sentences"] == 10
     assert sum(found["decisive"].values()) == pytest.approx(1)
     assert "NOUN" in done.out
-    drawn("NOUN", "all words", "10 sentences")
+    drawn("nouns", "share of all words", "10 sentences")
 
 
 def test_space(selfsent, trainer, pairs, tmp_path):

@@ -15,9 +15,10 @@ def texts(axes):
 
 def test_words_have_a_bar_for_each_model_and_kind():
     (axes,) = plot_words({"a": WORDS, "b": WORDS}).axes
-    assert [[bar.get_width() for bar in bars] for bars in axes.containers] == [[75, 25, 0]] * 2 + [[50, 25, 25]]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["NOUN", "VERB", "DET"]
-    assert texts(axes) == ["a", "b", "all words"]
+    assert [[bar.get_width() for bar in bars] for bars in axes.containers] == [[50, 25, 25]] + [[75, 25, 0]] * 2
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["nouns", "verbs", "determiners"]
+    assert texts(axes) == ["a", "b", "share of all words"]
+    assert [text.get_text() for text in axes.texts] == ["75", "25", ""] * 2
 
 
 def test_sizes_are_named_as_far_as_their_names_fit():

@@ -21,7 +21,13 @@ Given = ParamSpec("Given")
 FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's, which colour-blind readers can tell apart."""
-GREY = "#999999"
+GREY, GRID = "#999999", "#e5e5e5"
+KINDS = {
+    **{"NOUN": "nouns", "PROPN": "names", "VERB": "verbs", "ADJ": "adjectives", "ADV": "adverbs", "PRON": "pronouns"},
+    **{"DET": "determiners", "ADP": "prepositions", "CONJ": "conjunctions", "PART": "particles", "NUM": "numbers"},
+    "PUNCT": "punctuation",
+}
+"""Parts of speech as a reader names them."""
 _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -78,26 +84,28 @@ def save(figure: Figure, path: str | Path) -> None:
 
 @_styled
 def plot_words(found: dict[str, WordImportance]) -> Figure:
-    """Which words a similarity hangs on: shares by part of speech, one bar a model, beside what chance would give.
+    """Which words a similarity hangs on: by part of speech, a bar for each model before the grey one of all words.
 
     Args:
         found: by model.
     """
-    first = next(iter(found.values()))
-    tags = list(first.present)
-    bars: dict[str, dict[str, float]] = {name: one.decisive for name, one in found.items()}
-    bars["all words"] = first.present
-    figure, axes = _axes(height=0.8 + 0.17 * len(tags) * (len(bars) + 1))
-    for number, (name, shares) in enumerate(bars.items()):
-        colour = GREY if number == len(found) else COLOURS[number % len(COLOURS)]
-        places = [place + (number - (len(bars) - 1) / 2) * 0.8 / len(bars) for place in range(len(tags))]
-        values = [100 * shares.get(tag, 0.0) for tag in tags]
-        axes.barh(places, values, 0.8 / len(bars), color=colour, label=name)
-    axes.set_yticks(range(len(tags)), tags)
-    axes.set_ylim(len(tags) - 0.5, -0.5)
+    first, models = next(iter(found.values())), list(found.values())
+    tags = sorted(first.present, key=lambda tag: -max(one.decisive.get(tag, 0.0) for one in models))
+    thick = 0.74 / len(found)
+    figure, axes = _axes(height=1.2 + len(tags) * (0.16 + 0.14 * len(found)))
+    shares = [100 * first.present[tag] for tag in tags]
+    chance = axes.barh(range(len(tags)), shares, 0.92, color="#dddddd", label="share of all words")
+    for number, (name, one) in enumerate(found.items()):
+        places = [place + (number - (len(found) - 1) / 2) * thick for place in range(len(tags))]
+        values = [100 * one.decisive.get(tag, 0.0) for tag in tags]
+        bars = axes.barh(places, values, 0.86 * thick, color=COLOURS[number % len(COLOURS)], label=name)
+        axes.bar_label(bars, [f"{value:.0f}" if value >= 0.5 else "" for value in values], padding=3, fontsize=8)
+    axes.set_yticks(range(len(tags)), [KINDS.get(tag, tag) for tag in tags])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(tags) - 0.4, -0.6)
     axes.set_xlabel(f"% of {first.sentences:,} sentences whose decisive word is of this kind")
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    _legend(axes)
+    axes.grid(axis="x", color=GRID, linewidth=0.6)
+    _legend(axes, last=chance)
     return figure
 
 
@@ -116,7 +124,7 @@ def plot_corpus_size(points: Sequence[CurvePoint], metric: str) -> Figure:
     _logarithmic(axes, sizes)
     axes.set_xlabel("training sentences")
     axes.set_ylabel(metric)
-    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.grid(color=GRID, linewidth=0.6)
     return figure
 
 
@@ -138,7 +146,7 @@ def plot_labels(found: LabelledWorth, metric: str, model: str) -> Figure:
     _logarithmic(axes, [pairs for pairs, _ in tried])
     axes.set_xlabel("labelled pairs")
     axes.set_ylabel(metric)
-    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.grid(color=GRID, linewidth=0.6)
     _legend(axes)
     return figure
 
@@ -154,7 +162,7 @@ def plot_space(found: Sequence[Space]) -> Figure:
     axes.set_ylim(0, 1.25 * max(one.alignment for one in found) or 1)
     axes.set_xlabel("uniformity (less is better)")
     axes.set_ylabel("alignment (less is better)")
-    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.grid(color=GRID, linewidth=0.6)
     _legend(axes)
     return figure
 
@@ -167,9 +175,11 @@ def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _legend(axes: Axes) -> None:
+def _legend(axes: Axes, last: Any = None) -> None:
     """Above the plot, where nothing can be taken for data or hide it."""
-    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    handles, _ = axes.get_legend_handles_labels()
+    handles.sort(key=lambda handle: handle is last)
+    axes.legend(handles=handles, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
 
 
 def _logarithmic(axes: Axes, sizes: Sequence[int]) -> None:
