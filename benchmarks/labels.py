@@ -15,6 +15,7 @@ All variants must say how long they train in steps or epochs, so that no run tak
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import time
@@ -58,29 +59,38 @@ def read_variant(path: Path, variant: str, seed: int, runs: Path) -> Recipe:
 
 
 def take_over(recipe: Recipe, seed: int, place: Path, others: list[Path]) -> None:
-    """Begin a run with the finished stages that it has in common with another one of this seed."""
-    wanted = {**recipe.to_json(), "settings": {"seed": seed}}
+    """Begin a run with the finished stages that it has in common with another one of this seed; scores stay behind."""
+    wanted = json.loads(json.dumps({**recipe.to_json(), "settings": {"seed": seed}}))
     directory = RunDirectory(place)
     directory.check(resume=False, overwrite=False)
     directory.match(wanted)
     directory.begin(steps=False)
-    for stage in recipe.stages:
-        prefix = {each.name: each.to_json() for each in recipe.stages[: recipe.stages.index(stage) + 1]}
-        donor = next((other for other in others if begins(other, wanted, prefix, stage.name)), None)
+    for number, stage in enumerate(recipe.stages, 1):
+        donor = next((other for other in others if begins_alike(other, wanted, number)), None)
         if donor is None:
             return
-        shutil.copytree(donor, place / "stages" / stage.name, copy_function=os.link)
+        theirs = donor / "stages" / stage.name
+        shutil.copytree(
+            theirs, place / "stages" / stage.name, ignore=lambda *_: {"evaluation.json"}, copy_function=os.link
+        )
 
 
-def begins(other: Path, wanted: dict[str, Any], prefix: dict[str, Any], last: str) -> Path | None:
-    """The directory of the last of some stages in another run, if that run began with them and is through."""
-    run, stage = RunDirectory(other), RunDirectory(other / "stages" / last)
+def begins_alike(other: Path, wanted: dict[str, Any], number: int) -> bool:
+    """Whether another run trained the first so many stages just so, from the same base, and is through with them."""
+    run = RunDirectory(other)
     run.check(resume=True, overwrite=False)
-    stage.check(resume=True, overwrite=False)
     asked = run.record.get("asked", {})
-    same = all(asked.get(key) == wanted[key] for key in ("base", "settings"))
-    same = same and dict(list(asked.get("stages", {}).items())[: len(prefix)]) == prefix
-    return stage.path if same and stage.status == "finished" else None
+    if any(asked.get(key) != wanted[key] for key in ("base", "settings")):
+        return False
+    ours, theirs = (trained(record["stages"])[:number] for record in (wanted, asked))
+    last = RunDirectory(other / "stages" / ours[-1][0])
+    last.check(resume=True, overwrite=False)
+    return ours == theirs and last.status == "finished"
+
+
+def trained(stages: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """What decides the models of stages, by name, and not what they are scored on."""
+    return [(name, {key: value for key, value in stage.items() if key != "evaluate"}) for name, stage in stages.items()]
 
 
 def run_variant(path: Path, variant: str, seed: int, runs: Path, data: str | None) -> dict[str, Any]:
@@ -88,13 +98,12 @@ def run_variant(path: Path, variant: str, seed: int, runs: Path, data: str | Non
     recipe = read_variant(path, variant, seed, runs)
     place = runs / f"{variant}, seed {seed}"
     if not place.exists():
-        others = [other for other in sorted(runs.iterdir()) if (other / "stages").is_dir() and other != place]
-        take_over(recipe, seed, place, others)
+        take_over(recipe, seed, place, [other for other in sorted(runs.iterdir()) if (other / "stages").is_dir()])
     start = time.process_time()
     try:
         done = train_stages(recipe, place, seed=seed, resume=True, data=data, notice=print)
     except TrainingError as error:
-        return {"failed": str(error).partition(": ")[0]}  # what follows is for who can resume
+        return {"failed": error.reason}
     stages = {}
     for stage in recipe.stages:
         directory = RunDirectory(place / "stages" / stage.name)
@@ -139,6 +148,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/labels"))
     parser.add_argument("--data", help="mirror of the data sets (default: SELFSENT_DATA)")
     parser.add_argument("--seeds", type=int, default=1, help="so many seeds of every variant, from 0")
+    parser.add_argument("--only", nargs="+", metavar="VARIANT", help="run these variants and no others")
     parser.add_argument("--part", default="1/1", metavar="I/N", help="of N parts of the variants, run the I-th")
     parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
     options = parser.parse_args()
@@ -150,7 +160,7 @@ def main() -> None:
     runs = options.runs / options.recipe.stem / str(part)
     runs.mkdir(parents=True, exist_ok=True)
     for seed in range(options.seeds):
-        for place, variant in enumerate(read_document(options.recipe).section("variants")):
+        for place, variant in enumerate(options.only or read_document(options.recipe).section("variants")):
             key = f"{variant} | seed {seed}"
             if place % parts == part - 1 and key not in finished(options.output):
                 row = run_variant(options.recipe, variant, seed, runs, options.data)

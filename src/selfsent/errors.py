@@ -32,7 +32,16 @@ class MakerError(SelfsentError):
 
 
 class TrainingError(SelfsentError):
-    """A run that went wrong while training: the loss is not finite, or the embeddings collapsed."""
+    """A run that went wrong while training: the loss is not finite, or the embeddings collapsed.
+
+    Args:
+        reason: what went wrong.
+        advice: what to do about it, of a single run.
+    """
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(f"{reason}: {advice}" if advice else reason)
+        self.reason = reason
 
 
 class DataError(SelfsentError):

@@ -128,7 +128,7 @@ def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     def train_one(seed, output, resume):
         asked.append(seed)
         if seed == 1:
-            raise TrainingError("the loss is not finite")
+            raise TrainingError("the loss is not finite", "go on with --resume")
         return {"loss": float(seed), "dev": 10.0 + seed, **({"context": 1.0} if seed else {})}
 
     lines = []
@@ -141,7 +141,7 @@ def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     again = over_seeds(3, tmp_path / "run", train_one, resume=True)
     assert asked == [0, 1, 2]
     assert again.to_json() == seeds.to_json() == json.loads((tmp_path / "run" / "seeds.json").read_text())
-    with pytest.raises(TrainingError, match="all 2 seeds failed"):
+    with pytest.raises(TrainingError, match=r"all 2 seeds failed; the first one: no; give --overwrite"):
         over_seeds(2, tmp_path / "bad", lambda *_: (_ for _ in ()).throw(TrainingError("no")))
 
 

@@ -234,7 +234,7 @@ class Loop:
         newest = self.directory.newest_checkpoint(self.notice)
         where = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         self.directory.update(stopped=reason)
-        return TrainingError(f"{reason}: {where}; go on with --resume and a lower --learning-rate")
+        return TrainingError(reason, f"{where}; go on with --resume and a lower --learning-rate")
 
     def probe(self) -> Health:
         """Health of the space, on a fixed batch."""
