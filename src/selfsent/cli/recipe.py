@@ -83,6 +83,8 @@ def show_seeds(seeds: Seeds) -> None:
     from selfsent.cli.console import show
 
     show(seeds.table())
+    for line in seeds.complaints:
+        show(line)
     show(f"The runs are in {seeds.directory / 'seeds'}")
 
 

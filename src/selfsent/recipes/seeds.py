@@ -53,17 +53,23 @@ class Seeds:
         return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
     def table(self) -> Table:
-        """A line for every figure: mean and deviation, then the seeds; below, why some failed."""
+        """A line for every figure: mean and deviation, then the seeds that ended well."""
         from rich.table import Column, Table
 
         headings = ["mean ± deviation", *(f"seed {seed}" for seed in self.figures)]
-        table = Table("", *(Column(heading, justify="right") for heading in headings), caption_justify="left")
+        table = Table("", *(Column(heading, justify="right") for heading in headings))
         for name in self.names:
             deviation = self.deviation(name)
             shown = f"{self.mean(name):.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
             table.add_row(name, shown, *(f"{run[name]:.2f}" for run in self.figures.values()))
-        table.caption = "\n".join(f"seed {seed} failed: {reason}" for seed, reason in self.failures.items())
         return table
+
+    @property
+    def complaints(self) -> list[str]:
+        """Why some seeds failed, a line for each."""
+        lines = [f"seed {seed} failed: {reason}" for seed, reason in self.failures.items()]
+        count = len(self.figures) + len(lines)
+        return [f"{len(lines)} of {count} seeds failed, and are not in the mean:", *lines] if lines else []
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""
