@@ -66,6 +66,6 @@ MLM = Method(
     compares=False,
     pooling="mean",
     published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
-    defaults=Settings(batch_size=32, learning_rate=3e-4, epochs=1),
+    defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),
     large_learning_rate=5e-5,
 )
