@@ -35,7 +35,7 @@ from selfsent.training.run_directory import versions
 RECIPE = Path(__file__).parents[1] / "recipes" / "multilingual.yaml"
 SHAPE: dict[str, Any] = {"layers": 2, "hidden_size": 256, "heads": 4, "feed_forward": 1024}
 PRETRAINING: dict[str, Any] = {**SHAPE, "vocabulary_size": 24_000, "batch_size": 16, "max_length": 128, "budget": 240}
-BUDGET = 45.0
+BUDGET = 40.0
 SMALL: dict[str, Any] = {"batch_size": 64, "max_length": 64, "dropout": 0.0}
 METHODS: dict[str, dict[str, Any]] = {
     "mlm": {"method": "mlm", "learning_rate": 5e-4},
@@ -59,9 +59,7 @@ SEEDED = ("BSL-uns", "distil", "BSL-sup")
 RATES: dict[str, dict[str, dict[str, Any]]] = {
     "bsl": {
         "3e-4, momentum 0.999": {"learning_rate": 3e-4, "momentum": 0.999},
-        "1e-3, momentum 0.999": {"momentum": 0.999},
         "1e-3, momentum 0.99": {},
-        "3e-3, momentum 0.99": {"learning_rate": 3e-3},
     },
     "distil": {"5e-4": {"learning_rate": 5e-4}, "2e-3": {}},
 }
