@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+import tiny
+from selfsent import train_stages
+from selfsent.errors import SettingsError
+from selfsent.recipes import read_recipe
+
+RECIPE = """\
+base: {base}
+all: {{batch_size: 8, max_length: 32, steps: 2}}
+stages:
+  words:
+    corpus:
+      source: &pairs
+        - {{source: parallel/en-de, text_columns: [en, de]}}
+        - {{source: parallel/en-tr, text_columns: [en, tr]}}
+      without: &tests
+        - {{source: "parallel/en-de::tatoeba_test", text_columns: [en, de]}}
+      stack: true
+    method: mlm
+  student:
+    corpus: {{source: *pairs, without: *tests}}
+    method: distil
+    teacher: {base}
+  pairs:
+    corpus: *pairs
+    method: bootstrap
+    columns: true
+evaluate: tatoeba-de
+"""
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch):
+    """Pairs of two languages; the German ones hold two pairs of the test set."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SELFSENT_DATA", raising=False)
+    sentences = tiny.make_sentences(90, seed=3)
+    english, german, turkish = sentences[:30], sentences[30:60], sentences[60:]
+    for name, columns in {
+        "parallel/en-de/train": {"en": english, "de": german},
+        "parallel/en-de/tatoeba_test": {"en": english[:2], "de": german[:2]},
+        "parallel/en-tr/train": {"en": english[5:], "tr": turkish[5:]},
+    }.items():
+        (tmp_path / "mirror" / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), tmp_path / "mirror" / f"{name}.parquet")
+    return tmp_path / "mirror"
+
+
+@pytest.fixture
+def recipe(tmp_path, base_of):
+    def write(old="", new=""):
+        assert old in RECIPE
+        (tmp_path / "recipe.yaml").write_text(RECIPE.replace(old, new).format(base=base_of("bert")))
+        return tmp_path / "recipe.yaml"
+
+    return write
+
+
+def test_stages_over_pairs_of_several_languages(recipe, mirror, tmp_path):
+    lines = []
+    done = train_stages(recipe(), tmp_path / "run", data=mirror, notice=lines.append)
+    assert "53 sentences (2 to be left out dropped)" in lines  # the others are 28 and 25
+    assert "55 sentences" in lines  # where nothing is left out
+    assert set(done.figures) == {"pairs: tatoeba-de"}
+    asked = json.loads((tmp_path / "run" / "stages" / "student" / "run.json").read_text())["asked"]
+    assert asked["corpus"]["source"].endswith("en-tr/train.parquet")
+    resumed = train_stages(recipe(), tmp_path / "run", data=mirror, resume=True)
+    assert resumed.figures == done.figures
+
+
+def test_a_stage_names_all_its_sources(recipe):
+    assert read_recipe(recipe()).stages[0].sources == ["parallel/en-de", "parallel/en-tr"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "en-tr, text_columns",
+            "en-tr, text_colums",
+            "line 8: a part of the corpus of stage words has no 'text_colums'",
+        ),
+        ("{{source: parallel/en-tr,", "{{", "line 8: a part of the corpus of stage words needs a source"),
+        ("tatoeba_test", "tatoeba", "the mirror has no split 'tatoeba', only tatoeba_test, train"),
+        ("[en, tr]", "[tr]", "part 2 of the corpus, .*, has 1 text column, the first one 2 text columns"),
+    ],
+)
+def test_what_is_wrong_with_a_part_is_said_before_anything_runs(old, new, said, recipe, mirror, tmp_path):
+    from selfsent.errors import SelfsentError
+
+    with pytest.raises(SelfsentError, match=said) as caught:
+        train_stages(recipe(old, new), tmp_path / "run", data=mirror)
+    assert isinstance(caught.value, SettingsError) == ("split" not in said)
+    assert not (tmp_path / "run").exists()
