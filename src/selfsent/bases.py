@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
@@ -38,14 +40,24 @@ def resolve(base: str | Path) -> Path:
 
 
 def _checked(directory: Path) -> Path:
-    if (directory / "run.json").is_file() and (directory / "model").is_dir():
-        return directory / "model"
+    if (directory / "run.json").is_file():
+        if (directory / "model").is_dir():
+            return directory / "model"
+        raise BaseEncoderError(f"{directory} is a run without a model: {_why_none(directory)}")
     if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
         raise BaseEncoderError(
             f"{directory} holds no encoder: neither config.json (transformers)"
             " nor modules.json (sentence-transformers) is there"
         )
     return directory
+
+
+def _why_none(run: Path) -> str:
+    """Why a run has no model yet, or never will."""
+    with suppress(OSError, ValueError, AttributeError):
+        if stopped := json.loads((run / "run.json").read_text(encoding="utf-8")).get("stopped"):
+            return f"{stopped}; leave it out"
+    return "go on with it by --resume"
 
 
 def _from_hub(name: str) -> Path:

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -82,6 +84,18 @@ def test_padding_leaks_only_where_it_is_asked_for(options, independent, encoder_
     together = encoder(tiny.pack(ids))
     alone = torch.cat([encoder(tiny.pack([one])) for one in ids])
     assert ((together - alone).abs().amax() < 1e-5) == independent
+
+
+def test_nothing_that_stands_in_padding_is_read():
+    torch.manual_seed(0)
+    pool, mask = CnnPool(3), torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]])
+    states = torch.randn(2, 5, 3).masked_fill(mask[..., None] == 0, math.nan).requires_grad_()
+    vectors = pool({"token_embeddings": states, "attention_mask": mask})["sentence_embedding"]
+    alone = pool.pooled(states[1, :2], np.array([2]))
+    torch.testing.assert_close(vectors[1:], alone)
+    vectors.square().sum().backward()
+    assert states.grad[1, 2:].abs().max() == 0
+    assert states.grad[mask.bool()].abs().sum() > 0
 
 
 @torch.no_grad()

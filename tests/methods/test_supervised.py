@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -11,6 +12,9 @@ from naive import supervision
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS
 from selfsent.packing import Packed
+from selfsent.settings import Settings
+from selfsent.training.loop import Habits, Loop
+from selfsent.training.run_directory import RunDirectory
 
 COLUMNS = [tiny.make_sentences(6, seed=seed, words=(1, 6)) for seed in (20, 21, 22)]
 
@@ -45,6 +49,31 @@ def test_the_softmax_head_is_trained_and_saved(learner_of, tmp_path):
     assert torch.equal(saved["weight"], learner.classifier.weight)
     about = json.loads((tmp_path / "model" / "softmax_head.json").read_text())
     assert about == {"classes": ["c", "e", "n"], "reads": ["u", "v", "|u-v|"]}
+
+
+def test_the_softmax_head_is_clipped_stepped_and_zeroed_with_the_encoder(learner_of, tmp_path):
+    learner = learner_of("softmax", classes=2).train()
+    settings = Settings(batch_size=6, steps=2, learning_rate=1e-2, warmup=0, clip=0.01, precision="float32")
+    views = METHODS["softmax"].views(learner.options)
+    batches = tiny.make_batches(learner, views, settings, COLUMNS[0], np.array([0, 1] * 3))
+    loop = Loop(learner, batches, settings, RunDirectory(tmp_path), Habits())
+    head, taken, step = learner.classifier.weight, [], loop.optimizer.step
+
+    def watched():
+        taken.append([p.grad.clone() for p in learner.parameters() if p.grad is not None])
+        shares.append(float(head.grad.norm()))
+        step()
+
+    shares, start = [], head.detach().clone()
+    loop.optimizer.step = watched
+    assert loop.advance(0)[2] > 0.01
+    norm = float(torch.nn.utils.get_total_norm(taken[0]))
+    assert norm == pytest.approx(0.01, rel=1e-4)
+    assert 0 < shares[0] < 0.01
+    assert head.grad is None
+    assert (head - start).abs().min() > 0
+    loop.advance(1)
+    assert float(torch.nn.utils.get_total_norm(taken[1])) == pytest.approx(0.01, rel=1e-4)
 
 
 def test_cosine_equals_loops(learner_of):

@@ -1,0 +1,20 @@
+import json
+
+import pytest
+
+from selfsent.bases import resolve
+from selfsent.errors import BaseEncoderError
+
+
+@pytest.mark.parametrize(
+    ("record", "complaint"),
+    [
+        ({"stopped": "the loss is not finite at step 6"}, "the loss is not finite at step 6; leave it out"),
+        ({"status": "running"}, "go on with it by --resume"),
+        ([], "go on with it by --resume"),
+    ],
+)
+def test_a_run_without_a_model_says_why(record, complaint, tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    with pytest.raises(BaseEncoderError, match=f"is a run without a model: {complaint}"):
+        resolve(tmp_path)
