@@ -40,11 +40,12 @@ def resolve(base: str | Path) -> Path:
 
 
 def _checked(directory: Path) -> Path:
-    if (directory / "run.json").is_file():
-        if (directory / "model").is_dir():
-            return directory / "model"
-        raise BaseEncoderError(f"{directory} is a run without a model: {_why_none(directory)}")
+    is_run = (directory / "run.json").is_file()
+    if is_run and (directory / "model").is_dir():
+        return directory / "model"
     if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
+        if is_run:
+            raise BaseEncoderError(f"{directory} is a run without a model: {_why_none(directory)}")
         raise BaseEncoderError(
             f"{directory} holds no encoder: neither config.json (transformers)"
             " nor modules.json (sentence-transformers) is there"
