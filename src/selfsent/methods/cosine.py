@@ -51,6 +51,6 @@ COSINE = Method(
     compares=False,
     pooling="mean",
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=4, weight_decay=0.01, epsilon=1e-6),
-    defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),
+    defaults=Settings(batch_size=16, learning_rate=5e-4, epochs=4),
     large_learning_rate=2e-5,
 )

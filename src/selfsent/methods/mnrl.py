@@ -85,7 +85,7 @@ MNRL = Method(
     compares=True,
     pooling="mean",
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
-    defaults=Settings(batch_size=64, learning_rate=1e-4, epochs=1),
+    defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=2e-5,
     presets={"published": {"both_directions": True}},
 )
