@@ -12,14 +12,17 @@ VARIANTS = [(name, variant) for name, document in STAGED.items() for variant in 
 def test_the_papers_tables_are_there():
     assert {
         *("is_bert_stsb", "is_bert_task", "afs_self_supervised", "afs_supervised", "nli_stsb"),
-        *("target_then_labels", "labels_then_target", "label_counts", "bsl_after_sbert"),
+        *("target_then_labels", "labels_then_target", "label_counts", "bsl_after_sbert", "multilingual"),
     } <= STAGED.keys()
 
 
-def test_the_recipe_of_the_documentation_is_one(tmp_path):
-    page = (FILES[0].parents[1] / "docs" / "recipes.md").read_text()
-    (tmp_path / "tickets.yaml").write_text(page.split("```yaml\n")[1].split("```")[0])
-    assert [stage.name for stage in read_recipe(tmp_path / "tickets.yaml").stages] == ["sentences", "pairs"]
+@pytest.mark.parametrize(
+    ("page", "stages"), [("recipes", ["sentences", "pairs"]), ("languages", ["student", "aligned"])]
+)
+def test_the_recipe_of_the_documentation_is_one(page, stages, tmp_path):
+    text = (FILES[0].parents[1] / "docs" / f"{page}.md").read_text()
+    (tmp_path / "recipe.yaml").write_text(text.split("```yaml\n")[1].split("```")[0])
+    assert [stage.name for stage in read_recipe(tmp_path / "recipe.yaml", base="bundled").stages] == stages
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
