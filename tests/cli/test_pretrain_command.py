@@ -1,4 +1,7 @@
 import json
+import shlex
+
+from selfsent.bases import resolve
 
 TINY = (
     *("--layers", 1, "--hidden-size", 16, "--heads", 2, "--feed-forward", 16, "--vocabulary-size", 300),
@@ -34,3 +37,13 @@ def test_bad_input(selfsent, documents, tmp_path):
     assert "no such file" in selfsent("pretrain", "none.txt", *run[2:]).complaint
     assert "give a share below 1" in selfsent(*run[:-2], "--budget", "9s", "--warmup", 3).complaint
     assert not (tmp_path / "run").exists()
+
+
+def test_the_command_in_the_card_of_the_bundled_encoder_is_understood(selfsent, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    card = (resolve("bundled") / "README.md").read_text()
+    command = card.partition("```\nselfsent pretrain")[2].partition("```")[0]
+    name, *arguments = shlex.split(command.replace("\\\n", " "))
+    assert (name, arguments[-2:]) == ("wikipedia.txt.zst", ["--embedding-rate", "0.2"])
+    assert "wikipedia.txt.zst" in selfsent("pretrain", name, *arguments).complaint
+    assert not (tmp_path / "pretrained").exists()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch._dynamo.testing import CompileCounterWithBackend
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import selfsent
@@ -14,7 +15,7 @@ from selfsent.pretraining.blocks import Blocks
 from selfsent.pretraining.cooccurrence import count_pairs, factors, positive_information
 from selfsent.pretraining.learner import PretrainingLearner
 from selfsent.pretraining.loop import matrix_rate
-from selfsent.pretraining.options import DEFAULTS
+from selfsent.pretraining.options import DEFAULTS, Options
 from selfsent.pretraining.pretrain import pretrain
 
 TINY = {
@@ -227,3 +228,44 @@ def test_what_a_copy_lost_is_named(text, tmp_path):
 def test_a_prompt_without_a_blank_is_refused(text, tmp_path):
     with pytest.raises(SettingsError, match="one \\[MASK\\]"):
         pretrain(text, tmp_path / "run", prompts=["nothing to fill in"], **TINY)
+
+
+def compiled_by(monkeypatch, backend):
+    """Let torch.compile use a backend that needs no C++ compiler, and insist on one graph."""
+    compiler = torch.compile
+    torch.compiler.reset()
+    monkeypatch.setattr(
+        torch, "compile", lambda call, **options: compiler(call, **options, backend=backend, fullgraph=True)
+    )
+
+
+def test_a_compiled_run_is_one_graph_and_equals_the_plain_one(run, text, tmp_path, monkeypatch):
+    graphs = CompileCounterWithBackend("aot_eager")
+    compiled_by(monkeypatch, graphs)
+    settings = {**TINY, "steps": 3, "tokenizer": run.directory / "model", "half": False}
+    plain = weights(pretrain(text, tmp_path / "plain", **settings))
+    assert graphs.frame_count == 0
+    compiled = weights(pretrain(text, tmp_path / "compiled", compile="on", **settings))
+    assert graphs.frame_count == 1
+    for name, tensor in plain.items():
+        torch.testing.assert_close(compiled[name], tensor, atol=1e-5, rtol=1e-4, msg=name)
+
+
+def test_without_a_compiler_a_run_says_so_once_and_goes_on(run, text, tmp_path, monkeypatch):
+    def missing(graph, inputs):
+        raise RuntimeError("there is no compiler\nand here is a long story")
+
+    compiled_by(monkeypatch, missing)
+    said = []
+    settings = {**TINY, "steps": 2, "tokenizer": run.directory / "model", "compile": "on"}
+    assert pretrain(text, tmp_path / "run", notice=said.append, **settings).finished
+    (line,) = [line for line in said if "torch.compile" in line]
+    assert "no compiler" in line
+    assert "\n" not in line
+
+
+def test_auto_compiles_on_cuda_only():
+    assert Options().compiles("cuda:0")
+    assert not Options().compiles("cpu")
+    assert not Options(compile="off").compiles("cuda:0")
+    assert Options(compile="on").compiles("cpu")

@@ -12,6 +12,7 @@ POSITIONS = 512
 """Positions of the encoder, and so the longest input of its tokenizer."""
 
 Start = Literal["counts", "look", "random"]
+Compile = Literal["auto", "on", "off"]
 VocabularyKind = Literal["wordpiece", "unigram"]
 
 DEFAULTS = Settings(
@@ -79,10 +80,17 @@ class Options:
         maximum=1.0,
     )
     held_out: float = setting(0.01, "share of the text that is never trained on", above=0.0, maximum=0.3)
+    compile: Compile = setting(
+        "auto", "compile the encoder with torch.compile; auto: on CUDA", choices=("auto", "on", "off")
+    )
     half: bool = setting(True, "save the model in half precision")
 
     def __post_init__(self) -> None:
         check_limits(self)
+
+    def compiles(self, device: str) -> bool:
+        """Whether the encoder is compiled on this device."""
+        return self.compile == "on" or (self.compile == "auto" and device.startswith("cuda"))
 
     @property
     def share_for_embeddings(self) -> float:

@@ -209,7 +209,7 @@ def _loop(
     if about["cut"]:
         notice(f"{about['cut']:,} texts are cut after 512 tokens: give --split-sentences if they are paragraphs")
     held_out = HeldOut(held, template, float(about["characters_per_token"]))
-    return PretrainingLoop(
+    loop = PretrainingLoop(
         learner,
         batches,
         settings,
@@ -223,3 +223,6 @@ def _loop(
         half=options.half,
         ratio=options.ratio,
     )
+    if options.compiles(loop.device):
+        learner.compile_blocks(notice)
+    return loop
