@@ -143,11 +143,12 @@ def trial(
         )
     result, model = made.record["result"], folder / "model"
     after: dict[str, Any] = {}
-    try:
-        tuned = train(corpus, "simcse", model, options.runs / "tuned", overwrite=True, **options.simcse)
-        after["stsb_dev_after_simcse"] = dev_score(tuned.directory / "model", options.data)
-    except TrainingError as error:  # an encoder that says the same of everything is no base
-        after["failed"] = str(error).split(":")[0]
+    if options.simcse_steps:
+        try:
+            tuned = train(corpus, "simcse", model, options.runs / "tuned", overwrite=True, **options.simcse)
+            after["stsb_dev_after_simcse"] = dev_score(tuned.directory / "model", options.data)
+        except TrainingError as error:  # an encoder that says the same of everything is no base
+            after["failed"] = str(error).split(":")[0]
     return {
         **variant,
         "parameters": made.record["parameters"],
@@ -171,7 +172,7 @@ def main() -> None:
     parser.add_argument("text", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--simcse-steps", type=int, default=60)
+    parser.add_argument("--simcse-steps", type=int, default=60, help="0 leaves it out")
     parser.add_argument(
         "--all",
         nargs="+",
