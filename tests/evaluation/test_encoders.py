@@ -70,12 +70,13 @@ def test_stored_vectors_of_other_shape_or_pickled_are_refused(tmp_path):
 @pytest.mark.parametrize("name", ["kept.parquet", "kept.npz"])
 def test_written_vectors_stand_for_the_model(tmp_path, name):
     texts = ["a b", "", "line\nend", "ünï\t😀 "]
-    encoder = Encoder(lambda texts: np.arange(3 * len(texts)).reshape(-1, 3) / 7, "model", "mean")
+    encoder = Encoder(lambda texts: np.arange(3 * len(texts)).reshape(-1, 3) / 7, "model", "mean", ["a.tsv", "sts-b"])
     expected = encoder(texts)
     encoder.write(tmp_path / name)
     kept = as_encoder(str(tmp_path / name))
     assert np.array_equal(kept(texts[::-1]), expected[::-1])
     assert kept.pooling == "mean"
+    assert kept.trained_on == ["a.tsv", "sts-b"]
 
 
 def test_vectors_of_a_corpus_stand_for_the_model(tmp_path):

@@ -79,7 +79,7 @@ class Encoder:
         """
         if not self._rows:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
-        write_vectors(path, list(self._rows), self._vectors, self.pooling)
+        write_vectors(path, list(self._rows), self._vectors, self.pooling, self.trained_on)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
         """Itself: copies share the model and what it remembers."""
@@ -171,7 +171,7 @@ def _from_name(path: str, name: str | None, fast: bool) -> Encoder:
     label = name or path
     if path.endswith(FORMATS):
         stored = StoredVectors(Path(path))
-        return Encoder(stored, label, stored.pooling)
+        return Encoder(stored, label, stored.pooling, stored.trained_on)
     if _FACTORY.fullmatch(path):
         return as_encoder(load_object(path)(), name=label)
     directory = resolve(path)

@@ -21,7 +21,7 @@ UNKNOWN = "custom"
 class StoredVectors:
     """Encodes the texts of a file: `.parquet` with `text` and `embedding`, or `.npz` with `texts` and `embeddings`.
 
-    The pooling of the model is kept beside them, for signatures; `custom` where it is not.
+    Beside them are kept the model's pooling, for signatures (`custom` where it is not), and what it was trained on.
 
     Args:
         path: the file.
@@ -34,7 +34,8 @@ class StoredVectors:
         self.path = path
         if not path.is_file():
             raise DataError(f"{path} does not exist")
-        texts, self.vectors, self.pooling = _read_npz(path) if path.suffix == ".npz" else _read_parquet(path)
+        read = _read_npz if path.suffix == ".npz" else _read_parquet
+        texts, self.vectors, self.pooling, self.trained_on = read(path)
         if self.vectors.ndim != 2 or len(texts) != len(self.vectors):
             raise DataError(f"{path} holds {len(texts)} texts and embeddings {self.vectors.shape}: they do not fit")
         self.rows = {text: row for row, text in enumerate(texts)}
@@ -52,7 +53,9 @@ class StoredVectors:
         return vectors
 
 
-def write_vectors(path: Path, texts: Sequence[str], vectors: Vectors, pooling: str = UNKNOWN) -> None:
+def write_vectors(
+    path: Path, texts: Sequence[str], vectors: Vectors, pooling: str = UNKNOWN, trained_on: Sequence[str] = ()
+) -> None:
     """Write vectors with their texts, so that `StoredVectors` reads them back.
 
     Args:
@@ -60,6 +63,7 @@ def write_vectors(path: Path, texts: Sequence[str], vectors: Vectors, pooling: s
         texts: (n,) distinct texts.
         vectors: (n, d).
         pooling: of the model.
+        trained_on: the corpora it was trained on, as far as they are known.
 
     Raises:
         SettingsError: the name ends otherwise.
@@ -72,11 +76,14 @@ def write_vectors(path: Path, texts: Sequence[str], vectors: Vectors, pooling: s
     with whole_file(path) as temporary:
         if path.suffix == ".npz":
             with temporary.open("wb") as file:
-                np.savez_compressed(file, texts=np.array(texts, np.str_), embeddings=vectors, pooling=np.array(pooling))
+                named = {"texts": texts, "pooling": pooling, "trained_on": "\n".join(trained_on)}
+                arrays = {name: np.array(value, np.str_) for name, value in named.items()}
+                np.savez_compressed(file, embeddings=vectors, **arrays)
         else:
             column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
             table = pa.table({"text": pa.array(texts, pa.string()), "embedding": column})
-            pq.write_table(table.replace_schema_metadata({"pooling": pooling}), temporary)
+            about = {"pooling": pooling, "trained_on": "\n".join(trained_on)}
+            pq.write_table(table.replace_schema_metadata(about), temporary)
 
 
 def check_format(path: Path) -> None:
@@ -89,24 +96,28 @@ def check_format(path: Path) -> None:
         raise SettingsError(f"{path} must end in {' or '.join(FORMATS)}")
 
 
-def _read_npz(path: Path) -> tuple[list[str], Vectors, str]:
+def _read_npz(path: Path) -> tuple[list[str], Vectors, str, list[str]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             pooling = str(file["pooling"]) if "pooling" in file else UNKNOWN
-            return [str(text) for text in file["texts"]], np.asarray(file["embeddings"], np.float32), pooling
+            trained_on = str(file["trained_on"]).splitlines() if "trained_on" in file else []
+            texts = [str(text) for text in file["texts"]]
+            return texts, np.asarray(file["embeddings"], np.float32), pooling, trained_on
     except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path} must hold the arrays texts (n,) and embeddings (n, d): {error}") from error
 
 
-def _read_parquet(path: Path) -> tuple[list[str], Vectors, str]:
+def _read_parquet(path: Path) -> tuple[list[str], Vectors, str, list[str]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         table = pq.read_table(path, columns=["text", "embedding"])
         flat = table["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        pooling = (table.schema.metadata or {}).get(b"pooling", UNKNOWN.encode()).decode()
-        return table["text"].to_pylist(), flat.astype(np.float32, copy=False).reshape(len(table), -1), pooling
+        about = table.schema.metadata or {}
+        pooling = about.get(b"pooling", UNKNOWN.encode()).decode()
+        vectors = flat.astype(np.float32, copy=False).reshape(len(table), -1)
+        return table["text"].to_pylist(), vectors, pooling, about.get(b"trained_on", b"").decode().splitlines()
     except (OSError, pa.ArrowException, KeyError, ValueError, AttributeError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path} must hold the columns text and embedding, lists of one length: {reason}") from error
