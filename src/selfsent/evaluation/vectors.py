@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,16 +74,15 @@ def write_vectors(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    about = {"pooling": pooling, "trained_on": "\n".join(trained_on)}
     with whole_file(path) as temporary:
         if path.suffix == ".npz":
+            arrays: dict[str, Any] = {name: np.array(text) for name, text in about.items()}
             with temporary.open("wb") as file:
-                named = {"texts": texts, "pooling": pooling, "trained_on": "\n".join(trained_on)}
-                arrays = {name: np.array(value, np.str_) for name, value in named.items()}
-                np.savez_compressed(file, embeddings=vectors, **arrays)
+                np.savez_compressed(file, texts=np.array(texts, np.str_), embeddings=vectors, **arrays)
         else:
             column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
             table = pa.table({"text": pa.array(texts, pa.string()), "embedding": column})
-            about = {"pooling": pooling, "trained_on": "\n".join(trained_on)}
             pq.write_table(table.replace_schema_metadata(about), temporary)
 
 
