@@ -25,6 +25,9 @@ variants:
 """
 
 
+THIRD = "  third: {corpus: sentences.txt, method: mlm}\nevaluate: stsb"
+
+
 @pytest.fixture
 def recipe(tmp_path, base_of):
     def read(*changes, variant=None, **options):
@@ -66,6 +69,13 @@ def test_a_pooling_goes_on_to_the_next_stage(recipe):
     assert "pooling" not in cnn.arguments
 
 
+def test_cnn_pool_goes_on_to_every_later_stage_until_one_names_a_pooling(recipe):
+    heads = ("steps: 3", "steps: 3\n    head: cnn-pool"), ("evaluate: stsb", THIRD)
+    assert all("pooling" not in stage.arguments for stage in recipe(*heads).stages)
+    *_, third = recipe(*heads, ("budget: 1m", "budget: 1m\n    pooling: max")).stages
+    assert third.arguments["pooling"] == "max"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -90,6 +100,11 @@ def test_a_pooling_goes_on_to_the_next_stage(recipe):
             "evaluate: stsb",
             "published: [{paper: BSL, table: 77}]",
             "line 14: there is no published number with paper BSL, table 77",
+        ),
+        (
+            "steps: 3",
+            "head: ngram-cnn\n    activation: relu\n  more: {corpus: a.txt, method: mlm, head: ngram-cnn}",
+            "line 9: the ngram-cnn of a stage before stays, and has activation relu, not none",
         ),
         ("evaluate: stsb", "cross_validate: {data: ukp, by: 10-fold}", "line 14: data is 'ukp'"),
         ("evaluate: stsb", "cross_validate: {data: afs, by: 10-fold}", "line 14: no stage trains on the folds"),

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from selfsent.errors import SettingsError
 from selfsent.evaluation.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.published import Record
-from selfsent.heads.options import HEADS
+from selfsent.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.methods import METHODS, Method
 from selfsent.recipes.document import Section, guess, read_document
 from selfsent.recipes.parts import Source, corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
@@ -147,15 +147,13 @@ def read_recipe(
     start = str(base or document.get("base", "bundled"))
     folds = folds_of(document)
     stages: list[Stage] = []
-    pooling: str | None = None
+    kept = _Kept()
     for name in sections:
-        stage = _stage(name, sections, common, seed)
-        if pooling and "pooling" not in stage.arguments and stage.arguments.get("head") != "cnn-pool":
-            stage = dataclasses.replace(stage, arguments={**stage.arguments, "pooling": pooling})
+        given = _stage(name, sections, common, seed)
+        stage = kept.handed_to(given)
         if stage.source == FOLD and folds is None:
             sections.fail(f"stage {name} trains on folds: say of what under cross_validate", name)
-        plan = _planned(stage, start, sections.section(name), common)
-        pooling = plan.pooling
+        kept.after(given, _planned(stage, start, sections.section(name), common), sections.section(name))
         stages.append(stage)
     if folds and all(stage.source != FOLD for stage in stages):
         document.fail(f"no stage trains on the folds: give one corpus: {FOLD}", "cross_validate")
@@ -164,6 +162,33 @@ def read_recipe(
         stages[-1] = dataclasses.replace(stages[-1], tasks=last)
     title, note = (str(document.get(key, "")) for key in ("title", "note"))
     return Recipe(str(path), title, note, start, tuple(stages), chosen, folds, published_of(document))
+
+
+@dataclass
+class _Kept:
+    """What a stage takes over from those before it: their pooling, and the shape of their heads."""
+
+    pooling: str | None = None
+    heads: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def handed_to(self, stage: Stage) -> Stage:
+        """The stage, with the pooling it takes over."""
+        if self.pooling is None or "pooling" in stage.arguments or stage.arguments.get("head") == CNN_POOL:
+            return stage
+        return dataclasses.replace(stage, arguments={**stage.arguments, "pooling": self.pooling})
+
+    def after(self, stage: Stage, plan: Plan, section: Section) -> None:
+        """What there is to take over after a stage, which must not ask for a head of another shape."""
+        if "pooling" in stage.arguments:
+            self.heads.pop(CNN_POOL, None)
+        options = plan.options if plan.method.head else plan.head
+        if options is not None:
+            name = name_of(options)
+            shape = {key: getattr(options, key) for key in fields_of(HEADS[name])}
+            for key, value in self.heads.setdefault(name, shape).items():
+                if shape[key] != value:
+                    section.fail(f"the {name} of a stage before stays, and has {key} {value}, not {shape[key]}", key)
+        self.pooling = None if CNN_POOL in self.heads else plan.pooling
 
 
 def _with_variant(document: Section, variant: str | None) -> tuple[Section, str | None]:
