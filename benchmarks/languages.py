@@ -47,7 +47,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "mlm": {"method": "mlm", "learning_rate": 1e-3},
     "nli": {"method": "softmax", "learning_rate": 2e-3},
     "stsb": {"method": "cosine", "learning_rate": 2e-3, "scale": 5},
-    "bsl": {"method": "bootstrap", "columns": True, "learning_rate": 3e-3, "predictor_rate": 1.0, "momentum": 0.99},
+    "bsl": {"method": "bootstrap", "columns": True, "learning_rate": 2e-3, "predictor_rate": 1.0},
+    "bsl-99": {"method": "bootstrap", "columns": True, "learning_rate": 3e-3, "predictor_rate": 1.0, "momentum": 0.99},
     "distil": {"method": "distil", "learning_rate": 5e-3},
 }
 VARIANTS = {"mlm": "mBERT, mlm", "nli": "mBERT-nli-stsb", "stsb": "mBERT-nli-stsb"}
@@ -56,6 +57,7 @@ ROWS: dict[str, tuple[tuple[str, float], ...]] = {
     "mean pooling": (),
     "nli-stsb": (("nli", 0.7), ("stsb", 0.3)),
     "BSL-uns": (("bsl", 1.0),),
+    "BSL-uns, momentum 0.99": (("bsl-99", 1.0),),
     "distil": (("distil", 1.0),),
     "BSL-sup": (("distil", 1.0), ("bsl", 1.0)),
     "mlm": (("mlm", 1.0),),
@@ -63,7 +65,7 @@ ROWS: dict[str, tuple[tuple[str, float], ...]] = {
 """The stages of each row, and their share of the budget."""
 SEEDED = ("BSL-uns", "distil", "BSL-sup")
 RATES: dict[str, dict[str, dict[str, Any]]] = {
-    "bsl": {"1e-2": {"learning_rate": 1e-2, "predictor_rate": 0.3}, "3e-3": {"learning_rate": 3e-3}},
+    "bsl": {"2e-3": {}, "1e-3": {"learning_rate": 1e-3}},
     "distil": {"5e-3": {}, "2e-3": {"learning_rate": 2e-3}},
 }
 STS17 = tuple(f"sts17-{pair}" for pair in ("en-en", "es-es", "ar-ar", "en-ar", "en-tr", "es-en"))
