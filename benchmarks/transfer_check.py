@@ -20,6 +20,7 @@ Nothing is shared with selfsent but the data.
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -208,10 +209,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="mirror of the data sets")
     parser.add_argument("--tasks", default="mrpc,sst2,cr", help="of cr, mr, subj, mpqa, sst2, mrpc and trec")
     parser.add_argument("--seeds", type=int, default=3, help="of the classifiers that are stopped early (default: 3)")
-    parser.add_argument("--output", type=Path, help="write everything as JSON")
+    parser.add_argument("--output", type=Path, help="write everything as JSON; tasks of an earlier call stay")
     options = parser.parse_args()
     encode, ours = encoder(options.model), as_encoder(options.model)
     report: dict[str, Any] = {"model": Path(options.model).stem, "versions": versions(), "tasks": {}}
+    if options.output and options.output.is_file():
+        report["tasks"] |= json.loads(options.output.read_text(encoding="utf-8"))["tasks"]
     for task in options.tasks.split(","):
         found = report["tasks"][task] = check(task, options, encode, ours)
         seconds = ", ".join(f"{value:.0f}" for value in found["cpu_seconds"].values())

@@ -100,6 +100,14 @@ def test_transfer_by_the_classifier_that_published_scores_come_from(selfsent, mo
     assert "stopped early" not in early.err
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_fast_says_where_there_is_no_bfloat16(there, selfsent, models, mirror, monkeypatch):
+    monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: there)
+    done = selfsent("evaluate", models[0], "--task", "stsb", "--data", mirror, "--fast")
+    assert done.status == 0, done.err
+    assert ("does not compute bfloat16, float32 is faster" in done.err) is not there
+
+
 def test_published_rows_with_footnotes(selfsent, models, mirror, tmp_path):
     arguments = ("evaluate", models[0], "--suite", "sts", "--data", mirror, "--published")
     done = selfsent(*arguments, "--json", tmp_path / "x.json", "--markdown", tmp_path / "x.md")

@@ -1,5 +1,6 @@
 import sys
 import types
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -77,6 +78,17 @@ def test_written_vectors_stand_for_the_model(tmp_path, name):
     assert np.array_equal(kept(texts[::-1]), expected[::-1])
     assert kept.pooling == "mean"
     assert kept.trained_on == ["a.tsv", "sts-b"]
+
+
+def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
+    loaded = SimpleNamespace(pooling="mean")
+    loaded.to = lambda device: loaded
+    monkeypatch.setattr("selfsent.encoder.load_encoder", lambda directory: loaded)
+    monkeypatch.setattr("selfsent.encoding.encode", lambda model, texts, fast: np.full((len(texts), 2), fast))
+    for there in (False, True):
+        monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
+        assert as_encoder("bundled", fast=True)(["a"]).all() == there
+        assert not as_encoder("bundled")(["a"]).any()
 
 
 def test_vectors_of_a_corpus_stand_for_the_model(tmp_path):
