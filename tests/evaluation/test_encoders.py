@@ -1,6 +1,5 @@
 import sys
 import types
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,7 +80,7 @@ def test_written_vectors_stand_for_the_model(tmp_path, name):
 
 
 def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
-    loaded = SimpleNamespace(pooling="mean")
+    loaded = types.SimpleNamespace(pooling="mean")
     loaded.to = lambda device: loaded
     monkeypatch.setattr("selfsent.encoder.load_encoder", lambda directory: loaded)
     monkeypatch.setattr("selfsent.encoding.encode", lambda model, texts, fast: np.full((len(texts), 2), fast))
