@@ -97,7 +97,7 @@ CT = Method(
         clip=0,
         max_length=200,
     ),
-    defaults=Settings(batch_size=64, learning_rate=1e-5, epochs=1, optimizer="rmsprop"),
+    defaults=Settings(batch_size=16, learning_rate=2e-4, epochs=1),
     large_learning_rate=1e-5,
     presets={
         "original": {},
