@@ -1,7 +1,7 @@
 """SentEval's own classifier (Conneau and Kiela, 2018): a linear layer trained by Adam and stopped early.
 
 The published scores are this classifier's. It stops before the minimum, on vectors of length one far before it, so
-exact fits score higher or lower than it by up to two points.
+exact fits may score a point more or less than it.
 
 Folds and penalties are trained side by side: a batch is drawn from all rows, and each problem takes those of it that it
 trains on, 64 on average where SentEval draws 64. Everything else is SentEval's.
