@@ -175,14 +175,28 @@ class Trials:
         print(name, json.dumps(self.done[name]), flush=True)
 
 
+GROUPS = {
+    "STS17 in one language": STS17[:3],
+    "STS17 across": STS17[3:],
+    "STS-B across": tuple(task for task in TESTS if task.startswith("stsb")),
+    "Tatoeba": tuple(task for task in TESTS if task.startswith("tatoeba")),
+}
+
+
 def table(done: dict[str, Any]) -> str:
-    """Rows over tasks as Markdown, means over the seeds."""
-    lines = ["| row | seeds | " + " | ".join(TESTS) + " |", "|---|--:|" + "--:|" * len(TESTS)]
+    """Rows over groups of tasks and over tasks as Markdown: means over the seeds, with their standard deviations."""
+    columns = {**GROUPS, **{task: (task,) for task in TESTS}}
+    lines = ["| row | seeds | " + " | ".join(columns) + " |", "|---|--:|" + "--:|" * len(columns)]
     for row in ROWS:
         runs = [entry["scores"] for name, entry in done.items() if name.rpartition(" ")[0] == row and "scores" in entry]
-        if runs:
-            means = [sum(run[task][0] for run in runs) / len(runs) for task in TESTS]
-            lines.append(f"| {row} | {len(runs)} | " + " | ".join(f"{mean:.1f}" for mean in means) + " |")
+        if not runs:
+            continue
+        cells = []
+        for tasks in columns.values():
+            values = [float(np.mean([run[task][0] for task in tasks])) for run in runs]
+            spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
+            cells.append(f"{np.mean(values):.1f}{spread}")
+        lines.append(f"| {row} | {len(runs)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
