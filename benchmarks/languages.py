@@ -49,13 +49,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "stsb": {"method": "cosine", "learning_rate": 2e-3, "scale": 5},
     "bsl": {"method": "bootstrap", "columns": True, "learning_rate": 2e-3, "predictor_rate": 1.0},
     "bsl-99": {"method": "bootstrap", "columns": True, "learning_rate": 3e-3, "predictor_rate": 1.0, "momentum": 0.99},
-    "bsl-long": {
-        "method": "bootstrap",
-        "columns": True,
-        "learning_rate": 1e-3,
-        "predictor_rate": 5.0,
-        "momentum": 0.99,
-    },
+    "bsl-6": {"method": "bootstrap", "columns": True, "learning_rate": 1e-3, "predictor_rate": 5.0, "momentum": 0.99},
     "distil": {"method": "distil", "learning_rate": 5e-3},
 }
 VARIANTS = {"mlm": "mBERT, mlm", "nli": "mBERT-nli-stsb", "stsb": "mBERT-nli-stsb"}
