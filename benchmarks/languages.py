@@ -6,8 +6,8 @@
 
 There is no multilingual encoder to start from without a network, so one is pretrained first, on the sentences of the
 pairs in random order: it sees no sentence beside its translation. The teacher is the same encoder after English labels.
-Corpora, and what they leave out, are those of recipes/multilingual.yaml; rates are chosen on development pairs
-(--rates), scores are on tests. What the output holds already is not done again.
+Corpora, and what they leave out, are those of recipes/multilingual.yaml. --rates compares rates on development pairs;
+all other scores are on tests. What the output holds already is not done again.
 """
 
 from __future__ import annotations
