@@ -148,6 +148,7 @@ def test_presets_are_the_differences():
     paper, code = (make_plan(method, preset=name) for name in ("paper", "code"))
     assert make_plan(method, preset="published") == paper
     assert (paper.options.width, paper.options.chained, paper.options.loss) == (8, 1, "cosine")
+    assert paper.options.predictor_rate == code.options.predictor_rate == 1
     assert (paper.options.target_dropout, paper.settings.learning_rate) == (False, 5e-4)
     assert (code.options.width, code.options.chained, code.options.norms) == (10, 3, "first")
     assert (code.options.target_dropout, code.settings.learning_rate, code.settings.weight_decay) == (True, 1e-4, 0)

@@ -149,6 +149,7 @@ def test_presets_are_the_differences():
     code, paper = (make_plan(method, preset=name) for name in ("faithful", "published"))
     assert (code.options.masked, code.options.activation, code.settings.learning_rate) == (False, "none", 2e-6)
     assert (paper.options.activation, paper.options.discriminator, paper.options.average) == ("relu", "mlp", "sum")
+    assert code.options.temperature == paper.options.temperature == 0
 
 
 def test_a_batch_of_one_is_refused(learner_of):
