@@ -149,7 +149,7 @@ def test_a_second_run_is_refused(whole_run, base, sentences, selfsent):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (("--learning-rate", 1e-5), "settings learning rate was 0.0003, now 1e-05"),
+        (("--learning-rate", 1e-5), "settings learning rate was 0.001, now 1e-05"),
         (("--ratio", 0.5), "options ratio was 0.6, now 0.5"),
         (("--pooling", "mean"), "pooling was cls, now mean"),
     ],

@@ -91,7 +91,7 @@ def test_a_budget_is_turned_into_steps_and_resumes_with_them(train, tmp_path):
     assert found["asked"]["settings"]["budget"] == 2
     assert found["steps"] >= 1
     assert metrics(tmp_path / "run")[-1]["step"] == found["steps"]
-    assert metrics(tmp_path / "run")[0]["rate"] < 3e-4  # what was tried out to take the time has left no trace
+    assert metrics(tmp_path / "run")[0]["rate"] < 1e-3  # what was tried out to take the time has left no trace
 
 
 @pytest.mark.parametrize("method", ["tsdae", "simcse", "mlm"])
