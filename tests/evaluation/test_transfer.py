@@ -87,12 +87,13 @@ def test_problems_do_not_influence_each_other():
     assert np.mean(together == np.array(alone)) > 0.99
 
 
+@pytest.mark.parametrize("penalty", [1e-3, 1.0])
 @pytest.mark.parametrize("classes", [2, 4])
-def test_early_stopping_of_one_problem_is_that_of_torch(classes):
+def test_early_stopping_of_one_problem_is_that_of_torch(classes, penalty):
     features, labels = cloud(300, 8, classes, 8)
     train, valid = np.arange(300) < 200, np.arange(300) >= 200
-    found = senteval.fit_predict(features, labels, train[None], np.array([1e-3]), classes, valid[None], seed=5)
-    expected = naive.stopped_early(features[train], labels[train], features[valid], labels[valid], 1e-3, seed=5)
+    found = senteval.fit_predict(features, labels, train[None], np.array([penalty]), classes, valid[None], seed=5)
+    expected = naive.stopped_early(features[train], labels[train], features[valid], labels[valid], penalty, seed=5)
     assert np.mean(found[0] == expected(features)) > 0.99
 
 
