@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.autograd import apply
+from selfsent.dropout import dropout as drop
 from selfsent.packing import Group, Packed
 
 
@@ -39,8 +40,29 @@ class _Unpad(torch.autograd.Function):
         return block.index_copy_(0, ctx.unpad, grads[0]), None
 
 
+def _attend_dropping(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float | None
+) -> Tensor:
+    """What torch does step by step where it has no fused kernel for dropout, with cheaper random numbers."""
+    if causal:
+        mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+    scale = query.shape[-1] ** -0.5 if scale is None else scale
+    with torch.autocast(query.device.type, enabled=False):
+        scores = (query * scale) @ key.transpose(-1, -2)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return drop(scores.softmax(-1), dropout) @ value
+
+
 def _attend(
-    group: Group, query: Tensor, key: Tensor, value: Tensor, causal: bool, window: int | None, **options: Any
+    group: Group,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    causal: bool,
+    window: int | None,
+    dropout: float,
+    scale: float | None,
 ) -> Tensor:
     """Attention within the sentences of one group: (tokens, heads, head size) in, the same out."""
     heads, size = query.shape[1:]
@@ -59,8 +81,8 @@ def _attend(
     elif causal:
         # Padding stands behind the real tokens, so a causal mask alone already hides it from them.
         mask = None
-    out = F.scaled_dot_product_attention(block(query), block(key), block(value), mask, is_causal=causal, **options)
-    out = out.transpose(1, 2)
+    attend = _attend_dropping if dropout and query.device.type == "cpu" else F.scaled_dot_product_attention
+    out = attend(block(query), block(key), block(value), mask, dropout, causal, scale=scale).transpose(1, 2)
     if group.unpad is None:
         return out.reshape(group.tokens, heads, size)
     return apply(_Unpad, out.reshape(-1, heads * size), group.unpad).view(group.tokens, heads, size)
@@ -91,10 +113,13 @@ def packed_attention(
     Returns:
         (tokens, heads, head size).
     """
-    parts = []
-    for group in packed.groups:
-        own = [states.narrow(0, group.start, group.tokens) for states in (query, key, value)]
-        parts.append(_attend(group, own[0], own[1], own[2], causal, window, dropout_p=dropout, scale=scaling))
+    # A split's gradient is one concatenation; that of a slice would be a block of zeros as large as the whole.
+    sizes = [group.tokens for group in packed.groups]
+    pieces = zip(*(states.split(sizes) for states in (query, key, value)), strict=True)
+    parts = [
+        _attend(group, *own, causal, window, dropout, scaling)
+        for group, own in zip(packed.groups, pieces, strict=True)
+    ]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 

@@ -46,11 +46,11 @@ def test_dropout_is_drawn_anew_in_every_step_and_the_same_again(make_loop):
 
 def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
     def norms(clip):
-        """Of the gradient that the optimiser gets, and as reported."""
+        """Of the gradient that the optimiser takes a step along, and as reported."""
         loop, taken = make_loop(clip=clip), []
         gradients = [group["params"] for group in loop.optimizer.param_groups]
         loop.optimizer.step = lambda: taken.extend(
-            p.grad.norm() for group in gradients for p in group if p.grad is not None
+            p.grad.norm() / loop.optimizer.grad_scale for group in gradients for p in group if p.grad is not None
         )
         reported = loop.advance(0)[2]
         return float(torch.stack(taken).norm()), reported

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from selfsent.distributed import rank, wait, world_size
+from selfsent.dropout import put_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.files import whole_directory
@@ -25,6 +26,7 @@ from selfsent.settings import Settings
 from selfsent.training.batches import Batches
 from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
+from selfsent.training.embeddings import clear_gradients, put_lookups
 from selfsent.training.health import Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.meter import Meter
@@ -108,6 +110,8 @@ class Loop:
         self.finish = finish
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
+        put_dropout(learner)
+        self.tables = put_lookups(learner) if world_size() == 1 else []
         batches.make_ready(learner.features, directory.path, self.device)
         learner.prepare(batches.once(self.device))
         self.learner.train()
@@ -204,7 +208,7 @@ class Loop:
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise self._stop(f"the loss is not finite at step {step + 1}")
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        clear_gradients(self.optimizer, self.tables)
         self.learner.progress = self.share_done(step + 1)
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()
@@ -224,7 +228,11 @@ class Loop:
         gradients = [p.grad for p in self.learner.parameters() if p.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
         clip = self.settings.clip
-        torch._foreach_mul_(gradients, scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0))
+        factor = scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0)
+        if self.optimizer.defaults.get("fused"):  # it divides by this on its way
+            self.optimizer.grad_scale = torch.tensor(1 / factor, device=self.device)  # type: ignore[attr-defined]
+        else:
+            torch._foreach_mul_(gradients, factor)
         return norm
 
     def _stop(self, reason: str) -> TrainingError:

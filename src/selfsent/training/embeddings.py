@@ -1,0 +1,65 @@
+"""Gradients of embedding tables, added where they belong instead of made as large as the table at every lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from selfsent.autograd import apply
+
+
+class Lookup(nn.Embedding):
+    """`nn.Embedding`; on a CPU, its backward pass adds to the rows of `weight.grad` that were looked up.
+
+    Torch's own makes a block of zeros of the table's size and adds that, for each lookup: in a small batch, the largest
+    part of a step that is not a matrix product. For one process only: nobody else hears of this gradient.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(...) ids to (..., d) rows."""
+        learns = torch.is_grad_enabled() and self.weight.requires_grad
+        if not learns or input.device.type != "cpu" or torch.compiler.is_compiling():
+            return super().forward(input)
+        return apply(_AddToRows, torch.zeros((), requires_grad=True), input, self)
+
+
+class _AddToRows(torch.autograd.Function):
+    """Rows of a table. The first input is there to make the output one that a gradient comes back to."""
+
+    @staticmethod
+    def forward(ctx: Any, _: Tensor, ids: Tensor, table: Lookup) -> Tensor:
+        ctx.ids, ctx.table = ids, table
+        return nn.functional.embedding(ids, table.weight)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, None]:
+        weight, ids, rows = ctx.table.weight, ctx.ids.flatten(), grads[0].flatten(0, -2)
+        if ctx.table.padding_idx is not None:
+            real = ids != ctx.table.padding_idx
+            if not real.all():
+                ids, rows = ids[real], rows[real]
+        if weight.grad is None:
+            weight.grad = torch.zeros_like(weight)
+        weight.grad.index_add_(0, ids, rows.to(weight.dtype))
+        return None, None, None
+
+
+def put_lookups(module: nn.Module) -> list[nn.Parameter]:
+    """Let every plain `nn.Embedding` inside a module add to its gradient; the tables."""
+    found = []
+    for part in module.modules():
+        if type(part) is nn.Embedding and part.max_norm is None and not (part.sparse or part.scale_grad_by_freq):
+            part.__class__ = Lookup
+            found.append(part.weight)
+    return list(dict.fromkeys(found))
+
+
+def clear_gradients(optimizer: torch.optim.Optimizer, tables: Sequence[nn.Parameter]) -> None:
+    """Forget the gradients of a step; those of the tables become zeros where they lie, and need no new memory."""
+    kept = [table.grad for table in tables]
+    optimizer.zero_grad(set_to_none=True)
+    for table, gradient in zip(tables, kept, strict=True):
+        table.grad = None if gradient is None else gradient.zero_()
