@@ -33,22 +33,28 @@ def about(report: dict[str, Any]) -> str:
 
 
 def train(report: dict[str, Any]) -> str:
-    """Seconds and held-out loss of each method."""
-    options = report["options"]
+    """Speed and quality of each method, base and batch size."""
+    seconds = "Seconds of the processor" if report["processor_time"] else "Seconds"
     lines = [
         "## Training\n",
-        f"{options['sentences']:,} sentences of {options['corpus']}, {options['base']},"
-        f" batches of {options['batch_size']}.\n",
-        "| method | side | sentences/s | held-out loss |",
-        "|---|---|--:|--:|",
+        f"{report['sentences']:,} sentences of {report['corpus']}, from text to weights; the median of"
+        f" {report['repetitions']}. {seconds}. Both sides are scored alike: the loss on held-out sentences, and"
+        " Spearman on STS-B. The matrix product reaches"
+        f" {report['gflops']:.0f} GFLOP/s, and only operations on real tokens count towards its share.\n",
+        "| method | base | batch | side | sentences/s | of the product | padding | held-out loss | STS-B | ratio |",
+        "|---|---|--:|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for method, figures in report["methods"].items():
-        for side, seconds in figures["seconds"].items():
-            loss = figures["held_out_loss"][side]
-            speed = options["sentences"] / sorted(seconds)[len(seconds) // 2]
-            lines.append(f"| {method} | {side} | {speed:.1f} | {sum(loss) / len(loss):.4f} |")
-    ratios = ", ".join(f"{method} {figures['ratio']:.2f}x" for method, figures in report["methods"].items())
-    return "\n".join([*lines, f"\n**{ratios}**"])
+    for found in report["comparisons"]:
+        for side, row in found["rows"].items():
+            loss = f"{sum(row['held_out_loss']) / len(row['held_out_loss']):.4f}" if row["held_out_loss"] else ""
+            quality = f"{row['stsb']:.2f}" if "stsb" in row else ""
+            ratio = f"**{found['ratio']:.2f}x**" if side.startswith("ours") and "ratio" in found else ""
+            lines.append(
+                f"| {found['method']} | {found['base']} | {found['batch_size']} | {side}"
+                f" | {row['sentences_per_second']:.1f} | {row['utilisation']:.0%} | {row['waste'][0]:.0%}"
+                f" | {loss} | {quality} | {ratio} |"
+            )
+    return "\n".join([*lines, "", about(report)])
 
 
 def encode(report: dict[str, Any]) -> str:

@@ -1,49 +1,86 @@
 """Training speed against sentence-transformers' own trainer: same sentences, base, batch size and machine.
 
-    python benchmarks/train.py                 # tsdae and simcse at batch 32, in under 20 minutes
-    python benchmarks/train.py --batch-size 128 --base path/to/encoder --repetitions 5
+    python benchmarks/train.py                       # the bundled encoder at batch 32, in under 20 minutes
+    python benchmarks/train.py --full                # two bases, batches of 8, 32 and 128
+    python benchmarks/train.py --methods tsdae --bases path/to/encoder --batch-sizes 128 --repetitions 5
 
 Ours and theirs alternate; medians are compared. Both sides are timed from text to trained weights (reading files and
 loading models left out, tokenising left in), over the same number of sentences, and both are then scored on the same
-held-out sentences by the same code, so that a faster run that learned less would show. Precision is float32 for both
-where the processor does not compute bfloat16; otherwise both are tried in both, and the peer's fastest counts.
+held-out sentences by the same measure, and on STS-B where SELFSENT_DATA is set, so that a faster run that learned less
+would show. Precision is float32 for both where the processor does not compute bfloat16; otherwise both are tried in
+both, and the peer's fastest is what ours is held against. `infomax` and `bootstrap` have no counterpart there.
+
+The share of the matrix product counts the operations of real tokens alone, on both sides.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
+import os
 import random
 import statistics
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from sides import MINILM, base_of, ceiling, machine
+from torch.utils.flop_counter import FlopCounterMode
 
-from selfsent import read_corpus
+from selfsent import evaluate, read_corpus
 from selfsent.api import make_plan
 from selfsent.encoder import load_encoder
+from selfsent.files import write_json
 from selfsent.methods import Learner, get_method
-from selfsent.packing import concatenate
+from selfsent.packing import IGNORED, Packed
 from selfsent.training.batches import Batches
 from selfsent.training.loop import Habits, Loop
 from selfsent.training.precision import computes_bfloat16
-from selfsent.training.run_directory import RunDirectory, versions
+from selfsent.training.run_directory import RunDirectory
 from selfsent.training.tokens import build_table
 from selfsent.views import Template
 
-RATE = 1e-4
-HELD_OUT = 512
-OPTIONS: dict[str, dict[str, Any]] = {"tsdae": {}, "simcse": {"mlp": False}}
+RATE, LENGTH, HELD_OUT = 1e-4, 128, 512
+OPTIONS: dict[str, dict[str, Any]] = {
+    "tsdae": {},
+    "simcse": {"mlp": False},
+    "ct": {"twin_dropout": True, "reduction": "sum"},
+    "ct-inbatch": {},
+    "mlm": {},
+    "infomax": {},
+    "bootstrap": {},
+}
+"""Of ours, so that both sides compute the same loss."""
+ALONE = ("infomax", "bootstrap")
+NEGATIVES = 7
 
 
-def sentences(count: int, source: str) -> tuple[list[str], list[str]]:
+@dataclass
+class Trained:
+    """What one side made of the sentences.
+
+    Args:
+        seconds: from text to weights.
+        loss: the trained module with the loss.
+        encoder: what is evaluated.
+        work: floating-point operations for all sentences, or 0 where not counted.
+        waste: share of the token slots that held padding: in linear layers, and in attention.
+    """
+
+    seconds: float
+    loss: Any
+    encoder: Any
+    work: float
+    waste: tuple[float, float]
+
+
+def draw_sentences(count: int, source: str) -> tuple[list[str], list[str]]:
     """Sentences to train on and held-out ones, drawn once."""
     corpus = read_corpus(source)
     rows = np.random.default_rng(0).permutation(len(corpus))[: count + HELD_OUT]
@@ -51,12 +88,12 @@ def sentences(count: int, source: str) -> tuple[list[str], list[str]]:
     return texts[HELD_OUT:], texts[:HELD_OUT]
 
 
-def ours(method: str, texts: list[str], base: str, batch_size: int, precision: str) -> tuple[float, Learner, Any]:
-    """Seconds, the trained learner, and the token slots wasted on padding."""
+def ours(method: str, texts: list[str], base: str, batch_size: int, precision: str) -> Trained:
+    """Train with selfsent."""
     with tempfile.TemporaryDirectory() as folder:
         plan = make_plan(
             get_method(method), base, batch_size=batch_size, learning_rate=RATE, steps=len(texts) // batch_size,
-            precision=precision, **OPTIONS[method],
+            precision=precision, max_length=LENGTH, **OPTIONS[method],
         )  # fmt: skip
         corpus = read_corpus(texts, cache=Path(folder) / "cache")
         torch.manual_seed(0)
@@ -75,60 +112,91 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         for step in range(loop.steps):
             loop.advance(step)
         seconds = time.perf_counter() - start
-        used = slots = 0
-        for step in range(min(20, loop.steps)):
-            views = batches.views_of(batches.rows_at(step), 0)
-            joined = views if method == "tsdae" else [concatenate(views)]
-            used, slots = used + sum(v.tokens for v in joined), slots + sum(v.slots for v in joined)
-    return seconds, learner, {"linear layers": 0.0, "attention": 1 - used / slots}
+        some = range(min(8, loop.steps))
+        views = [view for step in some for view in batches.views_of(batches.rows_at(step), 0)]
+        waste = 0.0, 1 - sum(view.tokens for view in views) / sum(view.slots for view in views)
+        loop.optimizer.step = lambda: None  # type: ignore[method-assign]  # the same operations without consequences
+        with FlopCounterMode(display=False) as counter:
+            for step in some:
+                loop.advance(step)
+        work = counter.get_total_flops() * loop.steps / len(some)
+    return Trained(seconds, learner, model, work, waste)
 
 
-def theirs(method: str, texts: list[str], base: str, batch_size: int, precision: str) -> tuple[float, Any, float]:
-    """Seconds, the trained loss module, and the share of token slots wasted on padding."""
-    from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformer,
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-    )
-    from sentence_transformers.sentence_transformer import losses
+def theirs(method: str, texts: list[str], base: str, batch_size: int, precision: str) -> Trained:
+    """Train with sentence-transformers; `mlm` with transformers' trainer, as its documentation has it."""
+    from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     torch.manual_seed(0)
-    transformer = Transformer(base, model_kwargs={"dtype": torch.float32}, max_seq_length=128)
-    model = SentenceTransformer(
-        modules=[transformer, Pooling(transformer.get_embedding_dimension(), "cls")], device="cpu"
-    )
+    transformer = Transformer(base, model_kwargs={"dtype": torch.float32}, max_seq_length=LENGTH)
+    pooling = Pooling(transformer.get_embedding_dimension(), get_method(method).pooling)
+    model = SentenceTransformer(modules=[transformer, pooling], device="cpu")
+    slots = used = 0
+    for start in range(0, min(len(texts), 8 * batch_size), batch_size):
+        mask = padded(model.tokenizer, texts[start : start + batch_size])["attention_mask"]
+        slots, used = slots + mask.numel(), used + int(mask.sum())
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = {
+            "output_dir": folder, "per_device_train_batch_size": batch_size, "num_train_epochs": 1,
+            "learning_rate": RATE, "warmup_steps": 0.1, "use_cpu": True, "bf16": precision == "bfloat16",
+            "save_strategy": "no", "logging_strategy": "no", "report_to": "none", "disable_tqdm": True,
+            "dataloader_drop_last": True, "seed": 0, "remove_unused_columns": False,
+        }  # fmt: skip
+        trainer, loss = (their_mlm if method == "mlm" else their_loss)(method, texts, model, base, arguments)
+        start_time = time.perf_counter()
+        trainer.train()
+        seconds = time.perf_counter() - start_time
+    share = 1 - used / slots
+    return Trained(seconds, loss, model, 0.0, (share, share))
+
+
+def their_loss(method: str, texts: list[str], model: Any, base: str, arguments: dict[str, Any]) -> tuple[Any, Any]:
+    """The trainer and the loss of a method that sentence-transformers has."""
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers.sentence_transformer import losses
+
+    draw = random.Random(0)
     if method == "tsdae":
         # The decoder is loaded in the checkpoint's own precision, and the tied encoder with it: back to float32.
         loss: Any = losses.DenoisingAutoEncoderLoss(model, tie_encoder_decoder=True).float()
         data = Dataset.from_dict({"damaged": texts, "text": texts})
-        draw = random.Random(0)
         data.set_transform(
             lambda batch: {"damaged": [damaged(text, draw) for text in batch["text"]], "text": batch["text"]}
         )
+    elif method == "ct":
+        loss = losses.ContrastiveTensionLoss(model)
+        others = [draw.choice(texts) if row % (NEGATIVES + 1) else text for row, text in enumerate(texts)]
+        data = Dataset.from_dict({"first": texts, "second": others})
+    elif method == "ct-inbatch":
+        loss, data = losses.ContrastiveTensionLossInBatchNegatives(model), Dataset.from_dict({"text": texts})
     else:
         loss = losses.MultipleNegativesRankingLoss(model)
         data = Dataset.from_dict({"anchor": texts, "positive": texts})
-    slots = used = 0
-    collate = model.tokenizer
-    for start in range(0, min(len(texts), 20 * batch_size), batch_size):
-        mask = collate(
-            texts[start : start + batch_size], padding=True, truncation=True, max_length=128, return_tensors="pt"
-        )["attention_mask"]
-        slots, used = slots + mask.numel(), used + int(mask.sum())
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = SentenceTransformerTrainingArguments(
-            folder, per_device_train_batch_size=batch_size, num_train_epochs=1, learning_rate=RATE,
-            warmup_steps=0.1, use_cpu=True, bf16=precision == "bfloat16", save_strategy="no",
-            logging_strategy="no", report_to="none", disable_tqdm=True, dataloader_drop_last=True, seed=0,
-            remove_unused_columns=False,
-        )  # fmt: skip
-        trainer = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=data, loss=loss)
-        start = time.perf_counter()
-        trainer.train()
-        seconds = time.perf_counter() - start
-    return seconds, loss, 1 - used / slots
+    trainer = SentenceTransformerTrainer(
+        model=model, args=SentenceTransformerTrainingArguments(**arguments), train_dataset=data, loss=loss
+    )
+    return trainer, loss
+
+
+def their_mlm(_: str, texts: list[str], model: Any, base: str, arguments: dict[str, Any]) -> tuple[Any, Any]:
+    """The trainer and the language model, whose transformer takes the place of the encoder's."""
+    from datasets import Dataset
+    from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling, Trainer, TrainingArguments
+
+    language_model = AutoModelForMaskedLM.from_pretrained(base, dtype=torch.float32)
+    model[0].model = language_model.base_model
+    tokenizer = model.tokenizer
+    data = Dataset.from_dict({"text": texts})
+    data.set_transform(lambda batch: dict(tokenizer(batch["text"], truncation=True, max_length=LENGTH)))
+    trainer = Trainer(
+        model=language_model,
+        args=TrainingArguments(**arguments),
+        train_dataset=data,
+        data_collator=DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15),
+    )
+    return trainer, language_model
 
 
 def damaged(text: str, draw: random.Random, ratio: float = 0.6) -> str:
@@ -138,112 +206,188 @@ def damaged(text: str, draw: random.Random, ratio: float = 0.6) -> str:
     return " ".join(kept or [draw.choice(words)])
 
 
+def masked(ids: list[int], tokenizer: Any, draw: random.Random) -> tuple[list[int], list[int]]:
+    """Token ids with 15 % of the words' hidden, at least one, and what is to be predicted at each position."""
+    words = [place for place, token in enumerate(ids) if token not in tokenizer.all_special_ids]
+    hidden = set(draw.sample(words, max(1, round(0.15 * len(words)))))
+    targets = [token if place in hidden else IGNORED for place, token in enumerate(ids)]
+    return [tokenizer.mask_token_id if place in hidden else token for place, token in enumerate(ids)], targets
+
+
+def padded(tokenizer: Any, texts: Sequence[str]) -> dict[str, Any]:
+    """A padded block, as the peer reads it."""
+    return dict(tokenizer(list(texts), padding=True, truncation=True, max_length=LENGTH, return_tensors="pt"))
+
+
+def packed(tokenizer: Any, texts: Sequence[str]) -> Packed:
+    """A packed batch, as we read it."""
+    ids = tokenizer(list(texts), truncation=True, max_length=LENGTH)["input_ids"]
+    return Packed(np.concatenate([np.asarray(i) for i in ids]), np.array([len(i) for i in ids]))
+
+
+def held_views(method: str, texts: list[str], draw: random.Random) -> list[list[str]]:
+    """What a method's encoders read of held-out sentences: the same for both sides."""
+    if method == "tsdae":
+        return [[damaged(text, draw) for text in texts], texts]
+    if method == "ct":
+        others = [draw.choice(texts) if row % (NEGATIVES + 1) else text for row, text in enumerate(texts)]
+        return [texts, others]
+    return [texts] if method == "ct-inbatch" else [texts, texts]
+
+
 @torch.no_grad()
-def held_out_loss(side: str, method: str, trained: Any, held: list[str]) -> float:
-    """Mean loss on held-out sentences: the same damaged words, batches and dropout-free networks for both sides.
+def held_out_loss(side: str, method: str, trained: Any, tokenizer: Any, held: list[str]) -> float:
+    """Mean loss on held-out sentences: the same damage, batches and dropout-free networks for both sides.
 
     For SimCSE, where the two views differ by dropout alone, the encoder runs with dropout, seeded.
     """
     draw = random.Random(1)
-    pairs = [(damaged(text, draw) if method == "tsdae" else text, text) for text in held]
     trained.train(method == "simcse")
     torch.manual_seed(0)
     total = count = 0.0
-    for start in range(0, len(pairs), 32):
-        part = pairs[start : start + 32]
-        views = [[pair[column] for pair in part] for column in (0, 1)]
-        if side == "ours":
-            tokenizer = trained.model.tokenizer
-            loss = trained([_packed(tokenizer, texts) for texts in views])
-            total, count = total + float(loss.total), count + loss.count
+    for start in range(0, len(held), 32):
+        part = held[start : start + 32]
+        if method == "mlm":
+            ids = tokenizer(part, truncation=True, max_length=LENGTH)["input_ids"]
+            pairs = [masked(one, tokenizer, draw) for one in ids]
+            loss, size = (our_masked if side == "ours" else their_masked)(trained, tokenizer, pairs)
         else:
-            tokenizer = (trained.model if method == "simcse" else trained.encoder).tokenizer
-            features = [
-                dict(tokenizer(t, padding=True, truncation=True, max_length=128, return_tensors="pt")) for t in views
-            ]
-            size = int(features[1]["attention_mask"][:, 1:].sum()) if method == "tsdae" else len(part)
-            total, count = total + float(trained(features, None)) * size, count + size
+            views = held_views(method, part, draw)
+            if side == "ours":
+                result = trained([packed(tokenizer, texts) for texts in views])
+                loss, size = float(result.total), result.count if method == "tsdae" else len(part)
+            else:
+                features = [padded(tokenizer, texts) for texts in views]
+                loss = float(trained(features, None))
+                size = int(features[1]["attention_mask"][:, 1:].sum()) if method == "tsdae" else len(part)
+                loss *= 1 if method == "ct" else size  # a sum already
+        total, count = total + loss, count + size
     return total / count
 
 
-def _packed(tokenizer: Any, texts: list[str]) -> Any:
-    from selfsent.packing import Packed
+def our_masked(learner: Learner, _: Any, pairs: list[tuple[list[int], list[int]]]) -> tuple[float, float]:
+    """Sum and number of our losses at hidden words."""
+    ids, targets = (np.concatenate([np.asarray(pair[column]) for pair in pairs]) for column in (0, 1))
+    loss = learner([Packed(ids, np.array([len(pair[0]) for pair in pairs]), targets)])
+    return float(loss.total), loss.count
 
-    ids = tokenizer(texts, truncation=True, max_length=128)["input_ids"]
-    return Packed(np.concatenate([np.asarray(i) for i in ids]), np.array([len(i) for i in ids]))
+
+def their_masked(model: Any, tokenizer: Any, pairs: list[tuple[list[int], list[int]]]) -> tuple[float, float]:
+    """Sum and number of their losses at hidden words."""
+    block = tokenizer.pad({"input_ids": [pair[0] for pair in pairs]}, return_tensors="pt")
+    labels = torch.full_like(block["input_ids"], -100)
+    for row, (_, targets) in enumerate(pairs):
+        wanted = torch.tensor(targets)
+        labels[row, : len(wanted)] = wanted.masked_fill(wanted == IGNORED, -100)
+    size = int((labels != -100).sum())
+    return float(model(**block, labels=labels).loss) * size, size
+
+
+def compare(method: str, base: str, batch_size: int, texts: list[str], held: list[str], options: Any) -> dict[str, Any]:
+    """Both sides in turn, in every precision."""
+    precisions = ["float32", "bfloat16"] if computes_bfloat16("cpu") else ["float32"]
+    sides = {"ours": ours} if method in ALONE else {"ours": ours, "theirs": theirs}
+    rows: dict[str, dict[str, Any]] = {}
+    work = 0.0
+    for repetition in range(options.repetitions):
+        for precision in precisions:
+            for side, train in sides.items():
+                run = train(method, texts, base_of(base), batch_size, precision)
+                work = run.work or work
+                row = rows.setdefault(f"{side} {precision}", {"seconds": [], "held_out_loss": [], "waste": run.waste})
+                row["seconds"].append(run.seconds)
+                said = ""
+                if method not in ALONE:
+                    tokenizer = load_tokenizer(run.encoder)
+                    row["held_out_loss"].append(held_out_loss(side, method, run.loss, tokenizer, held))
+                    said = f", held-out loss {row['held_out_loss'][-1]:.4f}"
+                if repetition == options.repetitions - 1 and os.environ.get("SELFSENT_DATA"):
+                    row["stsb"] = sts_b(run.encoder)
+                    said += f", STS-B {row['stsb']:.2f}"
+                print(f"  {method} {side} {precision}: {run.seconds:.1f} s{said}", file=sys.stderr, flush=True)
+    best = options.ceiling
+    for row in rows.values():
+        median = statistics.median(row["seconds"])
+        row["sentences_per_second"], row["utilisation"] = len(texts) / median, work / median / best
+    found: dict[str, Any] = {"method": method, "base": base, "batch_size": batch_size, "rows": rows}
+    if method not in ALONE:
+        speed = {side: row["sentences_per_second"] for side, row in rows.items()}
+        fastest = {who: max(value for side, value in speed.items() if side.startswith(who)) for who in sides}
+        found["ratio"] = fastest["ours"] / fastest["theirs"]
+        found["ratio_to_float32"] = fastest["ours"] / speed["theirs float32"]
+    return found
+
+
+def load_tokenizer(encoder: Any) -> Any:
+    """Of either side's encoder."""
+    return encoder.tokenizer
+
+
+def sts_b(encoder: Any) -> float:
+    """Spearman correlation on STS-B's test set."""
+    model = getattr(encoder, "sentence_transformer", encoder).eval()
+    return float(evaluate(model, task="stsb").scores["stsb"].score)
+
+
+def show(found: dict[str, Any]) -> None:
+    """The rows of one comparison."""
+    print(f"\n{name_of(found)}")
+    for side, row in found["rows"].items():
+        loss = f"   held-out loss {statistics.mean(row['held_out_loss']):.4f}" if row["held_out_loss"] else ""
+        quality = f"   STS-B {row['stsb']:.2f}" if "stsb" in row else ""
+        linear, attention = row["waste"]
+        print(
+            f"  {side:16} {row['sentences_per_second']:8.1f} sentences/s   {row['utilisation']:4.0%} of the matrix"
+            f" product{loss}{quality}   padding {linear:.0%}, in attention {attention:.0%}"
+        )
+
+
+def name_of(found: dict[str, Any]) -> str:
+    """A comparison in words."""
+    return f"{found['method']} {found['base']} batch {found['batch_size']}"
 
 
 def main() -> None:
-    """Run the comparison and print the ratios last."""
+    """Run the comparisons and print the ratios last."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--methods", nargs="+", default=["tsdae", "simcse"], choices=list(OPTIONS))
-    parser.add_argument("--base", default="bundled")
+    parser.add_argument("--methods", nargs="+", default=list(OPTIONS), choices=list(OPTIONS), metavar="NAME")
+    parser.add_argument("--bases", nargs="+", metavar="BASE", help="default: bundled; with --full MiniLM, too")
+    parser.add_argument("--batch-sizes", nargs="+", type=int, metavar="N", help="default: 32; with --full 8, 32, 128")
     parser.add_argument("--corpus", default="python:stdlib")
-    parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--sentences", type=int, default=1536)
+    parser.add_argument("--sentences", type=int, default=1024)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--output", help="write all figures as JSON")
+    parser.add_argument("--full", action="store_true", help="both bases, three batch sizes")
+    parser.add_argument("--processor-time", action="store_true", help="seconds of the processor, on a machine in use")
+    parser.add_argument("--output", type=Path, help="write all figures as JSON")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     from transformers.utils import logging as transformers_logging
 
-    from selfsent.bases import resolve
-
     transformers_logging.set_verbosity_error()
-    base = str(resolve(options.base))
-    precisions = ["float32", "bfloat16"] if computes_bfloat16("cpu") else ["float32"]
-    texts, held = sentences(options.sentences, options.corpus)
-    print(
-        f"{len(texts)} sentences of {options.corpus}, batch {options.batch_size}, base {options.base},"
-        f" precision {' and '.join(precisions)}"
-    )
-    print(f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, {json.dumps(versions())}")
+    if options.processor_time:
+        time.perf_counter = time.process_time
+    options.ceiling = ceiling()
+    bases = options.bases or (["bundled", MINILM] if options.full else ["bundled"])
+    sizes = options.batch_sizes or ([8, 32, 128] if options.full else [32])
+    texts, held = draw_sentences(options.sentences, options.corpus)
     report: dict[str, Any] = {
-        "versions": versions(),
-        "options": {name: value for name, value in vars(options).items() if name != "output"},
-        "threads": torch.get_num_threads(),
-        "methods": {},
-    }
-    for method in options.methods:
-        report["methods"][method] = compare(method, texts, held, base, options, precisions)
+        "machine": machine(), "corpus": options.corpus, "sentences": len(texts), "repetitions": options.repetitions,
+        "processor_time": options.processor_time, "gflops": options.ceiling / 1e9, "comparisons": [],
+    }  # fmt: skip
+    print(report["machine"])
+    print(f"{len(texts):,} sentences of {options.corpus}, matrix product {options.ceiling / 1e9:.0f} GFLOP/s")
+    for base in bases:
+        for size in sizes:
+            for method in options.methods:
+                report["comparisons"].append(compare(method, base, size, texts, held, options))
+                show(report["comparisons"][-1])
+                if options.output:
+                    write_json(options.output, report)
     print()
-    for method, figures in report["methods"].items():
-        print(f"{method} {figures['ratio']:.2f}x")
-    if options.output:
-        Path(options.output).write_text(json.dumps(report, indent=1))
-
-
-def compare(
-    method: str, texts: list[str], held: list[str], base: str, options: Any, precisions: list[str]
-) -> dict[str, Any]:
-    """Both sides in turn, in every precision; the fastest of each counts."""
-    seconds: dict[tuple[str, str], list[float]] = {}
-    losses: dict[tuple[str, str], list[float]] = {}
-    waste: dict[str, Any] = {}
-    for _ in range(options.repetitions):
-        for precision in precisions:
-            for side, run in (("ours", ours), ("theirs", theirs)):
-                taken, trained, waste[side] = run(method, texts, base, options.batch_size, precision)
-                seconds.setdefault((side, precision), []).append(taken)
-                losses.setdefault((side, precision), []).append(held_out_loss(side, method, trained, held))
-                print(
-                    f"  {method} {side} {precision}: {taken:.1f} s, held-out loss {losses[side, precision][-1]:.4f}",
-                    file=sys.stderr,
-                )
-    medians = {key: statistics.median(values) for key, values in seconds.items()}
-    fastest = {side: min(v for (s, _), v in medians.items() if s == side) for side in ("ours", "theirs")}
-    print(f"\n{method}")
-    for (side, precision), median in medians.items():
-        loss = statistics.mean(losses[side, precision])
-        print(f"  {side:6} {precision:8} {len(texts) / median:8.1f} sentences/s   held-out loss {loss:.4f}")
-    shares = ", ".join(f"{name} {share:.1%}" for name, share in waste["ours"].items())
-    print(f"  token slots wasted on padding: ours {shares}; theirs {waste['theirs']:.1%}")
-    return {
-        "seconds": {f"{side} {precision}": values for (side, precision), values in seconds.items()},
-        "held_out_loss": {f"{side} {precision}": values for (side, precision), values in losses.items()},
-        "waste": waste,
-        "ratio": fastest["theirs"] / fastest["ours"],
-    }
+    several = len(bases) * len(sizes) > 1
+    for found in report["comparisons"]:
+        if "ratio" in found:
+            print(f"{name_of(found) if several else found['method']} {found['ratio']:.2f}x")
 
 
 if __name__ == "__main__":

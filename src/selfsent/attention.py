@@ -115,10 +115,10 @@ def packed_attention(
     """
     # A split's gradient is one concatenation; that of a slice would be a block of zeros as large as the whole.
     sizes = [group.tokens for group in packed.groups]
-    pieces = zip(*(states.split(sizes) for states in (query, key, value)), strict=True)
+    pieces = (torch.split(states, sizes) for states in (query, key, value))
     parts = [
-        _attend(group, *own, causal, window, dropout, scaling)
-        for group, own in zip(packed.groups, pieces, strict=True)
+        _attend(group, own_query, own_key, own_value, causal, window, dropout, scaling)
+        for group, own_query, own_key, own_value in zip(packed.groups, *pieces, strict=True)
     ]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 

@@ -47,7 +47,7 @@ class _AddToRows(torch.autograd.Function):
         return None, None, None
 
 
-def put_lookups(module: nn.Module) -> list[nn.Parameter]:
+def put_lookups(module: nn.Module) -> list[Tensor]:
     """Let every plain `nn.Embedding` inside a module add to its gradient; the tables."""
     found = []
     for part in module.modules():
@@ -57,7 +57,7 @@ def put_lookups(module: nn.Module) -> list[nn.Parameter]:
     return list(dict.fromkeys(found))
 
 
-def clear_gradients(optimizer: torch.optim.Optimizer, tables: Sequence[nn.Parameter]) -> None:
+def clear_gradients(optimizer: torch.optim.Optimizer, tables: Sequence[Tensor]) -> None:
     """Forget the gradients of a step; those of the tables become zeros where they lie, and need no new memory."""
     kept = [table.grad for table in tables]
     optimizer.zero_grad(set_to_none=True)
