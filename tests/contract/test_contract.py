@@ -8,10 +8,12 @@ import torch
 from cells import BATCH, GRID, SENTENCES
 
 import tiny
+from selfsent.dropout import put_dropout
 from selfsent.encoder import load_encoder
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.packing import IGNORED, Packed
 from selfsent.training.checkpoint import restore, snapshot
+from selfsent.training.embeddings import put_lookups
 from selfsent.training.schedule import make_optimizer
 from selfsent.views import View
 
@@ -27,7 +29,10 @@ def cells(wanted):
 
 @pytest.fixture(scope="module")
 def made(cell, base_of):
-    return cell.learner(base_of(cell.architecture))
+    learner = cell.learner(base_of(cell.architecture))
+    put_dropout(learner)  # as the loop does
+    put_lookups(learner)
+    return learner
 
 
 @pytest.fixture
