@@ -34,13 +34,15 @@ def about(report: dict[str, Any]) -> str:
 
 def train(report: dict[str, Any]) -> str:
     """Speed and quality of each method, base and batch size."""
+    products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
     seconds = "Seconds of the processor" if report["processor_time"] else "Seconds"
     lines = [
         "## Training\n",
         f"{report['sentences']:,} sentences of {report['corpus']}, from text to weights; the median of"
         f" {report['repetitions']}. {seconds}. Both sides are scored alike: the loss on held-out sentences, and"
         " Spearman on STS-B. The matrix product reaches"
-        f" {report['gflops']:.0f} GFLOP/s, and only operations on real tokens count towards its share.\n",
+        f" {products}; what counts towards its share is what ours computes. Padding: slots of the linear layers and of"
+        " attention that hold no token.\n",
         "| method | base | batch | side | sentences/s | of the product | padding | held-out loss | STS-B | ratio |",
         "|---|---|--:|---|--:|--:|--:|--:|--:|--:|",
     ]
@@ -51,7 +53,8 @@ def train(report: dict[str, Any]) -> str:
             ratio = f"**{found['ratio']:.2f}x**" if side.startswith("ours") and "ratio" in found else ""
             lines.append(
                 f"| {found['method']} | {found['base']} | {found['batch_size']} | {side}"
-                f" | {row['sentences_per_second']:.1f} | {row['utilisation']:.0%} | {row['waste'][0]:.0%}"
+                f" | {row['sentences_per_second']:.1f} | {row['utilisation']:.0%}"
+                f" | {row['waste'][0]:.0%}, {row['waste'][1]:.0%}"
                 f" | {loss} | {quality} | {ratio} |"
             )
     return "\n".join([*lines, "", about(report)])

@@ -64,9 +64,9 @@ def medians(seconds: Mapping[str, list[float]]) -> dict[str, float]:
 
 
 @torch.inference_mode()
-def ceiling(size: int = 1024, rows: int = 4096) -> float:
-    """Floating-point operations a second of the machine's float32 matrix product, the best of some."""
-    left, right = torch.randn(rows, size), torch.randn(size, size)
+def ceiling(size: int = 1024, rows: int = 4096, dtype: torch.dtype = torch.float32) -> float:
+    """Floating-point operations a second of the machine's matrix product, the best of some."""
+    left, right = torch.randn(rows, size, dtype=dtype), torch.randn(size, size, dtype=dtype)
     best = float("inf")
     for _ in range(8):
         start = time.perf_counter()

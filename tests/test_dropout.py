@@ -64,18 +64,32 @@ def test_modules_keep_what_they_are_but_for_their_random_numbers():
     assert torch.equal(model.eval()(torch.zeros(1, 2)), model[0](torch.zeros(1, 2)))
 
 
-@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window": 2}, {"scaling": 0.3}])
-def test_attention_that_drops_nothing_is_attention(options, monkeypatch):
+@pytest.mark.parametrize("lengths", [[4, 5, 6], [14, 16]], ids=["apart", "padded"])
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window": 1}, {"scaling": 0.3}])
+def test_attention_that_drops_nothing_is_attention(options, lengths, monkeypatch):
     monkeypatch.setattr(attention, "drop", lambda weights, rate: weights)
     torch.manual_seed(0)
-    packed = Packed(torch.arange(15).numpy(), torch.tensor([4, 5, 6]).numpy())
-    states = [torch.randn(15, 2, 3, requires_grad=True) for _ in range(3)]
+    packed = Packed(torch.arange(sum(lengths)).numpy(), torch.tensor(lengths).numpy())
+    states = [torch.randn(sum(lengths), 2, 3, requires_grad=True) for _ in range(3)]
     results = []
     for rate in (0.0, 0.5):
         out = attention.packed_attention(*states, packed, dropout=rate, **options)
         results.append((out, *torch.autograd.grad(out.square().sum(), states)))
     for plain, dropping in zip(*results, strict=True):
         torch.testing.assert_close(dropping, plain)
+
+
+def test_attention_with_dropout_is_as_exact_in_bfloat16_as_torch_is(monkeypatch):
+    monkeypatch.setattr(attention, "drop", lambda weights, rate: weights)
+    torch.manual_seed(0)
+    packed = Packed(torch.arange(40).numpy(), torch.tensor([20, 20]).numpy())
+    query, key, value = (torch.randn(40, 2, 16) for _ in range(3))
+    exact = attention.packed_attention(query, key, value, packed)
+    with torch.autocast("cpu", torch.bfloat16):
+        # Rotary positions leave query and key in float32, beside values in bfloat16.
+        out = attention.packed_attention(query, key, value.bfloat16(), packed, dropout=0.5)
+    assert out.dtype == torch.bfloat16
+    assert ((out - exact).norm() / exact.norm()).item() < 4e-3
 
 
 def test_attention_drops_weights_at_the_rate():

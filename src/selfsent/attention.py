@@ -43,15 +43,22 @@ class _Unpad(torch.autograd.Function):
 def _attend_dropping(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float | None
 ) -> Tensor:
-    """What torch does step by step where it has no fused kernel for dropout, with cheaper random numbers."""
+    """What torch does step by step where it has no fused kernel for dropout, with cheaper random numbers.
+
+    In float32 or better, as torch does; the result has the type that torch's would have.
+    """
+    device = query.device.type
+    wanted = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else query.dtype
     if causal:
         mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    with torch.autocast(query.device.type, enabled=False):
+    with torch.autocast(device, enabled=False):
+        query, key, value = (x if x.dtype == torch.float64 else x.float() for x in (query, key, value))
         scores = (query * scale) @ key.transpose(-1, -2)
         if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return drop(scores.softmax(-1), dropout) @ value
+            # No infinity: a padded place may see nothing at all, and what comes of it must be a number.
+            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        return (drop(scores.softmax(-1), dropout) @ value).to(wanted)
 
 
 def _attend(

@@ -6,13 +6,14 @@ from torch import nn
 
 from selfsent.training.embeddings import Lookup, clear_gradients, put_lookups
 
+ROWS = 1000
 IDS = torch.tensor([[1, 3, 3], [0, 4, 1]])
 
 
 def model(seed=0, padding=0):
     torch.manual_seed(seed)
-    table = nn.Embedding(6, 4, padding_idx=padding)
-    output = nn.Linear(4, 6)
+    table = nn.Embedding(ROWS, 4, padding_idx=padding)
+    output = nn.Linear(4, ROWS)
     output.weight = table.weight
     return nn.ModuleDict({"table": table, "output": output})
 
@@ -68,7 +69,9 @@ def test_frozen_tables_get_no_gradient():
         assert torch.equal(parts["table"](IDS), model()["table"](IDS))
 
 
-def test_unusual_tables_are_left_alone():
-    parts = nn.ModuleList([nn.Embedding(3, 2, max_norm=1.0), nn.Embedding(3, 2, sparse=True)])
+def test_unusual_and_small_tables_are_left_alone():
+    parts = nn.ModuleList(
+        [nn.Embedding(ROWS, 2, max_norm=1.0), nn.Embedding(ROWS, 2, sparse=True), nn.Embedding(ROWS - 1, 2)]
+    )
     assert put_lookups(parts) == []
     assert {type(part) for part in parts} == {nn.Embedding}

@@ -63,6 +63,13 @@ def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
     assert free > 0.1
 
 
+def test_a_gradient_that_is_not_finite_is_caught(make_loop, monkeypatch):
+    loop = make_loop()
+    monkeypatch.setattr(torch.nn.utils, "get_total_norm", lambda gradients: torch.tensor(torch.inf))
+    with pytest.raises(TrainingError, match=r"the gradient is not finite at step 1: there is no checkpoint yet"):
+        loop.advance(0)
+
+
 def test_the_encoder_that_collapses_is_caught(make_loop):
     loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
     advance = loop.advance

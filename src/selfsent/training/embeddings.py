@@ -10,6 +10,9 @@ from torch import Tensor, nn
 
 from selfsent.autograd import apply
 
+_LARGE = 1000
+"""Rows below which torch's own way is faster: many lookups of few rows."""
+
 
 class Lookup(nn.Embedding):
     """`nn.Embedding`; on a CPU, its backward pass adds to the rows of `weight.grad` that were looked up.
@@ -48,10 +51,12 @@ class _AddToRows(torch.autograd.Function):
 
 
 def put_lookups(module: nn.Module) -> list[Tensor]:
-    """Let every plain `nn.Embedding` inside a module add to its gradient; the tables."""
+    """Let every plain, large `nn.Embedding` inside a module add to its gradient; the tables."""
     found = []
     for part in module.modules():
-        if type(part) is nn.Embedding and part.max_norm is None and not (part.sparse or part.scale_grad_by_freq):
+        if not isinstance(part, nn.Embedding) or part.num_embeddings < _LARGE:
+            continue
+        if type(part) is nn.Embedding and not (part.max_norm or part.sparse or part.scale_grad_by_freq):
             part.__class__ = Lookup
             found.append(part.weight)
     return list(dict.fromkeys(found))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedType
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -111,7 +111,8 @@ class Loop:
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
         put_dropout(learner)
-        self.tables = put_lookups(learner) if world_size() == 1 else []
+        alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
+        self.tables = put_lookups(learner) if alone else []
         batches.make_ready(learner.features, directory.path, self.device)
         learner.prepare(batches.once(self.device))
         self.learner.train()
@@ -206,7 +207,7 @@ class Loop:
         total, count = self._over_processes(total, count)
         norm = self._scale_and_clip(world_size() / count)
         if not (math.isfinite(total) and math.isfinite(norm)):
-            raise self._stop(f"the loss is not finite at step {step + 1}")
+            raise self._stop(f"the {'gradient' if math.isfinite(total) else 'loss'} is not finite at step {step + 1}")
         self.optimizer.step()
         clear_gradients(self.optimizer, self.tables)
         self.learner.progress = self.share_done(step + 1)
@@ -229,6 +230,8 @@ class Loop:
         norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
         clip = self.settings.clip
         factor = scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0)
+        if not factor:  # of an infinite norm
+            return norm
         if self.optimizer.defaults.get("fused"):  # it divides by this on its way
             self.optimizer.grad_scale = torch.tensor(1 / factor, device=self.device)  # type: ignore[attr-defined]
         else:
