@@ -58,7 +58,7 @@ class Cell:
             return BATCH.but(batch_size=32, learning_rate=5e-4, steps=60 if self.architecture == "t5" else 40)
         if (self.method, self.architecture) == ("cross-encoder", "albert"):  # one layer for all learns more slowly
             return BATCH.but(steps=80)
-        return BATCH
+        return BATCH.but(steps=64) if self.method == "mnrl" else BATCH
 
     @property
     def refusal(self):
