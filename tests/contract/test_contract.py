@@ -29,6 +29,7 @@ def cells(wanted):
 
 @pytest.fixture(scope="module")
 def made(cell, base_of):
+    torch.manual_seed(0)  # of what a base has not: heads and decoders
     learner = cell.learner(base_of(cell.architecture))
     put_dropout(learner)  # as the loop does
     put_lookups(learner)
@@ -99,7 +100,7 @@ def test_loss_depends_on_every_view(cell, learner, batches):
     for number, view in enumerate(views):
         changed = [*views[:number], with_other_tokens(view), *views[number + 1 :]]
         # Without dropout the loss is exactly the same for the same input, so that the least difference shows.
-        assert abs(loss_of(learner, (changed, labels)) - before) > 1e-5, f"view {number} does not matter"
+        assert loss_of(learner, (changed, labels)) != before, f"view {number} does not matter"
 
 
 def with_other_tokens(view):
