@@ -139,6 +139,7 @@ def without_dropout(cell, directory):
 
 @every_cell
 def test_a_few_sentences_can_be_learned_by_heart(cell, base_of):
+    torch.manual_seed(0)
     learner, settings = cell.learner(base_of(cell.architecture), cell.dropout), cell.settings
     batches = cell.batches(learner, settings, SENTENCES)
     everything = seen(batches, batches.rows)
