@@ -32,7 +32,7 @@ def made(cell, base_of):
     torch.manual_seed(0)  # of what a base has not: heads and decoders
     learner = cell.learner(base_of(cell.architecture))
     put_dropout(learner)  # as the loop does
-    put_lookups(learner)
+    put_lookups(learner, rows=1)
     return learner
 
 

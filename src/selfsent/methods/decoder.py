@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from selfsent.dropout import dropout
 from selfsent.encoder import Encoder
 from selfsent.encoder.model import DROPOUTS
 from selfsent.errors import BaseEncoderError
@@ -41,7 +41,7 @@ def from_one_slot(
     said: Tensor = value(vectors)
     if not head_dropout:
         return cast(Tensor, output(said)[sentence])
-    kept = F.dropout(said.new_ones(*sentence.shape, heads, 1), head_dropout)
+    kept = dropout(said.new_ones(*sentence.shape, heads, 1), head_dropout)
     return cast(Tensor, output((said[sentence].reshape(*sentence.shape, heads, -1) * kept).flatten(-2)))
 
 

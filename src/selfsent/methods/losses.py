@@ -26,9 +26,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             states, projection = states.to(low), weight.to(low)
             needed = any(ctx.needs_input_grad)
             grad_states = torch.empty_like(states) if needed else states.new_empty(0)
-            grad_weight = torch.empty_like(weight, dtype=torch.float32) if needed else states.new_empty(0)
-            if not len(states):
-                grad_weight.zero_()
+            grad_weight = torch.zeros_like(weight, dtype=torch.float32) if needed else states.new_empty(0)
             grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed and bias is not None else None
             total = states.new_zeros((), dtype=torch.float32)
             rows = max(1, _CHUNK // len(weight))
@@ -47,11 +45,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
                     error = error.to(low)
                     torch.mm(error, projection, out=grad_states[chunk : chunk + rows])
                     if low == torch.float32:
-                        grad_weight.addmm_(error.t(), part, beta=min(chunk, 1))  # the first one is written, not added
-                    elif chunk:
-                        grad_weight += error.t() @ part
+                        grad_weight.addmm_(error.t(), part)
                     else:
-                        grad_weight.copy_(error.t() @ part)
+                        grad_weight += error.t() @ part
         ctx.save_for_backward(grad_states, grad_weight, *([] if grad_bias is None else [grad_bias]))
         return total
 

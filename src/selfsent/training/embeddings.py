@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from selfsent.autograd import apply
 
-_LARGE = 1000
+LARGE = 1000
 """Rows below which torch's own way is faster: many lookups of few rows."""
 
 
@@ -50,11 +50,11 @@ class _AddToRows(torch.autograd.Function):
         return None, None, None
 
 
-def put_lookups(module: nn.Module) -> list[Tensor]:
-    """Let every plain, large `nn.Embedding` inside a module add to its gradient; the tables."""
+def put_lookups(module: nn.Module, rows: int = LARGE) -> list[Tensor]:
+    """Let every plain `nn.Embedding` of so many rows or more inside a module add to its gradient; the tables."""
     found = []
     for part in module.modules():
-        if not isinstance(part, nn.Embedding) or part.num_embeddings < _LARGE:
+        if not isinstance(part, nn.Embedding) or part.num_embeddings < rows:
             continue
         if type(part) is nn.Embedding and not (part.max_norm or part.sparse or part.scale_grad_by_freq):
             part.__class__ = Lookup

@@ -32,7 +32,7 @@ from selfsent.training.health import probe as health_of
 from selfsent.training.meter import Meter
 from selfsent.training.precision import resolve_precision
 from selfsent.training.run_directory import RunDirectory
-from selfsent.training.schedule import make_optimizer, rate_at
+from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
 from selfsent.views.noise import make_key
 
@@ -205,7 +205,7 @@ class Loop:
             total, count = total + float(loss.total.detach()), count + loss.count
             sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
         total, count = self._over_processes(total, count)
-        norm = self._scale_and_clip(world_size() / count)
+        norm = scale_and_clip(self.optimizer, self.learner.parameters(), world_size() / count, self.settings.clip)
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise self._stop(f"the {'gradient' if math.isfinite(total) else 'loss'} is not finite at step {step + 1}")
         self.optimizer.step()
@@ -223,20 +223,6 @@ class Loop:
         both = cast(Tensor, self.accelerator.reduce(sums, "sum"))
         self.stopping = bool(both[2])
         return float(both[0]), float(both[1])
-
-    def _scale_and_clip(self, scale: float) -> float:
-        """Turn summed gradients into the mean's, clip their norm, and return it; one pass over the gradients."""
-        gradients = [p.grad for p in self.learner.parameters() if p.grad is not None]
-        norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
-        clip = self.settings.clip
-        factor = scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0)
-        if not factor:  # of an infinite norm
-            return norm
-        if self.optimizer.defaults.get("fused"):  # it divides by this on its way
-            self.optimizer.grad_scale = torch.tensor(1 / factor, device=self.device)  # type: ignore[attr-defined]
-        else:
-            torch._foreach_mul_(gradients, factor)
-        return norm
 
     def _stop(self, reason: str) -> TrainingError:
         # The weights that went wrong may have been saved already.

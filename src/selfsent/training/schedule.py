@@ -1,11 +1,13 @@
-"""Learning rates over a run, and the optimiser they drive."""
+"""Learning rates over a run, the optimiser they drive, and the gradients it is given."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from selfsent.methods import Learner
 from selfsent.settings import Settings
@@ -38,3 +40,27 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
         return torch.optim.RMSprop(groups, alpha=settings.smoothing, eps=settings.epsilon, foreach=True)
     device = next(learner.parameters()).device.type
     return torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=device in {"cpu", "cuda"})
+
+
+def scale_and_clip(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor], scale: float, clip: float) -> float:
+    """Turn summed gradients into the mean's and bound their norm; one pass over the gradients, or none.
+
+    Args:
+        optimizer: whose next step it is; a fused one is told what to divide by on its way, others get new gradients.
+        parameters: with the sums as gradients.
+        scale: what makes means of the sums.
+        clip: largest norm of the means; 0 for none.
+
+    Returns:
+        The norm of the means before it was bounded; where it is not finite, nothing is done.
+    """
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
+    if not math.isfinite(norm):
+        return norm
+    factor = scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0)
+    if optimizer.defaults.get("fused"):
+        optimizer.grad_scale = torch.tensor(1 / factor, device=gradients[0].device)  # type: ignore[attr-defined]
+    else:
+        torch._foreach_mul_(gradients, factor)
+    return norm
