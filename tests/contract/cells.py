@@ -16,8 +16,6 @@ SLICE = ("bert", "modernbert")
 """What every run of the tests looks at, of methods with labels the first alone; the rest is for `make contract`."""
 SENTENCES = tiny.make_sentences(64, seed=3, words=(3, 5))
 SUPERVISED = ("softmax", "cosine", "triplet", "mnrl", "cross-encoder", "distil")
-NEEDS_WORDS = ("tsdae", "mlm")
-"""Methods that predict words, for which a base must have a masked language model."""
 BATCH = Settings(batch_size=16, learning_rate=5e-3, steps=32)
 
 
@@ -63,7 +61,7 @@ class Cell:
     @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
-        if self.method in NEEDS_WORDS and self.architecture in tiny.CAUSAL:
+        if self.method == "mlm" and self.architecture in tiny.CAUSAL:
             return "transformers has no masked language model of this architecture"
         if self.method == "mlm" and self.architecture in tiny.ENCODER_DECODER:
             return "its decoder predicts words, not its encoder"

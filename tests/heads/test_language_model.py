@@ -1,3 +1,4 @@
+import copy
 import shutil
 from pathlib import Path
 
@@ -41,11 +42,37 @@ def test_tied_weights_are_one_tensor(name, encoder_of):
 
 
 @pytest.mark.parametrize("name", tiny.CAUSAL)
-def test_a_causal_model_has_no_head_and_can_have_none(name, encoder_of):
+def test_a_causal_model_has_no_head_for_hidden_words(name, encoder_of):
     model = encoder_of(name)
     assert model.language_model_head is None
-    with pytest.raises(BaseEncoderError, match="choose another base or method"):
+    with pytest.raises(BaseEncoderError, match=r"mlm hides words.*choose another base or method"):
         model.require_head("mlm")
+    model.require_head("tsdae", hidden=False)
+    with pytest.raises(BaseEncoderError, match="mlm hides words"):
+        model.require_head("mlm")
+
+
+@pytest.mark.parametrize("name", tiny.CAUSAL)
+@torch.no_grad()
+def test_a_causal_model_scores_words_by_its_embeddings(name, encoder_of, tmp_path, caplog):
+    """As the language model of transformers with tied weights does; there is nothing untrained, and nothing to save."""
+    from transformers import AutoModelForCausalLM
+
+    model = encoder_of(name)
+    head = model.require_head("tsdae", hidden=False)
+    assert not caplog.text
+    assert head.output.weight is model.transformer.get_input_embeddings().weight
+    config = copy.deepcopy(model.transformer.config)
+    config.tie_word_embeddings = True
+    reference = AutoModelForCausalLM.from_config(config).eval()
+    reference.base_model.load_state_dict(model.transformer.state_dict())
+    reference.tie_weights()
+    ids = tiny.encode(model.tokenizer, SENTENCES)[0]
+    states = reference.base_model(input_ids=torch.tensor([ids])).last_hidden_state[0]
+    torch.testing.assert_close(head.output(head(states)), reference(input_ids=torch.tensor([ids])).logits[0])
+    model.save(tmp_path / "model")
+    assert not (tmp_path / "model" / HEAD_FILE).exists()
+    assert load_encoder(tmp_path / "model").language_model_head is None
 
 
 def test_a_base_without_a_head_gets_a_new_one(base_of, tmp_path, caplog):

@@ -8,7 +8,7 @@ from selfsent.methods import get_method
 from selfsent.methods.tsdae import NOISES, Options, SmallDecoder, TiedDecoder
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
-MASKED = [name for name in tiny.ARCHITECTURES if name not in (*tiny.CAUSAL, *tiny.ENCODER_DECODER)]
+ENCODERS = [name for name in tiny.ARCHITECTURES if name not in tiny.ENCODER_DECODER]
 
 
 def slow_models(directory, learner):
@@ -93,7 +93,7 @@ def test_tied_weights_are_the_encoder_s_own_tensors(learner_of):
     assert not encoder & {id(p) for p in untied.decoder.parameters()}
 
 
-@pytest.mark.parametrize("name", MASKED)
+@pytest.mark.parametrize("name", ENCODERS)
 @torch.no_grad()
 def test_each_prediction_equals_that_from_the_prefix_alone(name, learner_of, damaged_and_whole):
     """Neither what follows a token nor another sentence reaches its prediction."""
@@ -112,7 +112,7 @@ def test_each_prediction_equals_that_from_the_prefix_alone(name, learner_of, dam
             torch.testing.assert_close(alone[-1], found, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", MASKED)
+@pytest.mark.parametrize("name", ENCODERS)
 @torch.no_grad()
 def test_the_damaged_sentence_counts(name, learner_of, damaged_and_whole):
     learner = learner_of("tsdae", name)
@@ -123,6 +123,24 @@ def test_the_damaged_sentence_counts(name, learner_of, damaged_and_whole):
     assert loss == again
     other = learner([tiny.pack([damaged[0], *damaged[:0:-1]]), target]).total
     assert loss != other
+
+
+@pytest.mark.parametrize("name", tiny.CAUSAL)
+@torch.no_grad()
+def test_without_a_special_token_in_front_the_first_word_is_predicted_too(name, learner_of):
+    learner = learner_of("tsdae", name)
+    whole = tiny.encode(learner.model.tokenizer, ["alpha beta gamma", "delta"])
+    packed = tiny.pack(whole)
+    loss = learner([packed, packed])
+    assert loss.count == sum(map(len, whole))
+    head, vectors = learner.model.require_head("tsdae", hidden=False), learner.model(packed)
+    expected = torch.zeros(())
+    for number, ids in enumerate(whole):
+        for place, word in enumerate(ids):
+            prefix = tiny.pack([[learner.decoder.start, *ids[:place]]])
+            state = learner.decoder(learner.model, vectors[number : number + 1], prefix)[-1]
+            expected -= head.output(head(state[None]))[0].log_softmax(-1)[word]
+    torch.testing.assert_close(loss.total, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_model_as_wide_as_another_s_vector_is_still_decoded(learner_of, damaged_and_whole, base_of, tmp_path):

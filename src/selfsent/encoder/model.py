@@ -15,7 +15,13 @@ from torch import Tensor, nn
 
 from selfsent import attention
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.heads.language_model import LanguageModelHead, new_head, predicts_by_decoder, save_head
+from selfsent.heads.language_model import (
+    LanguageModelHead,
+    new_head,
+    predicts_by_decoder,
+    predicts_hidden,
+    save_head,
+)
 from selfsent.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
 from selfsent.heads.options import CNN_POOL
 from selfsent.packing import Packed
@@ -309,11 +315,26 @@ class Encoder(nn.Module):
         finally:
             self.language_model_head = head
 
-    def require_head(self, purpose: str) -> LanguageModelHead:
-        """The language-model head; made from nothing, with a warning, when the base came without one."""
+    def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
+        """The language-model head; made from nothing, with a warning, when the base came without one.
+
+        Args:
+            purpose: what needs it, for the warning.
+            hidden: whether it is to predict hidden words from both sides, for which causal states are of no use.
+
+        Raises:
+            BaseEncoderError: there is no such head for this architecture.
+        """
+        config: Any = self.transformer.config
+        if hidden and not predicts_hidden(config) and not predicts_by_decoder(config):
+            raise BaseEncoderError(
+                f"{purpose} hides words, and transformers has no masked language model for {config.model_type!r}:"
+                " choose another base or method"
+            )
         if self.language_model_head is None:
             self.language_model_head = new_head(self.transformer).to(self.device)
-            logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
+            if self.language_model_head.own_tensors(self.transformer):
+                logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
         self.language_model_head.requires_grad_(True)
         return self.language_model_head
 

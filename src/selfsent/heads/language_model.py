@@ -16,13 +16,13 @@ HEAD_FILE = "language_model_head.safetensors"
 
 
 class LanguageModelHead(nn.Module):
-    """The part of a masked language model above its encoder: from token states to scores over the vocabulary.
+    """The part of a language model above its encoder: from token states to scores over the vocabulary.
 
     `transform` is everything up to the vocabulary projection, whatever the architecture calls it: the language model
     itself, with its encoder replaced by a stub that hands the given states on, and its projection by the identity.
 
     Args:
-        language_model: a transformers model for masked language modelling.
+        language_model: a transformers model for masked or causal language modelling.
         transformer: the encoder below it, which takes the place of the model's own; weights that are tied stay tied.
     """
 
@@ -55,9 +55,9 @@ class _HandOn(nn.Module):
     """Stands in for an encoder: its output is its input."""
 
     def forward(self, *_: Any, inputs_embeds: Tensor, **__: Any) -> Any:
-        from transformers.modeling_outputs import BaseModelOutput
+        from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
-        return BaseModelOutput(last_hidden_state=inputs_embeds)
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=inputs_embeds)
 
 
 def _replaced(module: nn.Module, path: str, new: nn.Module) -> nn.Module:
@@ -75,24 +75,38 @@ def predicts_by_decoder(config: Any) -> bool:
     return bool(getattr(type(config), "is_encoder_decoder", False))
 
 
+def predicts_hidden(config: Any) -> bool:
+    """Whether transformers has a masked language model of this architecture, which looks both ways."""
+    from transformers import AutoModelForMaskedLM
+
+    return type(config) in AutoModelForMaskedLM._model_mapping
+
+
 def new_head(transformer: Any) -> LanguageModelHead:
     """A head with fresh weights for a transformer that came without one.
 
-    Raises:
-        BaseEncoderError: transformers has no masked language model of this architecture.
-    """
-    from transformers import AutoModelForMaskedLM
+    That of a causal model is tied to the word embeddings, so that it needs no training of its own.
 
-    kind = transformer.config.model_type
+    Raises:
+        BaseEncoderError: transformers has no language model of this architecture.
+    """
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+    kind, config = transformer.config.model_type, transformer.config
     if predicts_by_decoder(transformer.config):
         raise BaseEncoderError(
             f"a {kind!r} predicts words by its decoder, not by its encoder: choose another base or method"
         )
     try:
-        language_model = AutoModelForMaskedLM.from_config(transformer.config)
+        if predicts_hidden(config):
+            language_model = AutoModelForMaskedLM.from_config(config)
+        else:
+            tied = copy.deepcopy(config)
+            tied.tie_word_embeddings = True
+            language_model = AutoModelForCausalLM.from_config(tied)
     except ValueError:
         raise BaseEncoderError(
-            f"transformers has no masked language model for {kind!r}: choose another base or method"
+            f"transformers has no language model for {kind!r}: choose another base or method"
         ) from None
     return LanguageModelHead(language_model, transformer)
 
@@ -123,5 +137,6 @@ def load_head(directory: Path, transformer: Any) -> LanguageModelHead | None:
 
 
 def save_head(head: LanguageModelHead, directory: Path, transformer: nn.Module) -> None:
-    """Write the head beside a saved model."""
-    save_file(head.own_tensors(transformer), str(directory / HEAD_FILE), metadata={"format": "pt"})
+    """Write the head beside a saved model, unless everything in it is the transformer's own."""
+    if own := head.own_tensors(transformer):
+        save_file(own, str(directory / HEAD_FILE), metadata={"format": "pt"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import torch
@@ -109,14 +110,9 @@ class OwnDecoder(nn.Module):
             )
         size, width = model.embedding_size, int(config.hidden_size)
         self.fit = nn.Identity() if size == width else nn.Linear(size, width)
-        self.start = None if _begins_with_special(model) else _start_of(language_model)
-
-    def reads(self, whole: Packed) -> Packed:
-        """What it reads of whole sentences, with the token behind each as its target.
-
-        A sentence without a first special token, as in T5, is read behind the start token: every word is predicted.
-        """
-        return whole.without_last() if self.start is None else whole.behind(self.start)
+        places = config, getattr(language_model, "generation_config", None)
+        starts = [getattr(place, "decoder_start_token_id", None) for place in places]
+        self.start = start_for(model, (*starts, config.pad_token_id))
 
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
         """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
@@ -176,12 +172,13 @@ def _lead_by_one_slot(decoder: nn.Module, drop_heads: bool) -> bool:
     return bool(places)
 
 
-def _begins_with_special(model: Encoder) -> bool:
-    return bool(Template.of(model.tokenizer, int(model.transformer.config.vocab_size)).prefix)
+def start_for(model: Encoder, candidates: Iterable[int | None]) -> int | None:
+    """What to read in front of every sentence, so that its first word is predicted as well.
 
-
-def _start_of(language_model: Any) -> int:
-    """The token in front of everything a decoder writes."""
-    places = (language_model.config, getattr(language_model, "generation_config", None))
-    starts = [getattr(place, "decoder_start_token_id", None) for place in places]
-    return int(next((start for start in starts if start is not None), language_model.config.pad_token_id or 0))
+    Args:
+        model: whose tokenizer may put a special token there itself; then nothing is needed, and this is None.
+        candidates: tokens to take instead; the first that exists, or 0.
+    """
+    if Template.of(model.tokenizer, int(model.transformer.config.vocab_size)).prefix:
+        return None
+    return next((int(token) for token in candidates if token is not None), 0)

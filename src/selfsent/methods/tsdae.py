@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from selfsent.attention import ATTENTION
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
-from selfsent.methods.decoder import OwnDecoder, from_one_slot
+from selfsent.methods.decoder import OwnDecoder, from_one_slot, start_for
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.packing import Packed
@@ -93,6 +93,7 @@ class TiedDecoder(nn.Module):
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__()
         config = model.transformer.config
+        self.start = _start(model)
         self.copied = (
             None if options.tie else nn.ModuleList([copy.deepcopy(part) for part in _parts(model.transformer)])
         )
@@ -148,6 +149,7 @@ class SmallDecoder(nn.Module):
         super().__init__()
         from transformers import BertConfig, BertModel
 
+        self.start = _start(model)
         size = model.hidden_size
         heads = next(n for n in (max(1, size // 64), 4, 2, 1) if size % n == 0)
         config = BertConfig(
@@ -185,13 +187,18 @@ class SmallDecoder(nn.Module):
         return cast(Tensor, states[0])
 
 
+def _start(model: Encoder) -> int | None:
+    tokenizer = model.tokenizer
+    return start_for(model, (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id))
+
+
 def _decoder_for(model: Encoder, options: Options) -> nn.Module:
     """The decoder that goes with an encoder: of an encoder-decoder its own; else like the encoder, or a small one."""
     if model.is_half:
         if options.decoder_layers:
             raise SettingsError("--decoder-layers is for encoders alone, and this base has a decoder: leave it out")
         return OwnDecoder(model, options.drop_heads, options.scratch)
-    model.require_head("TSDAE's decoder")
+    model.require_head("TSDAE's decoder", hidden=False)
     like_encoder = _built_like_bert(model) and not options.decoder_layers
     return (TiedDecoder if like_encoder else SmallDecoder)(model, options)
 
@@ -210,9 +217,10 @@ class DenoisingLearner(Learner):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
         damaged, whole = views
-        own = self.decoder if isinstance(self.decoder, OwnDecoder) else None
-        head = own.head if own else self.model.require_head("tsdae")
-        read = own.reads(whole) if own else whole.without_last()
+        own = self.decoder.head if isinstance(self.decoder, OwnDecoder) else None
+        head = own or self.model.require_head("tsdae", hidden=False)
+        start = cast(int | None, self.decoder.start)
+        read = whole.without_last() if start is None else whole.behind(start)
         states = self.decoder(self.model, self.model(damaged), read)
         total = linear_cross_entropy(head(states), head.output.weight, head.output.bias, read.targets)
         return Loss(total, read.tokens)
