@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from selfsent.bases import resolve
-from selfsent.errors import BaseEncoderError, DataError
+from selfsent.errors import BaseEncoderError, DataError, SettingsError
 from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder
 
 
@@ -82,7 +82,7 @@ def test_written_vectors_stand_for_the_model(tmp_path, name):
 def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
     loaded = types.SimpleNamespace(pooling="mean")
     loaded.to = lambda device: loaded
-    monkeypatch.setattr("selfsent.encoder.load_encoder", lambda directory: loaded)
+    monkeypatch.setattr("selfsent.encoder.load_encoder", lambda directory, _pooling=None: loaded)
     monkeypatch.setattr("selfsent.encoding.encode", lambda model, texts, fast: np.full((len(texts), 2), fast))
     for there in (False, True):
         monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
@@ -144,6 +144,29 @@ def test_a_cross_encoder_scores_pairs_and_has_no_vectors():
     assert encoder.measure == "cross"
     with pytest.raises(DataError, match="cross-encoder"):
         encoder(["a"])
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_the_transformer_of_a_model_is_scored_with_another_pooling(pooling, base_of, tmp_path):
+    import torch
+    from sentence_transformers import CrossEncoder
+    from transformers import AutoModel, AutoTokenizer
+
+    CrossEncoder(str(base_of("bert")), num_labels=1).save(str(tmp_path))
+    assert isinstance(as_encoder(str(tmp_path)), PairEncoder)
+    encoder = as_encoder(str(tmp_path), pooling=pooling)
+    transformer, tokenizer = (kind.from_pretrained(base_of("bert")) for kind in (AutoModel, AutoTokenizer))
+    with torch.no_grad():
+        states = transformer.eval()(**tokenizer(["alpha beta"], return_tensors="pt")).last_hidden_state[0]
+    expected = states[0] if pooling == "cls" else states.mean(0)
+    assert encoder(["alpha beta"])[0] == pytest.approx(expected.numpy(), abs=1e-5)
+    assert (encoder.pooling, encoder.measure, encoder.name) == (pooling, "cos", f"{tmp_path}, {pooling}")
+
+
+def test_what_has_no_transformer_cannot_be_given_a_pooling(model):
+    for wrong in (model, "toy_models:make", "vectors.npz"):
+        with pytest.raises(SettingsError, match="--pooling is for models given by directory or hub id"):
+            as_encoder(wrong, pooling="cls")
 
 
 def test_what_is_no_model_is_refused(tmp_path):

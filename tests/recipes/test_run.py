@@ -18,6 +18,17 @@ stages:
   white: {{corpus: {corpus}, method: whitening, ridge: 0.1}}
 evaluate: ukp-aspect
 """
+AS_ENCODER = """\
+base: {base}
+all: {{batch_size: 8, max_length: 32}}
+stages:
+  classes:
+    corpus: {{source: {mirror}/pairs.jsonl, text_columns: [sentence1, sentence2], label_column: label}}
+    method: cross-encoder
+    loss: softmax
+    steps: 1
+    evaluate: {{tasks: ukp-aspect, pooling: cls}}
+"""
 FOLDED = """\
 base: {base}
 all: {{batch_size: 8, max_length: 32}}
@@ -155,3 +166,20 @@ def test_a_fault_of_the_user_leaves_no_seeds_behind(tmp_path):
     assert not (tmp_path / "run").exists()
     with pytest.raises(SelfsentError, match="2 or more"):
         over_seeds(1, tmp_path / "run", train_one)
+
+
+def test_the_transformer_of_a_cross_encoder_is_scored_as_an_encoder(recipe, mirror, tmp_path):
+    rows = [{"sentence1": a, "sentence2": a, "label": "same"} for a in tiny.make_sentences(20)]
+    rows += [{"sentence1": row["sentence1"], "sentence2": "alpha", "label": "other"} for row in rows]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = recipe(AS_ENCODER.replace("{mirror}", str(tmp_path)))
+    run = train_stages(path, tmp_path / "run", data=mirror)
+    signature = run.stages[0].evaluation["scores"]["ukp-aspect"]["signature"]
+    assert "|cos|" in signature
+    assert "|pool:cls|" in signature
+
+
+def test_a_pooling_that_does_not_exist_is_refused_with_its_line(recipe, tmp_path):
+    path = recipe(AS_ENCODER.replace("{mirror}", str(tmp_path)).replace("pooling: cls", "pooling: first"))
+    with pytest.raises(SelfsentError, match=r"recipe.yaml line 9: pooling is 'first'; it must be one of cls, mean"):
+        train_stages(path, tmp_path / "run")

@@ -11,6 +11,7 @@ from selfsent.cli.fast import add_fast_option, fast
 from selfsent.cli.options import add_corpus_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
+from selfsent.heads.options import POOLINGS
 
 if TYPE_CHECKING:
     from selfsent.evaluation import Result
@@ -40,6 +41,11 @@ def add_parser(commands: Any) -> None:
     what.add_argument("--relevance", metavar="FILE", help="tab-separated query, relevant text: MRR@10")
     what.add_argument("--labels", metavar="FILE", help="tab-separated text, label: accuracy of logistic regression")
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
+    parser.add_argument(
+        "--pooling",
+        choices=POOLINGS,
+        help="pool the transformer's states so instead of as the model does; of a cross-encoder, score the transformer",
+    )
     add_fast_option(parser)
     parser.add_argument(
         "--classifier",
@@ -105,7 +111,7 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     from selfsent.evaluation import check_request, evaluate
     from selfsent.evaluation.compare import mean_over_seeds, seeds_of_runs
     from selfsent.evaluation.datasets import Store
-    from selfsent.evaluation.encoders import as_encoder, check_model
+    from selfsent.evaluation.encoders import as_encoder, check_model, check_pooling
 
     if not any((options.suite, options.task, options.documents, options.pairs, options.relevance, options.labels)):
         raise SettingsError("nothing to score: give --task, --suite or --documents, or --pairs, --relevance, --labels")
@@ -118,6 +124,8 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     store = Store(options.data)
     for model in options.model:
         check_model(model)
+        if options.pooling:
+            check_pooling(model)
     documents = read(options, options.documents) if options.documents else None
     quick = fast(options)
     with doing() as now:
@@ -126,7 +134,7 @@ def _scored(options: argparse.Namespace) -> list[Result]:
             def progress(task: str) -> None:
                 now(f"{model}: {task}")
 
-            encoder = as_encoder(model, fast=quick)
+            encoder = as_encoder(model, fast=quick, pooling=options.pooling)
             how = {"classifier": options.classifier, "progress": progress}
             result = evaluate(encoder, documents=documents, data=store, **how, **asked)
             if options.vectors:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
 from selfsent.cli.recipe import bars, is_recipe, resumable, run_recipe, show_seeds
-from selfsent.heads.options import HEADS
+from selfsent.heads.options import HEADS, POOLINGS
 from selfsent.makers.registry import parse_makers
 from selfsent.settings import Settings
 
@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--settings", default=None, metavar="PRESET", dest="preset", help="published: exactly the paper's settings"
     )
-    parser.add_argument("--pooling", choices=("cls", "mean", "max", "lasttoken"), help="instead of the method's own")
+    parser.add_argument("--pooling", choices=POOLINGS, help="instead of the method's own")
     parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")

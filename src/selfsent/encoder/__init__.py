@@ -2,6 +2,7 @@
 
 from selfsent.encoder.heads import put_head
 from selfsent.encoder.loading import load_encoder
-from selfsent.encoder.model import POOLINGS, Encoder, Pooling
+from selfsent.encoder.model import Encoder, Pooling
+from selfsent.heads.options import POOLINGS
 
 __all__ = ["POOLINGS", "Encoder", "Pooling", "load_encoder", "put_head"]

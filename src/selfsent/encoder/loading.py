@@ -10,12 +10,12 @@ from torch import nn
 
 from selfsent.bases import resolve
 from selfsent.encoder.halves import keep_encoder
-from selfsent.encoder.model import DROPOUTS, POOLINGS, Encoder, Pooling, pooling_place
+from selfsent.encoder.model import DROPOUTS, Encoder, Pooling, pooling_place
 from selfsent.errors import BaseEncoderError
 from selfsent.heads.language_model import load_head, predicts_by_decoder
 from selfsent.heads.layers import is_layer_mean
 from selfsent.heads.loading import load_sentence_transformer
-from selfsent.heads.options import CNN_POOL
+from selfsent.heads.options import CNN_POOL, POOLINGS
 
 
 def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:

@@ -29,7 +29,6 @@ from selfsent.packing import Packed
 logger = logging.getLogger(__name__)
 
 Pooling = Literal["cls", "mean", "max", "lasttoken"]
-POOLINGS = ("cls", "mean", "max", "lasttoken")
 DROPOUTS = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",

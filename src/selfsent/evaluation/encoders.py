@@ -6,13 +6,13 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from selfsent.bases import resolve
 from selfsent.cross_encoder import is_cross_encoder
-from selfsent.errors import BaseEncoderError, DataError
+from selfsent.errors import BaseEncoderError, DataError, SettingsError
 from selfsent.evaluation.bootstrap import Floats
 from selfsent.evaluation.leaks import trained_on
 from selfsent.evaluation.statistics import cosines
@@ -126,7 +126,7 @@ class PairEncoder(Encoder):
         raise DataError(f"{self.name} is a cross-encoder: it has no vectors, so this task cannot use it")
 
 
-def as_encoder(model: Any, *, name: str | None = None, fast: bool = False) -> Encoder:
+def as_encoder(model: Any, *, name: str | None = None, fast: bool = False, pooling: str | None = None) -> Encoder:
     """An encoder from any model.
 
     Args:
@@ -135,15 +135,20 @@ def as_encoder(model: Any, *, name: str | None = None, fast: bool = False) -> En
             `package.module:factory`, or vectors with their texts (see `StoredVectors`).
         name: how to call it in results.
         fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
+        pooling: take the transformer of a directory or hub id with this pooling (one of `POOLINGS`) instead of its own;
+            so a cross-encoder's can be scored as an encoder.
 
     Raises:
         BaseEncoderError: the model cannot be found or loaded.
         DataError: a file of vectors that is not as described.
+        SettingsError: `pooling` for something else than a directory or hub id.
     """
+    if pooling is not None:
+        check_pooling(model)
     if isinstance(model, Encoder):
         return model
     if isinstance(model, str | Path):
-        return _from_name(str(model), name, fast)
+        return _from_name(str(model), name, fast, pooling)
     label = name or _own_name(model)
     if callable(getattr(model, "encode", None)):
         return Encoder(_encode_with(model), label, _pooling_of(model), _trained_on(model))
@@ -152,6 +157,20 @@ def as_encoder(model: Any, *, name: str | None = None, fast: bool = False) -> En
     if callable(model):
         return Encoder(model, label)
     raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
+
+
+def check_pooling(model: Any) -> None:
+    """Find out whether a model can be given a pooling.
+
+    Raises:
+        SettingsError: it is not one that is loaded from a directory.
+    """
+    if not isinstance(model, str | Path) or str(model).endswith(FORMATS) or _FACTORY.fullmatch(str(model)):
+        raise SettingsError(f"--pooling is for models given by directory or hub id, and {_label(model)} is none")
+
+
+def _label(model: Any) -> str:
+    return str(model) if isinstance(model, str | Path) else _own_name(model)
 
 
 def check_model(path: str) -> None:
@@ -167,22 +186,22 @@ def check_model(path: str) -> None:
         resolve(path)
 
 
-def _from_name(path: str, name: str | None, fast: bool) -> Encoder:
-    label = name or path
+def _from_name(path: str, name: str | None, fast: bool, pooling: str | None) -> Encoder:
+    label = name or (f"{path}, {pooling}" if pooling else path)
     if path.endswith(FORMATS):
         stored = StoredVectors(Path(path))
         return Encoder(stored, label, stored.pooling, stored.trained_on)
     if _FACTORY.fullmatch(path):
         return as_encoder(load_object(path)(), name=label)
     directory = resolve(path)
-    if is_cross_encoder(directory):
+    if pooling is None and is_cross_encoder(directory):
         from sentence_transformers import CrossEncoder
 
         return as_encoder(CrossEncoder(str(directory), local_files_only=True), name=label)
-    return _from_directory(directory, label, fast)
+    return _from_directory(directory, label, fast, pooling)
 
 
-def _from_directory(directory: Path, label: str, fast: bool) -> Encoder:
+def _from_directory(directory: Path, label: str, fast: bool, pooling: str | None) -> Encoder:
     """Packed, without padding, where selfsent can run the model so; otherwise as sentence-transformers does."""
     import torch
     from sentence_transformers import SentenceTransformer
@@ -194,8 +213,10 @@ def _from_directory(directory: Path, label: str, fast: bool) -> Encoder:
     device = inference_device()
     fast = fast and computes_bfloat16(device)
     try:
-        model = load_encoder(directory).to(device)
+        model = load_encoder(directory, cast(Any, pooling)).to(device)
     except BaseEncoderError:
+        if pooling:
+            raise
         try:
             kind = {"dtype": torch.bfloat16 if fast else torch.float32}
             padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)

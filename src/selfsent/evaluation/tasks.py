@@ -70,6 +70,7 @@ def evaluate(
     data: str | Path | Store | None = None,
     name: str | None = None,
     fast: bool = False,
+    pooling: str | None = None,
     classifier: transfer.Classifier = "exact",
     progress: Callable[[str], None] | None = None,
 ) -> Result:
@@ -86,11 +87,13 @@ def evaluate(
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
         fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
+        pooling: of the transformer of a directory or hub id, instead of the model's own; a cross-encoder's becomes an
+            encoder.
         classifier: of the suite `transfer`: `exact`, or `senteval`, which is stopped early as for published scores.
         progress: called with the name of each task before it runs.
 
     Raises:
-        SettingsError: nothing to score, or an unknown suite, task or classifier.
+        SettingsError: nothing to score, an unknown suite, task or classifier, or `pooling` of what has no transformer.
         DataError: nothing of what was asked for could be scored, or a file of one's own is damaged. Otherwise absent
             sets are named in the result and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
@@ -99,7 +102,7 @@ def evaluate(
     store = data if isinstance(data, Store) else Store(data)
     files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names)
     classifiers = {"classifier": _known(classifier)}
-    encoder = as_encoder(model, name=name, fast=fast)
+    encoder = as_encoder(model, name=name, fast=fast, pooling=pooling)
     tasks: dict[str, Callable[[], Score]] = {
         each: partial(TASKS[each], encoder, store, **(classifiers if each in SUITES["transfer"].tasks else {}))
         for each in names

@@ -1,4 +1,4 @@
-"""The heads a user can choose between transformer and sentence vector, and their options."""
+"""The poolings and heads a user can choose between transformer and sentence vector, and the heads' options."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal
 from selfsent.settings import check_limits, setting
 
 NGRAM_CNN, CNN_POOL = "ngram-cnn", "cnn-pool"
+POOLINGS = ("cls", "mean", "max", "lasttoken")
 
 
 @dataclass(frozen=True)

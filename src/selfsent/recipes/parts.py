@@ -13,6 +13,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.arguments import ARGUMENTS
 from selfsent.evaluation.published import Record, records
 from selfsent.evaluation.tasks import SUITES, check_request
+from selfsent.heads.options import POOLINGS
 from selfsent.recipes.document import Section
 from selfsent.settings import parse_duration
 
@@ -113,14 +114,21 @@ def placed(source: Source | Mapping[str, Any], mirror: str | Path | None) -> Any
 
 
 def tasks_of(section: Section, key: str) -> dict[str, Any]:
-    """What to evaluate on, as `evaluate` takes it."""
+    """What to evaluate on, and with which pooling, as `evaluate` takes it."""
     found = section.get(key)
     if found is None:
         return {}
+    if isinstance(found, Section):
+        found.only(("tasks", "pooling"), key)
+        pooling = found.get("pooling")
+        if pooling is not None and pooling not in POOLINGS:
+            found.fail(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}", "pooling")
+        asked = tasks_of(found, "tasks")
+        return {**asked, "pooling": pooling} if asked and pooling else asked
     names = [found] if isinstance(found, str) else found
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         section.fail(f"{key} must be a suite, a task, or a list of tasks", key)
-    asked: dict[str, Any] = {"suite": names[0]} if len(names) == 1 and names[0] in SUITES else {"task": names}
+    asked = {"suite": names[0]} if len(names) == 1 and names[0] in SUITES else {"task": names}
     try:
         check_request(**asked)
     except SettingsError as error:
