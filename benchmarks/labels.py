@@ -105,7 +105,7 @@ def run_variant(path: Path, variant: str, seed: int, runs: Path, data: str | Non
     except TrainingError as error:
         return {"failed": error.reason}
     stages = {}
-    for stage in recipe.stages:
+    for stage in recipe.stages if recipe.folds is None else ():
         directory = RunDirectory(place / "stages" / stage.name)
         directory.check(resume=True, overwrite=False)
         losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]
