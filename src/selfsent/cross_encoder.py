@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from selfsent.encoder import Encoder
+from selfsent.encoder import POOLINGS, Encoder, Pooling, transformer_alone
 from selfsent.heads.language_model import save_head
 from selfsent.packing import Packed
 
@@ -23,10 +23,11 @@ _TOKENS = 4096
 class CrossEncoder(Encoder):
     """An encoder of joined pairs with a dense layer and an output layer behind its pooling.
 
-    Saved, it is a CrossEncoder of sentence-transformers; called, it gives the (pairs, e) vectors of joined pairs.
+    Saved, it is a CrossEncoder of sentence-transformers; called, it gives the (pairs, e) vectors of joined pairs. It
+    takes transformer and pooling of the encoder; heads and maps were learned for vectors of single sentences.
 
     Args:
-        encoder: the encoder it grows from, whose modules it takes.
+        encoder: the encoder it grows from.
         outputs: numbers that it gives a pair.
         activation: makes scores of these numbers: `nn.Sigmoid()` or `nn.Identity()`.
     """
@@ -34,14 +35,21 @@ class CrossEncoder(Encoder):
     def __init__(self, encoder: Encoder, outputs: int, activation: nn.Module) -> None:
         from sentence_transformers.base.modules import Dense
 
+        encoder = transformer_alone(encoder, cast(Pooling, encoder.pooling) if encoder.pooling in POOLINGS else "cls")
         super().__init__(encoder.sentence_transformer, encoder.language_model_head)
         width = encoder.embedding_size
         self.hidden: Any = Dense(width, width)
         self.output: Any = Dense(width, outputs, activation_function=nn.Identity(), module_output_name="scores")
         self.drop, self.activation = nn.Dropout(self.dropout_rate), activation
-        pooler = _pooler(self.transformer)
-        if pooler is not None and pooler.weight.shape == self.hidden.linear.weight.shape:
+        if (pooler := self._pooler()) is not None:
             self.hidden.linear.load_state_dict(pooler.state_dict())
+
+    def _pooler(self) -> nn.Linear | None:
+        """The dense layer that next-sentence prediction was pre-trained with, where the base has a fitting one."""
+        pooler = getattr(self.transformer, "pooler", None)
+        layer = getattr(pooler, "dense", pooler)
+        fits = isinstance(layer, nn.Linear) and layer.weight.shape == self.hidden.linear.weight.shape
+        return layer if fits else None
 
     def scores(self, packed: Packed) -> Tensor:
         """(pairs, outputs) numbers for joined pairs, before the activation."""
@@ -83,8 +91,14 @@ class CrossEncoder(Encoder):
         return packs
 
     def save(self, directory: Path) -> None:
-        """Write a CrossEncoder of sentence-transformers, the language-model head in a file of its own beside it."""
+        """Write a CrossEncoder of sentence-transformers, the language-model head in a file of its own beside it.
+
+        The dense layer becomes the transformer's pooler, where it has one: another cross-encoder begins with it.
+        """
         import sentence_transformers
+
+        if (pooler := self._pooler()) is not None:
+            pooler.load_state_dict(self.hidden.linear.state_dict())
 
         modules = [*self.sentence_transformer, self.hidden, self.output]
         whole = sentence_transformers.CrossEncoder(
@@ -109,10 +123,3 @@ def is_cross_encoder(directory: Path) -> bool:
         return read("config_sentence_transformers.json").get("model_type") == "CrossEncoder"
     architectures = read("config.json").get("architectures") or [""]
     return str(architectures[0]).endswith("ForSequenceClassification")
-
-
-def _pooler(transformer: Any) -> nn.Linear | None:
-    """The dense layer that next-sentence prediction was pre-trained with, where the base has one."""
-    pooler = getattr(transformer, "pooler", None)
-    layer = getattr(pooler, "dense", pooler)
-    return layer if isinstance(layer, nn.Linear) else None

@@ -163,6 +163,17 @@ def test_the_transformer_of_a_model_is_scored_with_another_pooling(pooling, base
     assert (encoder.pooling, encoder.measure, encoder.name) == (pooling, "cos", f"{tmp_path}, {pooling}")
 
 
+def test_another_pooling_takes_the_place_of_heads_and_maps_as_well(base_of, tmp_path):
+    from selfsent.encoder import load_encoder, put_head
+    from selfsent.heads.options import HEADS
+
+    encoder = load_encoder(base_of("bert"), "mean")
+    put_head(encoder, HEADS["ngram-cnn"](filters=4))
+    encoder.save(tmp_path / "model")
+    found = as_encoder(str(tmp_path / "model"), pooling="cls")(["alpha beta"])
+    assert found == pytest.approx(as_encoder(str(base_of("bert")), pooling="cls")(["alpha beta"]), abs=1e-6)
+
+
 def test_what_has_no_transformer_cannot_be_given_a_pooling(model):
     for wrong in (model, "toy_models:make", "vectors.npz"):
         with pytest.raises(SettingsError, match="--pooling is for models given by directory or hub id"):

@@ -10,7 +10,7 @@ from selfsent.encoder import load_encoder, put_head
 from selfsent.encoding import encode
 from selfsent.errors import SettingsError
 from selfsent.heads.cnn_pool import CnnPool
-from selfsent.heads.loading import has_cnn_pool, needs_selfsent
+from selfsent.heads.loading import needs_selfsent, saved_pooling
 from selfsent.heads.options import CnnPoolOptions, NgramOptions
 from selfsent.methods import get_method
 
@@ -62,7 +62,7 @@ def test_a_saved_model_comes_back(name, options, encoder_of, tmp_path):
     other = again.sentence_transformer.encode(SENTENCES, batch_size=len(SENTENCES))
     np.testing.assert_allclose(other, vectors, atol=2e-6)
     assert needs_selfsent(tmp_path / "model")
-    assert has_cnn_pool(tmp_path / "model")
+    assert saved_pooling(tmp_path / "model") == "cnn-pool"
     assert load_encoder(tmp_path / "model", "mean").pooling == "mean"
 
 
@@ -137,3 +137,9 @@ def test_every_part_of_it_trains(name, options, encoder_of):
     assert trained
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in trained)
     assert encoder.transformer.get_input_embeddings().weight.grad.abs().sum() > 0
+
+
+def test_a_length_without_padding_is_refused():
+    with pytest.raises(SettingsError, match=r"--length is what sentences are padded to.*--no-masked"):
+        CnnPoolOptions(length=40)
+    assert CnnPoolOptions(length=40, masked=False).length == 40

@@ -6,10 +6,13 @@ import torch
 
 import tiny
 from naive import supervision
-from selfsent.encoder import load_encoder
+from selfsent.encoder import load_encoder, put_head
 from selfsent.errors import SettingsError
+from selfsent.heads.options import HEADS
 from selfsent.methods import METHODS
 from selfsent.settings import Settings
+from selfsent.training.health import probe
+from selfsent.training.plan import make_plan
 
 FIRST, SECOND = (tiny.make_sentences(6, seed=seed, words=(1, 9)) for seed in (30, 31))
 PAIRS = list(zip(FIRST, SECOND, strict=True))
@@ -115,3 +118,53 @@ def test_the_pooler_of_the_base_is_where_it_begins(learner_of):
 def test_options_that_contradict_each_other(chosen):
     with pytest.raises(SettingsError, match="leave"):
         METHODS["cross-encoder"].options(**chosen)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert"])
+def test_another_cross_encoder_begins_with_the_dense_layer_of_the_first(architecture, learner_of, tmp_path):
+    first = learner_of("cross-encoder", architecture)
+    with torch.no_grad():
+        first.model.hidden.linear.weight.normal_()
+    first.save(tmp_path / "model")
+    again = METHODS["cross-encoder"].learner(load_encoder(tmp_path / "model"), first.options)
+    torch.testing.assert_close(again.model.hidden.linear.weight, first.model.hidden.linear.weight)
+    assert not torch.equal(again.model.output.linear.weight, first.model.output.linear.weight)
+
+
+@pytest.mark.parametrize(("head", "pooling"), [("ngram-cnn", "mean"), ("cnn-pool", "cls")])
+def test_heads_for_single_sentences_are_left_out(head, pooling, encoder_of, tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    encoder = encoder_of("bert")
+    put_head(encoder, HEADS[head]())
+    learner = METHODS["cross-encoder"].learner(encoder, METHODS["cross-encoder"].options())
+    assert learner.model.pooling == pooling
+    assert len(learner.model.sentence_transformer) == 2
+    learner.save(tmp_path / "model")
+    scores = CrossEncoder(str(tmp_path / "model"), device="cpu").predict(PAIRS)
+    assert scores == pytest.approx(learner.model.predict(PAIRS), abs=1e-5)
+    with pytest.raises(SettingsError, match="a dense layer of its own behind the pooling: leave out --head"):
+        make_plan(METHODS["cross-encoder"], head=head)
+
+
+def test_the_names_of_classes_are_saved(learner_of, tmp_path):
+    from transformers import AutoConfig
+
+    learner = learner_of("cross-encoder", loss="softmax", classes=3)
+    learner.class_names = ("contradiction", "entailment", "neutral")
+    learner.save(tmp_path / "model")
+    config = AutoConfig.from_pretrained(tmp_path / "model")
+    assert config.id2label == {0: "contradiction", 1: "entailment", 2: "neutral"}
+    assert config.label2id["neutral"] == 2
+
+
+def test_scores_that_are_all_the_same_show(learner_of):
+    learner = learner_of("cross-encoder", scale=5.0)
+    views, _ = seen(learner, learner.options, SCORES)
+    start = probe(learner.model, views)
+    assert start.score_deviation == pytest.approx(learner.model.predict(PAIRS).std(ddof=1), rel=1e-3)
+    assert not start.scores_alike(start)
+    with torch.no_grad():
+        learner.model.output.linear.weight.zero_()
+    assert probe(learner.model, views).scores_alike(start)
+    assert not probe(learner.model, views).collapsed(start)

@@ -1,5 +1,9 @@
+import json
+
 import pytest
 
+import tiny
+from selfsent import train
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
 from selfsent.training.fit import fitted
@@ -77,3 +81,28 @@ def test_an_unsaid_length_is_one_pass_and_never_more_than_the_paper_took():
     assert make_plan(get_method("simcse")).longest is None  # its paper took one pass
     assert make_plan(get_method("tsdae"), epochs=3.0).longest is None
     assert make_plan(get_method("tsdae"), preset="published").longest is None
+
+
+@pytest.mark.parametrize("saved", ["mean", "cls"])
+def test_a_saved_model_keeps_its_pooling(saved, encoder_of, tmp_path):
+    encoder_of("bert", saved).save(tmp_path / "model")
+    for method in ("tsdae", "cosine"):
+        assert make_plan(get_method(method), tmp_path / "model").pooling == saved
+    assert make_plan(get_method("tsdae"), tmp_path / "model", pooling="max").pooling == "max"
+
+
+def test_a_saved_model_of_earlier_versions_keeps_its_pooling(encoder_of, tmp_path):
+    encoder_of("bert", "max").save(tmp_path / "model")
+    config = {"word_embedding_dimension": tiny.SIZE, "pooling_mode_max_tokens": True, "pooling_mode_cls_token": False}
+    (tmp_path / "model" / "1_Pooling" / "config.json").write_text(json.dumps(config))
+    assert make_plan(get_method("tsdae"), tmp_path / "model").pooling == "max"
+
+
+def test_a_warm_up_longer_than_the_run_is_told(tmp_path):
+    lines = []
+    sentences = tiny.make_sentences(40)
+    train(sentences, "mlm", output=tmp_path / "run", steps=2, warmup=5, batch_size=4, notice=lines.append)
+    assert any(
+        "warm-up of 5 steps is not shorter than the run of 2: the rate gets no higher than 33%" in line
+        for line in lines
+    )

@@ -98,3 +98,14 @@ def test_mnrl_makes_no_batch_with_a_text_twice(corpus_of, base_of, tmp_path):
     with pytest.raises(SettingsError, match=r"no batch of 60 rows .* lower --batch-size to 41 or less"):
         selfsent.train(corpus_of("a", "same"), "mnrl", base, tmp_path / "run", steps=1, batch_size=60)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_teacher_reads_no_more_than_it_can(base_of, tmp_path):
+    rows = [[" ".join(tiny.make_sentences(6, seed=seed)), text] for seed, text in enumerate(tiny.make_sentences(12))]
+    with (tmp_path / "pairs.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["a", "b"], *rows])
+    corpus = read_corpus(tmp_path / "pairs.csv", text_columns=("a", "b"), cache=tmp_path / "cache")
+    teacher = base_of("bert", max_position_embeddings=16)
+    options = {"steps": 1, "batch_size": 4, "max_length": 48, "teacher": str(teacher)}
+    run = selfsent.train(corpus, "distil", base_of("bert"), tmp_path / "run", **options)
+    assert run.directory.exists()

@@ -65,6 +65,16 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     return Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
 
 
+def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
+    """The transformer of an encoder with a pooling right behind it, and nothing else."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    modules = [encoder.sentence_transformer[0], PoolingModule(encoder.hidden_size, pooling)]
+    alone = SentenceTransformer(modules=modules, device=str(encoder.device))
+    return Encoder(alone, encoder.language_model_head, encoder.whole)
+
+
 def _known(token_modules: Sequence[nn.Module]) -> bool:
     """Whether these modules between transformer and pooling can be run on packed batches."""
     if not token_modules or (len(token_modules) == 1 and is_layer_mean(token_modules[0])):

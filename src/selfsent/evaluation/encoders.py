@@ -206,14 +206,15 @@ def _from_directory(directory: Path, label: str, fast: bool, pooling: str | None
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from selfsent.encoder import load_encoder
+    from selfsent.encoder import load_encoder, transformer_alone
     from selfsent.encoding import encode
     from selfsent.training.precision import computes_bfloat16, inference_device
 
     device = inference_device()
     fast = fast and computes_bfloat16(device)
     try:
-        model = load_encoder(directory, cast(Any, pooling)).to(device)
+        model = load_encoder(directory)
+        model = (transformer_alone(model, cast(Any, pooling)) if pooling else model).to(device)
     except BaseEncoderError:
         if pooling:
             raise

@@ -7,28 +7,48 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from selfsent.heads.options import CNN_POOL
+
 CNN_POOL_MODULE = "selfsent.heads.cnn_pool.CnnPool"
 OWN = ("selfsent.heads.flow.Flow", CNN_POOL_MODULE)
 """The modules that sentence-transformers has nothing like."""
+_FORMER = {
+    "cls": "pooling_mode_cls_token",
+    "mean": "pooling_mode_mean_tokens",
+    "max": "pooling_mode_max_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
+"""What earlier versions of sentence-transformers wrote of a pooling."""
 
 
-def _modules(directory: Path) -> set[str]:
-    """What the modules of a saved model are, as far as that can be read."""
+def _modules(directory: Path) -> dict[str, str]:
+    """What the modules of a saved model are, and where they lie, as far as that can be read."""
     try:
         modules = json.loads((directory / "modules.json").read_text(encoding="utf-8"))
-        return {module["type"] for module in modules}
+        return {module["type"]: module["path"] for module in modules}
     except (OSError, ValueError, TypeError, KeyError):
-        return set()
+        return {}
 
 
 def needs_selfsent(directory: Path) -> bool:
     """Whether a model loads only where selfsent is installed."""
-    return not _modules(directory).isdisjoint(OWN)
+    return not _modules(directory).keys().isdisjoint(OWN)
 
 
-def has_cnn_pool(directory: Path) -> bool:
-    """Whether a model pools by a CNN of its own, which is to be kept."""
-    return CNN_POOL_MODULE in _modules(directory)
+def saved_pooling(directory: Path) -> str | None:
+    """How a saved model pools, as sentence-transformers of any version calls it, or `cnn-pool`; None if it has none."""
+    for kind, place in _modules(directory).items():
+        if kind == CNN_POOL_MODULE:
+            return CNN_POOL
+        if kind.endswith(".Pooling"):
+            try:
+                config = json.loads((directory / place / "config.json").read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                return None
+            on = [name for name, key in _FORMER.items() if config.get(key)]
+            mode = config.get("pooling_mode", on[0] if len(on) == 1 else on)
+            return mode if isinstance(mode, str) else " and ".join(mode)
+    return None
 
 
 def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
@@ -41,7 +61,7 @@ def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
     from sentence_transformers import SentenceTransformer
 
     own = {}
-    for name in _modules(Path(directory)).intersection(OWN):
+    for name in _modules(Path(directory)).keys() & set(OWN):
         module, _, kind = name.rpartition(".")
         own[name] = getattr(import_module(module), kind)
     if not own:

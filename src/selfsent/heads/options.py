@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from selfsent.errors import SettingsError
 from selfsent.settings import check_limits, setting
 
 NGRAM_CNN, CNN_POOL = "ngram-cnn", "cnn-pool"
@@ -42,6 +43,8 @@ class CnnPoolOptions:
 
     def __post_init__(self) -> None:
         check_limits(self)
+        if self.length and self.masked:
+            raise SettingsError("--length is what sentences are padded to, and padding is left out: give --no-masked")
 
 
 HEADS: dict[str, type[Any]] = {NGRAM_CNN: NgramOptions, CNN_POOL: CnnPoolOptions}

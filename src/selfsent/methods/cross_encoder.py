@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -91,6 +92,14 @@ class CrossEncoderLearner(Learner):
             loss = F.mse_loss if self.options.loss == "mse" else F.binary_cross_entropy_with_logits
             total = loss(scores[:, 0], wanted, reduction="sum")
         return Loss(total, len(wanted))
+
+    def save(self, directory: Path) -> None:
+        """Write the cross-encoder, the names of its classes in the transformer's configuration."""
+        if self.options.loss == "softmax":
+            names = self.class_names
+            config: Any = self.model.transformer.config
+            config.id2label, config.label2id = dict(enumerate(names)), {name: i for i, name in enumerate(names)}
+        super().save(directory)
 
 
 CROSS_ENCODER = Method(

@@ -58,7 +58,7 @@ class Batches:
         self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
         self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
         self.told, self.labels = told, labels
-        self.teaching: tuple[Mapping[int, Table], Template] | None = None
+        self.teaching: tuple[Mapping[int, Table], Template, int] | None = None
         """By column, the tokens that frozen vectors are made of, where those are not the tokens the learner reads."""
         self._vectors: dict[int, np.ndarray] = {}
         self._order = lru_cache(maxsize=1)(self._order_of)
@@ -132,10 +132,10 @@ class Batches:
             folder: where the vectors lie during the run, in a file without a name.
             device: where the batches are wanted.
         """
-        tables, template = self.teaching or (dict(enumerate(self.tables)), self.template)
+        tables, template, limit = self.teaching or (dict(enumerate(self.tables)), self.template, 10**9)
         for view in {view.column: view for view in self.views if view.ready}.values():
             for rows in self._parts(0, 1):
-                packed = template.pack(tables[view.column][rows], self.settings.max_length)
+                packed = template.pack(tables[view.column][rows], min(self.settings.max_length, limit))
                 vectors = features(packed.to(device)).float().cpu().numpy()
                 if view.column not in self._vectors:
                     shape = int(self.rows.max()) + 1, vectors.shape[1]

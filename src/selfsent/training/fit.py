@@ -109,15 +109,21 @@ def fit(
     if settings.epochs:
         steps = max(1, round(settings.epochs * batches.steps_per_epoch))
         settings = dataclasses.replace(settings, epochs=None, steps=min(steps, plan.longest or steps))
+    if settings.steps and settings.warmup >= max(1, settings.steps):
+        notice(
+            f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
+            f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
+        )
     Loop(learner, batches, settings, directory, habits, notice, watch, finish).run()
     return model
 
 
-def teaching(corpus: Corpus, teacher: Encoder, views: Sequence[View]) -> tuple[dict[int, Table], Template]:
-    """The tokens and the template by which a teacher reads the columns whose vectors it is to make."""
+def teaching(corpus: Corpus, teacher: Encoder, views: Sequence[View]) -> tuple[dict[int, Table], Template, int]:
+    """Tokens, template and longest input by which a teacher reads the columns whose vectors it is to make."""
     columns = {view.column for view in views if view.ready}
     tables = {column: build_table(corpus, teacher.tokenizer, corpus.view_columns[column]) for column in columns}
-    return dict(tables), Template.of(teacher.tokenizer, int(teacher.transformer.config.vocab_size))
+    template = Template.of(teacher.tokenizer, int(teacher.transformer.config.vocab_size))
+    return dict(tables), template, int(teacher.tokenizer.model_max_length)
 
 
 def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.cross_encoder import CrossEncoder
 from selfsent.encoder import Encoder
 from selfsent.packing import Packed
 
@@ -23,18 +24,27 @@ class Health:
         effective_rank: exponential of the entropy of the singular values' shares (Roy and Vetterli 2007): dimensions
             in use.
         uniformity: log mean exp(−2‖a − b‖²) over different sentences (Wang and Isola 2020); lower is more uniform.
-        alignment: mean ‖a − a′‖² of a sentence seen twice; None where the method has no second view of the same length.
+        alignment: mean ‖a − a′‖² of a sentence seen twice; None where the method has no second view of the same
+            length.
+        score_deviation: standard deviation of the scores of pairs, of several outputs the largest; None for a model
+            that makes vectors.
     """
 
     mean_cosine: float
     effective_rank: float
     uniformity: float
     alignment: float | None = None
+    score_deviation: float | None = None
 
     def collapsed(self, start: Health) -> bool:
         """Whether the sentences now point one way, and did not when the run began."""
         spread, before = 1 - self.mean_cosine, 1 - start.mean_cosine
         return not (spread > 0.005 or spread > 0.05 * before)
+
+    def scores_alike(self, start: Health) -> bool:
+        """Whether all pairs now get one score, and did not when the run began."""
+        now, before = self.score_deviation, start.score_deviation
+        return now is not None and before is not None and now < 1e-3 < before
 
     def to_json(self) -> dict[str, float]:
         """The figures that are there, by name."""
@@ -66,5 +76,9 @@ def probe(model: Encoder, views: Sequence[Packed]) -> Health:
     training = model.training
     model.eval()
     vectors = [model(view) for view in views[:2]]
+    health = measure(vectors[0], vectors[1] if len(vectors) > 1 else None)
+    if isinstance(model, CrossEncoder):
+        scores = model.activation(model.scores(views[0]).float())
+        health = replace(health, score_deviation=float(scores.std(0).max()))
     model.train(training)
-    return measure(vectors[0], vectors[1] if len(vectors) > 1 else None)
+    return health

@@ -11,6 +11,8 @@ from selfsent.errors import SettingsError
 from selfsent.methods.labels import Facts, Labels
 
 _MOST_CLASSES = 1000
+_NO_CLASS = ("", "-")
+"""What annotators who did not agree leave behind, as in SNLI."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +64,16 @@ def _classes(wanted: Labels, method: str, corpus: Corpus) -> Known:
     labels = np.asarray(corpus.labels)
     if corpus.label_names is not None:
         names, codes = corpus.label_names, labels
+        none = np.flatnonzero(np.isin(labels, [at for at, name in enumerate(names) if name.strip() in _NO_CLASS]))
     else:
         numbers, codes = np.unique(labels, return_inverse=True)
         names = tuple(map(str, numbers.tolist()))
-        if numbers[0] < 0:
-            row = int(np.flatnonzero(labels < 0)[0])
-            raise SettingsError(
-                f"row {row + 1} of the corpus has the class {labels[row]}, which stands for none: leave such rows out"
-            )
+        none = np.flatnonzero(labels < 0)
+    if len(none):
+        name = repr(names[codes[none[0]]])
+        raise SettingsError(
+            f"row {none[0] + 1} of the corpus has the class {name}, which stands for none: leave such rows out"
+        )
     most = wanted.classes or _MOST_CLASSES
     if len(names) > most:
         raise SettingsError(

@@ -7,7 +7,7 @@ import difflib
 import hashlib
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.heads.loading import has_cnn_pool
-from selfsent.heads.options import CNN_POOL, HEADS, name_of
+from selfsent.heads.loading import saved_pooling
+from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
 from selfsent.methods import Method
 from selfsent.methods.whitening import WHITENING
 from selfsent.settings import Settings
@@ -38,7 +38,7 @@ class Plan:
         options: the method's own options.
         settings: how long and how fast.
         base: name of the base encoder.
-        pooling: how token states become a vector; None to leave that to a CNN.
+        pooling: how token states become a vector; None to leave it as the base has it, or to a CNN.
         dropout: dropout rate of the encoder; None for what its configuration says.
         whiten: whether the trained encoder is whitened at the end.
         ignored: settings the user gave that mean nothing to this method.
@@ -117,7 +117,7 @@ def make_plan(
         method: what is to be learned.
         base: the base encoder.
         preset: `published` for the paper's settings, or one of the method's own presets.
-        pooling: another pooling than the method's.
+        pooling: another pooling than the base was saved with, or than the method's where it has none.
         dropout: another dropout rate than the base's.
         whiten: fit whitening on the trained encoder's vectors, and put it behind the encoder.
         head: name of a head in `HEADS` to give the encoder.
@@ -162,8 +162,9 @@ def make_plan(
     # One pass unless told otherwise, but on a huge corpus never more than the paper took.
     told = preset is not None or bool({"steps", "epochs", "budget"} & changes.keys())
     longest = None if told else method.published.steps
-    if pooling is None and head != CNN_POOL and not has_cnn_pool(resolve(base)):
-        pooling = method.pooling
+    if pooling is None and head != CNN_POOL:
+        saved = saved_pooling(resolve(base)) or method.pooling
+        pooling = cast(Pooling, saved) if saved in POOLINGS else None
     return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
 
 
@@ -179,6 +180,8 @@ def _head(method: Method, head: str | None, pooling: Pooling | None, changes: di
         raise SettingsError(f"there is no head {head!r}; there are {', '.join(HEADS)}")
     if method.head:
         raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out --head")
+    if method.name == "cross-encoder":
+        raise SettingsError("cross-encoder puts a dense layer of its own behind the pooling: leave out --head")
     if head == CNN_POOL and pooling:
         raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out --pooling")
     names = changes.keys() & {item.name for item in dataclasses.fields(HEADS[head])}
