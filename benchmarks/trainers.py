@@ -71,7 +71,7 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
     with tempfile.TemporaryDirectory() as folder:
         plan = make_plan(
             get_method(method), base, batch_size=batch_size, learning_rate=RATE, steps=len(texts) // batch_size,
-            precision=precision, max_length=LENGTH, **OPTIONS[method],
+            precision=precision, max_length=LENGTH, pooling=get_method(method).pooling, **OPTIONS[method],
         )  # fmt: skip
         corpus = read_corpus(texts, cache=Path(folder) / "cache")
         torch.manual_seed(0)

@@ -121,7 +121,8 @@ def train(
         base: the encoder to start from: `bundled`, a directory or a hub id.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
         preset: `published` for the settings of the paper, or another preset of the method.
-        pooling: `cls`, `mean`, `max` or `lasttoken` instead of the method's own.
+        pooling: `cls`, `mean`, `max` or `lasttoken` instead of what the base was saved with, or the method's own where
+            it was saved with none.
         dropout: dropout rate of the encoder instead of the base's own.
         whiten: whiten the trained encoder's vectors, by a fit on the training sentences.
         head: `ngram-cnn` or `cnn-pool`, to give the encoder that head; one that the base has already stays without it.

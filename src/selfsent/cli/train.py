@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--settings", default=None, metavar="PRESET", dest="preset", help="published: exactly the paper's settings"
     )
-    parser.add_argument("--pooling", choices=POOLINGS, help="instead of the method's own")
+    parser.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or the method's where it has none")
     parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
