@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from selfsent.bases import resolve
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.cross_encoder import CrossEncoder, is_cross_encoder
 from selfsent.distributed import join, rank, wait
@@ -22,6 +23,7 @@ from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import Encoder as Scored
 from selfsent.evaluation.encoders import PairEncoder
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.leaks import trained_by
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks import TASKS
 from selfsent.files import write_json, write_text
@@ -29,7 +31,7 @@ from selfsent.heads.loading import load_sentence_transformer, needs_selfsent
 from selfsent.makers.columns import with_views
 from selfsent.makers.maker import Maker
 from selfsent.makers.registry import parse_makers
-from selfsent.methods import get_method
+from selfsent.methods import SUPERVISED, get_method
 from selfsent.report.card import model_card
 from selfsent.training.fit import fit
 from selfsent.training.loop import Habits, Notice
@@ -169,6 +171,11 @@ def train(
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
         notice(f"{method} reads {', '.join(read)} and not {', '.join(left)}")
     notice(plan.summary())
+    if method == "tsdae" and (labelled := [name for name in trained_by(resolve(base)) if name in SUPERVISED]):
+        notice(
+            f"this base was trained by {labelled[0]} before: tsdae after labels made models worse"
+            " (sentence-transformers issues 962 and 1131); train tsdae first and with labels afterwards"
+        )
     if plan.ignored:
         flags = ", ".join("--" + name.replace("_", "-") for name in plan.ignored)
         notice(f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored")

@@ -109,3 +109,13 @@ def test_a_teacher_reads_no_more_than_it_can(base_of, tmp_path):
     options = {"steps": 1, "batch_size": 4, "max_length": 48, "teacher": str(teacher)}
     run = selfsent.train(corpus, "distil", base_of("bert"), tmp_path / "run", **options)
     assert run.directory.exists()
+
+
+def test_tsdae_after_labels_is_warned_of_whatever_came_between(corpus_of, base_of, tmp_path):
+    said = []
+    short = {"steps": 1, "batch_size": 8, "max_length": 32}
+    selfsent.train(corpus_of("a", "b"), "cosine", base_of("bert"), tmp_path / "labels", **short)
+    selfsent.train(corpus_of("a"), "simcse", tmp_path / "labels", tmp_path / "apart", notice=said.append, **short)
+    assert not any("after labels" in line for line in said)
+    selfsent.train(corpus_of("a"), "tsdae", tmp_path / "apart", tmp_path / "words", notice=said.append, **short)
+    assert any("was trained by cosine before: tsdae after labels made models worse" in line for line in said)

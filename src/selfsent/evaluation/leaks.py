@@ -37,23 +37,32 @@ def trained_on(directory: Path) -> tuple[str, ...]:
     Args:
         directory: a model's, in a run's directory or not.
     """
-    return tuple(dict.fromkeys(_sources(directory, set())))
+    found: list[str] = []
+    for place, parts in _lineage(directory, set()):
+        found += _of_card(place / "README.md")
+        for part in parts:
+            source = corpus.get("source") if isinstance(corpus := part.get("corpus"), dict) else None
+            found += map(str, source if isinstance(source, list) else [source] if source else [])
+    return tuple(dict.fromkeys(found))
 
 
-def _sources(directory: Path, seen: set[Path]) -> Iterator[str]:
+def trained_by(directory: Path) -> tuple[str, ...]:
+    """The methods that a model and its bases were trained with, as far as the records of their runs say."""
+    parts = (part for _, parts in _lineage(directory, set()) for part in parts)
+    return tuple(dict.fromkeys(str(part["method"]) for part in parts if "method" in part))
+
+
+def _lineage(directory: Path, seen: set[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
+    """A model's directory and those of its bases, with what their runs, and the stages of these, were asked."""
     directory = directory.resolve()
     if directory in seen or not directory.is_dir():
         return
     seen.add(directory)
-    yield from _of_card(directory / "README.md")
-    for place in (directory, directory.parent):
-        asked = _asked(place / "run.json")
-        for part in (asked, *_dicts(asked.get("stages"))):
-            source = corpus.get("source") if isinstance(corpus := part.get("corpus"), dict) else None
-            yield from map(str, source if isinstance(source, list) else [source] if source else [])
-        base = asked.get("base")
-        if isinstance(base, str):
-            yield from _sources(Path(base), seen)
+    asked = [found for place in (directory, directory.parent) if (found := _asked(place / "run.json"))]
+    yield directory, [part for whole in asked for part in (whole, *_dicts(whole.get("stages")))]
+    for whole in asked:
+        if isinstance(base := whole.get("base"), str):
+            yield from _lineage(Path(base), seen)
 
 
 def _asked(record: Path) -> dict[str, Any]:

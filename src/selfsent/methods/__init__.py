@@ -23,6 +23,8 @@ from selfsent.methods.zscore import ZSCORE
 _UNSUPERVISED = (TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
 _SUPERVISED = (SOFTMAX, COSINE, TRIPLET, MNRL, CROSS_ENCODER, DISTIL)
 METHODS = {method.name: method for method in (*_UNSUPERVISED, *_SUPERVISED)}
+SUPERVISED = tuple(method.name for method in _SUPERVISED)
+"""Methods that learn from labels, or from pairs that were told to belong together."""
 
 
 def get_method(name: str) -> Method:
@@ -36,4 +38,4 @@ def get_method(name: str) -> Method:
     return METHODS[name]
 
 
-__all__ = ["METHODS", "Learner", "Loss", "Method", "get_method"]
+__all__ = ["METHODS", "SUPERVISED", "Learner", "Loss", "Method", "get_method"]

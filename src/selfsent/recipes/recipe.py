@@ -12,7 +12,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.published import Record
 from selfsent.heads.options import CNN_POOL, HEADS, name_of
-from selfsent.methods import METHODS, Method
+from selfsent.methods import METHODS, SUPERVISED, Method
 from selfsent.recipes.document import Section, guess, read_document
 from selfsent.recipes.parts import Source, corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
 from selfsent.settings import Settings
@@ -30,7 +30,6 @@ _TRAIN: dict[str, Callable[[Any], bool]] = {
 }
 """The arguments of `selfsent.train` that a stage may give, and what their values must be."""
 _PLANNED = ("preset", "pooling", "dropout", "whiten", "head")
-_SUPERVISED = ("softmax", "cosine", "triplet", "mnrl", "cross-encoder", "distil")
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class Recipe:
                     f"stage {stage.name} trains tsdae after the labels of {labelled}: that made models worse"
                     " (sentence-transformers issues 962 and 1131); the other order is the better one"
                 )
-            labelled = stage.name if stage.method.name in _SUPERVISED else labelled
+            labelled = stage.name if stage.method.name in SUPERVISED else labelled
             stsb = stage.name if holds_stsb(stage.sources) else stsb
             leaked = [task for task in names_of(stage.tasks) if task in LEAKED] if stsb else []
             if leaked:
