@@ -112,6 +112,40 @@ def test_stages_go_on_from_each_other_and_resume_to_the_same_weights(recipe, mir
         train_stages(file, tmp_path / "cut", data=mirror, resume=True)
 
 
+def test_a_stage_that_was_stopped_goes_on_at_a_lower_rate(recipe, mirror, tmp_path):
+    short = STAGES.replace("steps: 3, head: ngram-cnn, filters: 4", "steps: 3{rate}")
+    hot, cool = (short.replace("{rate}", f", learning_rate: {rate}") for rate in ("1e30", "1e-5"))
+    file = recipe(hot)
+    with pytest.raises(TrainingError, match=r"not finite at step \d: give stage pairs of .*recipe.yaml") as caught:
+        train_stages(file, tmp_path / "run", data=mirror)
+    assert str(caught.value).endswith("a lower learning_rate, and go on with --resume")
+    reason = caught.value.reason
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (record["stopped"], record["stopped_in"]) == (reason, "pairs")
+    recipe(cool.replace("method: mlm,", "method: mlm, learning_rate: 1e-6,"))
+    with pytest.raises(RunError, match="stages words learning rate was None, now 1e-06"):
+        train_stages(file, tmp_path / "run", data=mirror, resume=True)
+    recipe(cool)
+    train_stages(file, tmp_path / "run", data=mirror, resume=True)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (record["status"], record["stopped"]) == ("finished", None)
+    change = {"change": "stages pairs learning rate was 1e+30, now 1e-05", "because": reason}
+    assert record["changes"] == [change]
+    recipe(hot)
+    with pytest.raises(RunError, match="learning rate was 1e-05, now"):
+        train_stages(file, tmp_path / "run", data=mirror, resume=True)
+
+
+def test_folds_that_were_stopped_begin_again(recipe, mirror, tmp_path):
+    hot = FOLDED.replace("method: cosine, steps: 1", "method: cosine, steps: 3, learning_rate: 1e30")
+    with pytest.raises(TrainingError, match=r"give stage scores of .* a lower learning_rate, and start again with"):
+        train_stages(recipe(hot), tmp_path / "run", data=mirror)
+    file = recipe(hot.replace("1e30", "1e-5"))
+    with pytest.raises(RunError, match="stages scores learning rate was"):
+        train_stages(file, tmp_path / "run", data=mirror, resume=True)
+    train_stages(file, tmp_path / "run", data=mirror, overwrite=True)
+
+
 def test_nothing_is_written_when_a_later_stage_cannot_be(recipe, tmp_path):
     file = recipe(STAGES.replace("white: {{corpus: {corpus}", "white: {{corpus: {corpus}x"))
     with pytest.raises(SelfsentError, match=r"sentences.txtx: no such file"):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent import api
 from selfsent.corpus import Corpus, check_corpus, read_corpus
 from selfsent.distributed import join, rank, wait
-from selfsent.errors import DataError
+from selfsent.errors import DataError, TrainingError
 from selfsent.evaluation.arguments import ARGUMENTS, cross_validate
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.results import Result
@@ -141,13 +141,27 @@ def train_stages(
     directory.begin(steps=False)
     if rank() == 0:
         write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
-    done = StagesRun(directory.path, recipe, list(runner.run(directory.path)))
+    try:
+        done = StagesRun(directory.path, recipe, list(runner.run(directory.path)))
+    except _StageStoppedError as stop:
+        directory.update(stopped=stop.reason, stopped_in=stop.stage)
+        raise
     if rank() == 0:
         if recipe.folds is None:
             _take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
-        directory.update(status="finished", figures=done.figures)
+        directory.update(status="finished", figures=done.figures, stopped=None, stopped_in=None)
     wait()
     return done
+
+
+class _StageStoppedError(TrainingError):
+    """A stage that went wrong and was stopped; `stage` is the one that may go on at a lower rate, None within folds."""
+
+    def __init__(self, reason: str, stage: str, recipe: str, folds: bool) -> None:
+        # Folds that are done have learned at the old rate, and all of them must learn at one.
+        onwards = "start again with --overwrite" if folds else "go on with --resume"
+        super().__init__(reason, f"give stage {stage} of {recipe} a lower learning_rate, and {onwards}")
+        self.stage = None if folds else stage
 
 
 def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
@@ -194,8 +208,13 @@ class _Runner:
             run = api.load_run(place)
         else:
             self.notice(where)
+            run = self._train(stage, base, place, fold)
+        return StageRun(stage.name, run, self._evaluation(stage, place) if stage.tasks else None)
+
+    def _train(self, stage: Stage, base: str, place: Path, fold: Path | None) -> api.Run:
+        try:
             with self.callbacks() as callbacks:
-                run = api.train(
+                return api.train(
                     partial(self._corpus, stage, fold),
                     stage.method.name,
                     base,
@@ -206,7 +225,10 @@ class _Runner:
                     **callbacks,
                     **stage.arguments,
                 )
-        return StageRun(stage.name, run, self._evaluation(stage, place) if stage.tasks else None)
+        except TrainingError as error:
+            if not _record(place).get("stopped"):
+                raise
+            raise _StageStoppedError(error.reason, stage.name, self.recipe.path, fold is not None) from None
 
     def folds(self, base: str, directory: Path) -> StageRun:
         """Train and test on every fold; the score over all of them."""
@@ -272,12 +294,18 @@ def _arguments(name: str) -> Any:
     return next(dataset for dataset in ARGUMENTS if dataset.name == name)
 
 
+def _record(place: Path) -> dict[str, Any]:
+    """What a run says of itself; nothing where there is none."""
+    try:
+        record = json.loads((place / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
 def _status(place: Path) -> str | None:
     """How far a run is; None where there is none."""
-    try:
-        return str(json.loads((place / "run.json").read_text(encoding="utf-8")).get("status"))
-    except (OSError, ValueError, AttributeError):
-        return None
+    return _record(place).get("status")
 
 
 def _take_over(stage: Path, directory: Path) -> None:
