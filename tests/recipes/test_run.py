@@ -29,6 +29,16 @@ stages:
     steps: 1
     evaluate: {{tasks: ukp-aspect, pooling: cls}}
 """
+LABELLED = """\
+base: {base}
+all: {{batch_size: 8, max_length: 32, steps: 1}}
+stages:
+  words: {{corpus: {corpus}, method: mlm, evaluate: sts12}}
+  scores:
+    corpus: {{source: "mteb/stsbenchmark-sts::train", text_columns: [sentence1, sentence2], score_column: score}}
+    method: cosine
+evaluate: sts
+"""
 FOLDED = """\
 base: {base}
 all: {{batch_size: 8, max_length: 32}}
@@ -167,6 +177,35 @@ def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp
     assert "spearman tea" in scores["ukp-aspect"]
 
 
+def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    one, other = tiny.make_sentences(40, seed=6), tiny.make_sentences(40, seed=7)
+    rows = {"sentence1": one, "sentence2": other, "score": [float(number % 5) for number in range(40)]}
+    for name in ("sts12-sts", "stsbenchmark-sts"):
+        (tmp_path / "mirror" / "mteb" / name).mkdir(parents=True)
+        for split in ("train", "test"):
+            pq.write_table(pa.table(rows), tmp_path / "mirror" / "mteb" / name / f"{split}.parquet")
+    file, mirror = recipe(LABELLED), tmp_path / "mirror"
+    done = train_stages(file, tmp_path / "run", data=mirror)
+    assert done.leaked == ["scores: sts12", "scores: average"]
+    assert set(done.figures) == {"words: sts12", "scores: sts12", "scores: stsb", "scores: average"}
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["leaked"] == done.leaked
+    shown = list(done.table().columns[-1].cells)
+    assert [cell.endswith("†") for cell in shown] == [False, True, False, True]
+    assert done.table().caption.startswith("† trained on STSb")
+
+    def train_one(seed, output, resume):
+        return train_stages(file, output, seed=seed, resume=resume, data=mirror).figures
+
+    for resume in (False, True):
+        seeds = over_seeds(2, tmp_path / "seeds", train_one, resume=resume)
+        assert list(seeds.leaked) == seeds.to_json()["leaked"] == done.leaked
+        assert [cell.endswith("†") for cell in seeds.table().columns[1].cells] == [False, True, False, True]
+        assert seeds.table().caption.startswith("† trained on STSb")
+
+
 def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     asked = []
 
@@ -180,6 +219,7 @@ def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     seeds = over_seeds(3, tmp_path / "run", train_one, notice=lines.append)
     assert seeds.names == ("loss", "dev")
     assert (seeds.mean("dev"), seeds.deviation("dev")) == (11.0, pytest.approx(2**0.5))
+    assert (seeds.leaked, seeds.table().caption) == ((), None)
     assert seeds.failures == {1: "the loss is not finite"}
     assert seeds.complaints[0].startswith("1 of 3 seeds failed")
     assert seeds.complaints[1:] == ["seed 1 failed: the loss is not finite"]

@@ -18,7 +18,7 @@ from selfsent.distributed import join, rank, wait
 from selfsent.errors import DataError, TrainingError
 from selfsent.evaluation.arguments import ARGUMENTS, cross_validate
 from selfsent.evaluation.datasets import Store
-from selfsent.evaluation.results import Result
+from selfsent.evaluation.results import MARK, MEANING, Result
 from selfsent.evaluation.tasks import evaluate
 from selfsent.files import whole_directory, write_json, write_text
 from selfsent.recipes.parts import placed
@@ -73,13 +73,14 @@ class StagesRun:
         from rich.table import Column, Table
         from rich.text import Text
 
-        table = Table("stage", "task", Column("score", justify="right"))
+        table = Table("stage", "task", Column("score", justify="right"), caption_justify="left")
         for name, value in self.figures.items():
             stage, _, task = name.partition(": ")
-            table.add_row(stage, task, f"{value:.2f}")
+            table.add_row(stage, task, f"{value:.2f}{MARK if name in self.leaked else ''}")
         for row in self.recipe.published:
             place = f"{row['paper']} table {row['table']}: {row['method']}"
             table.add_row(Text(place), f"{row['dataset']} ({row['metric']})", f"{row['value']:.2f}")
+        table.caption = MEANING if self.leaked else None
         return table
 
     @property
@@ -93,6 +94,16 @@ class StagesRun:
                 found[f"{stage.name}: average"] = float(stage.evaluation["average"])
             if stage.run and stage.run.scores:
                 found[f"{stage.name}: context"] = float(stage.run.scores["trained"]["score"])
+        return found
+
+    @property
+    def leaked(self) -> list[str]:
+        """Which of the figures are no test, because the model was trained on pairs of theirs."""
+        found: list[str] = []
+        for stage in self.stages:
+            scores = (stage.evaluation or {}).get("scores", {})
+            found += [f"{stage.name}: {task}" for task, score in scores.items() if score.get("leaked")]
+            found += [f"{stage.name}: average"] if (stage.evaluation or {}).get("average_leaked") else []
         return found
 
 
@@ -149,7 +160,7 @@ def train_stages(
     if rank() == 0:
         if recipe.folds is None:
             _take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
-        directory.update(status="finished", figures=done.figures, stopped=None, stopped_in=None)
+        directory.update(status="finished", figures=done.figures, leaked=done.leaked, stopped=None, stopped_in=None)
     wait()
     return done
 
