@@ -30,6 +30,7 @@ _TRAIN: dict[str, Callable[[Any], bool]] = {
 }
 """The arguments of `selfsent.train` that a stage may give, and what their values must be."""
 _PLANNED = ("preset", "pooling", "dropout", "whiten", "head")
+_FOLDED = "the score is the one over all folds; leave evaluate out"
 _SUPERVISED = ("softmax", "cosine", "triplet", "mnrl", "cross-encoder", "distil")
 
 
@@ -155,9 +156,13 @@ def read_recipe(
             sections.fail(f"stage {name} trains on folds: say of what under cross_validate", name)
         kept.after(given, _planned(stage, start, sections.section(name), common), sections.section(name))
         stages.append(stage)
+        if stage.tasks and any(each.source == FOLD for each in stages):
+            sections.section(name).fail(f"stage {name} is trained for every fold: {_FOLDED}", "evaluate")
     if folds and all(stage.source != FOLD for stage in stages):
         document.fail(f"no stage trains on the folds: give one corpus: {FOLD}", "cross_validate")
     last = tasks_of(document, "evaluate")
+    if last and folds:
+        document.fail(f"the last stage is trained for every fold: {_FOLDED}", "evaluate")
     if last:
         stages[-1] = dataclasses.replace(stages[-1], tasks=last)
     title, note = (str(document.get(key, "")) for key in ("title", "note"))
@@ -214,9 +219,8 @@ def _stage(name: str, sections: Section, common: Section, seed: int | None) -> S
     if given not in METHODS:
         section.fail(f"stage {name} needs a method, not {given}; {guess(given, METHODS)}", "method")
     method = METHODS[given]
-    fields = (
-        fields_of(method.options) | fields_of(HEADS.get(str(section.get("head")), method.options)) | fields_of(Settings)
-    )
+    head = str(section.get("head") or common.get("head"))
+    fields = fields_of(method.options) | fields_of(HEADS.get(head, method.options)) | fields_of(Settings)
     section.only(["method", "corpus", "evaluate", *_TRAIN, *fields], f"stage {name} ({given})")
     common.only([*_TRAIN, *fields_of(Settings)], "all")
     arguments: dict[str, Any] = {}
