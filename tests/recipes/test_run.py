@@ -5,8 +5,8 @@ import pytest
 import tiny
 from selfsent import train_stages
 from selfsent.encoder import load_encoder
-from selfsent.errors import RunError, SelfsentError, TrainingError
-from selfsent.recipes import over_seeds
+from selfsent.errors import RunError, SelfsentError, SettingsError, TrainingError
+from selfsent.recipes import over_seeds, read_recipe
 from selfsent.training.loop import Loop
 
 STAGES = """\
@@ -161,6 +161,16 @@ def test_nothing_is_written_when_a_later_stage_cannot_be(recipe, tmp_path):
     with pytest.raises(SelfsentError, match=r"sentences.txtx: no such file"):
         train_stages(file, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_recipe_is_run_as_it_was_read(recipe, tmp_path, mirror):
+    read = read_recipe(recipe(AS_ENCODER.replace("{mirror}", str(tmp_path))), seed=3)
+    for given in ({"seed": 4}, {"base": "bundled"}, {"variant": "other"}):
+        ((name, value),) = given.items()
+        with pytest.raises(SettingsError, match=rf"was not read with {name} {value}: give the {name} to read_recipe"):
+            train_stages(read, tmp_path / "run", **given)
+    with pytest.raises(SelfsentError, match=r"pairs.jsonl: no such file"):  # which comes later
+        train_stages(read, tmp_path / "run", seed=3, base=read.base)
 
 
 def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp_path):

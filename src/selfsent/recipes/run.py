@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent import api
 from selfsent.corpus import Corpus, check_corpus, read_corpus
 from selfsent.distributed import join, rank, wait
-from selfsent.errors import DataError, TrainingError
+from selfsent.errors import DataError, SettingsError, TrainingError
 from selfsent.evaluation.arguments import ARGUMENTS, cross_validate
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.results import MARK, MEANING, Result
@@ -125,9 +125,9 @@ def train_stages(
     Args:
         recipe: a recipe, or its file.
         output: the run directory: `stages/NAME/` is an ordinary run directory for each stage, `model/` the last model.
-        variant: which variant of the recipe.
-        base: the encoder to start from instead of the recipe's.
-        seed: of every stage instead of the recipe's.
+        variant: which variant of the recipe, where it is a file; a recipe has been read with one.
+        base: the encoder to start from instead of the recipe's, likewise.
+        seed: of every stage instead of the recipe's, likewise.
         resume: go on with the run in `output`, in the middle of whichever stage it was.
         overwrite: throw away the run in `output`.
         data: a mirror of the data sets; without it SELFSENT_DATA.
@@ -139,7 +139,9 @@ def train_stages(
         SelfsentError: what is wrong with the recipe, with file and line, or with the data, before anything is written.
     """
     join()
-    if not isinstance(recipe, Recipe):
+    if isinstance(recipe, Recipe):
+        _check_read(recipe, variant, base, seed)
+    else:
         recipe = read_recipe(recipe, variant, None if base is None else str(base), seed)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
@@ -163,6 +165,16 @@ def train_stages(
         directory.update(status="finished", figures=done.figures, leaked=done.leaked, stopped=None, stopped_in=None)
     wait()
     return done
+
+
+def _check_read(recipe: Recipe, variant: str | None, base: str | Path | None, seed: int | None) -> None:
+    """Refuse what a recipe was not read with: it would be written down and not be so."""
+    given = {"variant": variant, "base": None if base is None else str(base), "seed": seed}
+    seeds = {stage.arguments.get("seed") for stage in recipe.stages}
+    read = {"variant": recipe.variant, "base": recipe.base, "seed": seeds.pop() if len(seeds) == 1 else None}
+    for name, value in given.items():
+        if value is not None and value != read[name]:
+            raise SettingsError(f"{recipe.path} was not read with {name} {value}: give the {name} to read_recipe")
 
 
 class _StageStoppedError(TrainingError):
