@@ -85,6 +85,8 @@ def test_cnn_pool_goes_on_to_every_later_stage_until_one_names_a_pooling(recipe)
         ("steps: 3", "steps: 3.5", "line 7: steps is 3.5; it must be a whole number"),
         ("steps: 3", "steps: 0", "line 7: --steps is 0; it must be at least 1"),
         ("steps: 3", "keep_best: maybe", "line 7: keep_best cannot be 'maybe'"),
+        ("steps: 3", "dev: stsb-dve", "line 7: dev cannot be 'stsb-dve'"),
+        ("steps: 3", "dev_every: 3", "line 7: dev_every needs dev to say what to score"),
         ("steps: 3", "dropout: 3", "line 7: --dropout is 3"),
         ("steps: 3", "budget: fortnight", "line 7: 'fortnight' is not a duration"),
         ("method: mlm", "method: mln", "line 6: stage words needs a method, not mln; did you mean 'mlm'?"),

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from selfsent.errors import SettingsError
 from selfsent.evaluation.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.published import Record
+from selfsent.evaluation.tasks import TASKS
 from selfsent.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.methods import METHODS, Method
 from selfsent.recipes.document import Section, guess, read_document
@@ -23,7 +24,8 @@ FOLD = "fold"
 
 _RECIPE = ("title", "note", "base", "all", "stages", "evaluate", "variants", "published", "cross_validate")
 _TRAIN: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("preset", "pooling", "head", "views", "dev"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("preset", "pooling", "head", "views"), lambda value: isinstance(value, str)),
+    "dev": lambda value: isinstance(value, str) and (value == "context" or value in TASKS),
     **dict.fromkeys(("sentences", "checkpoint_every", "keep", "dev_every"), lambda value: type(value) is int),
     **dict.fromkeys(("keep_best", "whiten"), lambda value: isinstance(value, bool)),
     "dropout": lambda value: type(value) in (int, float),
@@ -230,6 +232,9 @@ def _stage(name: str, sections: Section, common: Section, seed: int | None) -> S
                 source.fail(f"{key} cannot be {source[key]!r}", key)
             if key in _TRAIN or key in fields:
                 arguments[key] = source[key] if key in _TRAIN else value_of(source, key, fields[key])
+    for key in ("keep_best", "dev_every"):
+        if arguments.get(key) and "dev" not in arguments:
+            section.fail(f"{key} needs dev to say what to score", key)
     if seed is not None:
         arguments["seed"] = seed
     origin, reading = corpus_of(section, name)
