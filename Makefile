@@ -28,7 +28,7 @@ lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture
+contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture, every recipe in small
 	SELFSENT_CONTRACT_RESULTS=docs/results/contract.json $(BIN)/python -m pytest tests/contract -m ""
 
 bench: $(VENV)/.installed-test ## speed beside sentence-transformers, written to docs/benchmarks.md

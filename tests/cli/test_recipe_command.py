@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from selfsent.training.loop import Loop
+
 
 @pytest.fixture
 def recipe(base, sentences, tmp_path):
@@ -33,6 +35,25 @@ def test_seeds_of_a_run_are_summarised(train, tmp_path):
         record = json.loads((tmp_path / "run" / "seeds" / str(seed) / "run.json").read_text())
         assert (record["status"], record["asked"]["settings"]["seed"]) == ("finished", seed)
     assert set(json.loads((tmp_path / "run" / "seeds.json").read_text())["summary"]) == {"loss"}
+
+
+def test_a_seed_that_fails_is_kept_and_shown(recipe, selfsent, tmp_path, monkeypatch):
+    rate = Loop.rate
+    monkeypatch.setattr(Loop, "rate", lambda loop, step: rate(loop, step) * (1e30 if loop.settings.seed == 1 else 1))
+    file = recipe()
+    file.write_text(file.read_text().replace("steps: 1", "steps: 40"))
+    for resume in ([], ["--resume"]):
+        done = selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2, *resume)
+        assert done.status == 0, done.err
+        assert "1 of 2 seeds failed, and are not in the mean:" in done.out
+        assert "seed 1 failed: the loss is not finite at step" in done.out
+    summary = json.loads((tmp_path / "run" / "seeds.json").read_text())
+    assert list(summary["seeds"]) == ["0"]
+    assert summary["failures"]["1"].startswith("the loss is not finite")
+    failed = tmp_path / "run" / "seeds" / "1"
+    assert json.loads((failed / "run.json").read_text())["stopped"] == summary["failures"]["1"]
+    asked = selfsent("evaluate", failed, "--task", "stsb")
+    assert f"{failed} is a run without a model: the loss is not finite" in asked.complaint
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ def test_cnn_pool_goes_on_to_every_later_stage_until_one_names_a_pooling(recipe)
         ("steps: 3", "steps: 3.5", "line 7: steps is 3.5; it must be a whole number"),
         ("steps: 3", "steps: 0", "line 7: --steps is 0; it must be at least 1"),
         ("steps: 3", "keep_best: maybe", "line 7: keep_best cannot be 'maybe'"),
+        ("steps: 3", "dev: stsb-dve", "line 7: dev cannot be 'stsb-dve'"),
+        ("steps: 3", "dev_every: 3", "line 7: dev_every needs dev to say what to score"),
         ("steps: 3", "dropout: 3", "line 7: --dropout is 3"),
         ("steps: 3", "budget: fortnight", "line 7: 'fortnight' is not a duration"),
         ("method: mlm", "method: mln", "line 6: stage words needs a method, not mln; did you mean 'mlm'?"),
@@ -108,6 +110,23 @@ def test_cnn_pool_goes_on_to_every_later_stage_until_one_names_a_pooling(recipe)
         ),
         ("evaluate: stsb", "cross_validate: {data: ukp, by: 10-fold}", "line 14: data is 'ukp'"),
         ("evaluate: stsb", "cross_validate: {data: afs, by: 10-fold}", "line 14: no stage trains on the folds"),
+        ("evaluate: stsb", "evaluate: {pooling: cls}", "line 14: evaluate needs tasks"),
+        ("evaluate: stsb", "evaluate: {tasks: {tasks: stsb}}", "line 14: tasks must be a suite, a task, or a list"),
+        ("evaluate: stsb", "evaluate: {tasks: null}", "line 14: tasks must be a suite, a task, or a list"),
+        ("evaluate: stsb", "published: 3", "line 14: published must be a list of sections"),
+        ("evaluate: stsb", "published: {paper: BSL}", "line 14: published must be a list of sections"),
+        ("evaluate: stsb", "published: [BSL]", "line 14: published must be a list of sections"),
+        ("stack: true", "stack: maybe", "line 9: stack is 'maybe'; it must be true or false"),
+        ("text_columns: [a, b]", "text_columns: 3", "line 9: text_columns is 3; it must be a list of names"),
+        ("text_columns: [a, b]", "text_columns: ab", "line 9: text_columns is 'ab'; it must be a list of names"),
+        ("stack: true", "label_column: 3", "line 9: label_column is 3; it must be the name of a column"),
+        ("where: {label: 1}", "where: label", "line 9: where must be a section of key: value"),
+        ("where: {label: 1}", "where: {label: {a: 1}}", "line 9: label is {'a': 1}; under where it must be a value"),
+        ("where: {label: 1}", "where: {label: []}", "line 9: label is []; under where it must be a value"),
+        ("source: pairs.csv", "source: 3", "line 9: source is 3; it must be a name, or a list of names"),
+        ("source: pairs.csv", "source: [3]", "line 9: source is [3]; it must be a name, or a list of names"),
+        ("source: pairs.csv", "source: [{source: [a]}]", "line 9: source is ['a']; here it must be one name"),
+        ("source: pairs.csv", "source: a, without: 3", "line 9: without is 3; it must be a name, or a list of names"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(old, new, complaint, recipe):
@@ -115,6 +134,37 @@ def test_what_is_wrong_is_said_with_its_line(old, new, complaint, recipe):
         recipe((old, new))
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+FOLDS = ("sentences.txt", "fold"), ("evaluate: stsb", "cross_validate: {data: ukp-aspect, by: 10-fold}")
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (("by: 10-fold}", "by: 10-fold}\nevaluate: stsb"), "line 15: the last stage is trained for every fold"),
+        (("steps: 3", "evaluate: stsb"), "line 7: stage words is trained for every fold"),
+        (("budget: 1m", "evaluate: stsb"), "line 13: stage pairs is trained for every fold"),
+    ],
+)
+def test_stages_that_are_trained_for_every_fold_are_not_scored_one_by_one(more, complaint, recipe):
+    assert recipe(*FOLDS).folds == ("ukp-aspect", "10-fold")
+    with pytest.raises(SettingsError, match=complaint):
+        recipe(*FOLDS, more)
+
+
+def test_a_stage_before_the_folds_may_be_scored(recipe):
+    pairs = ("{source: pairs.csv, text_columns: [a, b], where: {label: 1}, stack: true}", "fold")
+    words, _ = recipe(FOLDS[1], pairs, ("steps: 3", "evaluate: stsb")).stages
+    assert words.tasks == {"task": ["stsb"]}
+
+
+def test_a_stage_may_give_options_of_the_head_of_all(recipe):
+    strides = ("steps: 3", "stride: 1"), ("budget: 1m", "stride: 1")
+    words, _ = recipe(("seed: 3", "seed: 3, head: cnn-pool"), *strides).stages
+    assert words.plan("bundled").head.stride == 1
+    with pytest.raises(SettingsError, match=r"line 7: stage words .mlm. has no 'stride'"):
+        recipe(strides[0])
 
 
 def test_a_variant_that_is_not_there_is_named(recipe):

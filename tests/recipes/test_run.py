@@ -5,8 +5,8 @@ import pytest
 import tiny
 from selfsent import train_stages
 from selfsent.encoder import load_encoder
-from selfsent.errors import RunError, SelfsentError, TrainingError
-from selfsent.recipes import over_seeds
+from selfsent.errors import RunError, SelfsentError, SettingsError, TrainingError
+from selfsent.recipes import over_seeds, read_recipe
 from selfsent.training.loop import Loop
 
 STAGES = """\
@@ -28,6 +28,16 @@ stages:
     loss: softmax
     steps: 1
     evaluate: {{tasks: ukp-aspect, pooling: cls}}
+"""
+LABELLED = """\
+base: {base}
+all: {{batch_size: 8, max_length: 32, steps: 1}}
+stages:
+  words: {{corpus: {corpus}, method: mlm, evaluate: sts12}}
+  scores:
+    corpus: {{source: "mteb/stsbenchmark-sts::train", text_columns: [sentence1, sentence2], score_column: score}}
+    method: cosine
+evaluate: sts
 """
 FOLDED = """\
 base: {base}
@@ -112,11 +122,55 @@ def test_stages_go_on_from_each_other_and_resume_to_the_same_weights(recipe, mir
         train_stages(file, tmp_path / "cut", data=mirror, resume=True)
 
 
+def test_a_stage_that_was_stopped_goes_on_at_a_lower_rate(recipe, mirror, tmp_path):
+    short = STAGES.replace("steps: 3, head: ngram-cnn, filters: 4", "steps: 3{rate}")
+    hot, cool = (short.replace("{rate}", f", learning_rate: {rate}") for rate in ("1e30", "1e-5"))
+    file = recipe(hot)
+    with pytest.raises(TrainingError, match=r"not finite at step \d: give stage pairs of .*recipe.yaml") as caught:
+        train_stages(file, tmp_path / "run", data=mirror)
+    assert str(caught.value).endswith("a lower learning_rate, and go on with --resume")
+    reason = caught.value.reason
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (record["stopped"], record["stopped_in"]) == (reason, "pairs")
+    recipe(cool.replace("method: mlm,", "method: mlm, learning_rate: 1e-6,"))
+    with pytest.raises(RunError, match="stages words learning rate was None, now 1e-06"):
+        train_stages(file, tmp_path / "run", data=mirror, resume=True)
+    recipe(cool)
+    train_stages(file, tmp_path / "run", data=mirror, resume=True)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (record["status"], record["stopped"]) == ("finished", None)
+    change = {"change": "stages pairs learning rate was 1e+30, now 1e-05", "because": reason}
+    assert record["changes"] == [change]
+    recipe(hot)
+    with pytest.raises(RunError, match="learning rate was 1e-05, now"):
+        train_stages(file, tmp_path / "run", data=mirror, resume=True)
+
+
+def test_folds_that_were_stopped_begin_again(recipe, mirror, tmp_path):
+    hot = FOLDED.replace("method: cosine, steps: 1", "method: cosine, steps: 3, learning_rate: 1e30")
+    with pytest.raises(TrainingError, match=r"give stage scores of .* a lower learning_rate, and start again with"):
+        train_stages(recipe(hot), tmp_path / "run", data=mirror)
+    file = recipe(hot.replace("1e30", "1e-5"))
+    with pytest.raises(RunError, match="stages scores learning rate was"):
+        train_stages(file, tmp_path / "run", data=mirror, resume=True)
+    train_stages(file, tmp_path / "run", data=mirror, overwrite=True)
+
+
 def test_nothing_is_written_when_a_later_stage_cannot_be(recipe, tmp_path):
     file = recipe(STAGES.replace("white: {{corpus: {corpus}", "white: {{corpus: {corpus}x"))
     with pytest.raises(SelfsentError, match=r"sentences.txtx: no such file"):
         train_stages(file, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_recipe_is_run_as_it_was_read(recipe, tmp_path, mirror):
+    read = read_recipe(recipe(AS_ENCODER.replace("{mirror}", str(tmp_path))), seed=3)
+    for given in ({"seed": 4}, {"base": "bundled"}, {"variant": "other"}):
+        ((name, value),) = given.items()
+        with pytest.raises(SettingsError, match=rf"was not read with {name} {value}: give the {name} to read_recipe"):
+            train_stages(read, tmp_path / "run", **given)
+    with pytest.raises(SelfsentError, match=r"pairs.jsonl: no such file"):  # which comes later
+        train_stages(read, tmp_path / "run", seed=3, base=read.base)
 
 
 def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp_path):
@@ -133,6 +187,35 @@ def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp
     assert "spearman tea" in scores["ukp-aspect"]
 
 
+def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    one, other = tiny.make_sentences(40, seed=6), tiny.make_sentences(40, seed=7)
+    rows = {"sentence1": one, "sentence2": other, "score": [float(number % 5) for number in range(40)]}
+    for name in ("sts12-sts", "stsbenchmark-sts"):
+        (tmp_path / "mirror" / "mteb" / name).mkdir(parents=True)
+        for split in ("train", "test"):
+            pq.write_table(pa.table(rows), tmp_path / "mirror" / "mteb" / name / f"{split}.parquet")
+    file, mirror = recipe(LABELLED), tmp_path / "mirror"
+    done = train_stages(file, tmp_path / "run", data=mirror)
+    assert done.leaked == ["scores: sts12", "scores: average"]
+    assert set(done.figures) == {"words: sts12", "scores: sts12", "scores: stsb", "scores: average"}
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["leaked"] == done.leaked
+    shown = list(done.table().columns[-1].cells)
+    assert [cell.endswith("†") for cell in shown] == [False, True, False, True]
+    assert done.table().caption.startswith("† trained on STSb")
+
+    def train_one(seed, output, resume):
+        return train_stages(file, output, seed=seed, resume=resume, data=mirror).figures
+
+    for resume in (False, True):
+        seeds = over_seeds(2, tmp_path / "seeds", train_one, resume=resume)
+        assert list(seeds.leaked) == seeds.to_json()["leaked"] == done.leaked
+        assert [cell.endswith("†") for cell in seeds.table().columns[1].cells] == [False, True, False, True]
+        assert seeds.table().caption.startswith("† trained on STSb")
+
+
 def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     asked = []
 
@@ -146,6 +229,7 @@ def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     seeds = over_seeds(3, tmp_path / "run", train_one, notice=lines.append)
     assert seeds.names == ("loss", "dev")
     assert (seeds.mean("dev"), seeds.deviation("dev")) == (11.0, pytest.approx(2**0.5))
+    assert (seeds.leaked, seeds.table().caption) == ((), None)
     assert seeds.failures == {1: "the loss is not finite"}
     assert seeds.complaints[0].startswith("1 of 3 seeds failed")
     assert seeds.complaints[1:] == ["seed 1 failed: the loss is not finite"]

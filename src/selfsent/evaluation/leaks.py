@@ -14,7 +14,7 @@ import yaml
 from selfsent.evaluation.results import Score
 
 LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
-_STSB = re.compile(r"sts-?b(?![a-z])|sts-?benchmark", re.IGNORECASE)
+_STSB = re.compile(r"(?<![a-z])sts[-_ ]?(b(?![a-z])|bench)", re.IGNORECASE)
 _TRAINING = re.compile(r"^### Training Dataset.*?(?=^#{1,3} |\Z)", re.MULTILINE | re.DOTALL)
 _OURS = re.compile(r"^(?:Maps .*? )?Trained by \[selfsent\].* of `(.*)`\.$", re.MULTILINE)
 

@@ -70,33 +70,54 @@ def corpus_of(section: Section, name: str) -> tuple[Source, dict[str, Any]]:
 def _source(section: Section, key: str, what: str) -> Source:
     """A name, or a list of names and of sections with a source and columns of its own."""
     given = section[key]
-    if not isinstance(given, list):
-        return str(given)
-    parts: list[str | Mapping[str, Any]] = []
-    for part in given:
-        if isinstance(part, Section):
-            part.only(_PART, what)
-            if "source" not in part:
-                part.fail(f"{what} needs a source")
-            parts.append({"source": str(part["source"]), **_reading(part)})
-        else:
-            parts.append(str(part))
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, list) or not given or not all(isinstance(part, str | Section) for part in given):
+        section.fail(f"{key} is {given!r}; it must be a name, or a list of names and of sections with source", key)
+    parts = [_part(part, what) if isinstance(part, Section) else part for part in given]
     if any(isinstance(part, Mapping) for part in parts):
         return tuple({"source": part} if isinstance(part, str) else part for part in parts)
     return tuple(parts)
 
 
+def _part(part: Section, what: str) -> Mapping[str, Any]:
+    part.only(_PART, what)
+    if "source" not in part:
+        part.fail(f"{what} needs a source")
+    if not isinstance(part["source"], str):
+        part.fail(f"source is {part['source']!r}; here it must be one name", "source")
+    return {"source": part["source"], **_reading(part)}
+
+
 def _reading(section: Section) -> dict[str, Any]:
-    """Options of `read_corpus`."""
-    reading = {key: value for key, value in section.items() if key not in ("source", "without")}
-    if isinstance(reading.get("text_columns"), list):
-        reading["text_columns"] = tuple(map(str, reading["text_columns"]))
-    if "where" in reading:
-        reading["where"] = {
-            key: [str(each) for each in value] if isinstance(value, list) else [str(value)]
-            for key, value in section.section("where").items()
-        }
-    return reading
+    """Options of `read_corpus`, each of its kind."""
+    return {key: _option(section, key) for key in section if key not in ("source", "without")}
+
+
+def _option(section: Section, key: str) -> Any:
+    value = section[key]
+    if key == "where":
+        wanted = section.section(key)
+        return {column: _values(wanted, column) for column in wanted}
+    if key == "text_columns":
+        right, must_be = isinstance(value, list) and all(isinstance(name, str) for name in value), "a list of names"
+        value = tuple(value) if right else value
+    elif key in ("stack", "split_sentences"):
+        right, must_be = isinstance(value, bool), "true or false"
+    else:
+        right, must_be = isinstance(value, str), "the name of a column"
+    if not right:
+        section.fail(f"{key} is {value!r}; it must be {must_be}", key)
+    return value
+
+
+def _values(wanted: Section, column: str) -> list[str]:
+    """What a row may have in a column, as text."""
+    given = wanted[column]
+    values = given if isinstance(given, list) else [given]
+    if not values or not all(isinstance(value, str | int | float) for value in values):
+        wanted.fail(f"{column} is {given!r}; under where it must be a value, or a list of values", column)
+    return [str(value) for value in values]
 
 
 def placed(source: Source | Mapping[str, Any], mirror: str | Path | None) -> Any:
@@ -118,13 +139,20 @@ def tasks_of(section: Section, key: str) -> dict[str, Any]:
     found = section.get(key)
     if found is None:
         return {}
-    if isinstance(found, Section):
-        found.only(("tasks", "pooling"), key)
-        pooling = found.get("pooling")
-        if pooling is not None and pooling not in POOLINGS:
-            found.fail(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}", "pooling")
-        asked = tasks_of(found, "tasks")
-        return {**asked, "pooling": pooling} if asked and pooling else asked
+    if not isinstance(found, Section):
+        return _asked(section, key)
+    found.only(("tasks", "pooling"), key)
+    if "tasks" not in found:
+        found.fail(f"{key} needs tasks: a suite, a task, or a list of tasks")
+    pooling = found.get("pooling")
+    if pooling is not None and pooling not in POOLINGS:
+        found.fail(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}", "pooling")
+    return _asked(found, "tasks") | ({"pooling": pooling} if pooling else {})
+
+
+def _asked(section: Section, key: str) -> dict[str, Any]:
+    """A suite, or tasks."""
+    found = section[key]
     names = [found] if isinstance(found, str) else found
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         section.fail(f"{key} must be a suite, a task, or a list of tasks", key)
@@ -159,9 +187,10 @@ def folds_of(document: Section) -> tuple[str, str] | None:
 def published_of(document: Section) -> tuple[Record, ...]:
     """The published records that the recipe names."""
     found: list[Record] = []
-    for entry in document.get("published") or []:
-        if not isinstance(entry, Section):
-            document.fail("published must be a list of sections such as {paper: IS-BERT, table: 4}", "published")
+    entries = document.get("published")
+    if not isinstance(entries, list | None) or not all(isinstance(entry, Section) for entry in entries or ()):
+        document.fail("published must be a list of sections such as {paper: IS-BERT, table: 4}", "published")
+    for entry in entries or ():
         entry.only(("paper", "table", "method", "group", "dataset", "metric"), "a published row")
         wanted = {key: str(value) for key, value in entry.items()}
         rows = [record for record in records() if all(str(record.get(key)) == value for key, value in wanted.items())]

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from selfsent.errors import SettingsError
 from selfsent.evaluation.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.published import Record
+from selfsent.evaluation.tasks import TASKS
 from selfsent.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.methods import METHODS, SUPERVISED, Method
 from selfsent.recipes.document import Section, guess, read_document
@@ -23,13 +24,15 @@ FOLD = "fold"
 
 _RECIPE = ("title", "note", "base", "all", "stages", "evaluate", "variants", "published", "cross_validate")
 _TRAIN: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("preset", "pooling", "head", "views", "dev"), lambda value: isinstance(value, str)),
+    **dict.fromkeys(("preset", "pooling", "head", "views"), lambda value: isinstance(value, str)),
+    "dev": lambda value: isinstance(value, str) and (value == "context" or value in TASKS),
     **dict.fromkeys(("sentences", "checkpoint_every", "keep", "dev_every"), lambda value: type(value) is int),
     **dict.fromkeys(("keep_best", "whiten"), lambda value: isinstance(value, bool)),
     "dropout": lambda value: type(value) in (int, float),
 }
 """The arguments of `selfsent.train` that a stage may give, and what their values must be."""
 _PLANNED = ("preset", "pooling", "dropout", "whiten", "head")
+_FOLDED = "the score is the one over all folds; leave evaluate out"
 
 
 @dataclass(frozen=True)
@@ -154,9 +157,13 @@ def read_recipe(
             sections.fail(f"stage {name} trains on folds: say of what under cross_validate", name)
         kept.after(given, _planned(stage, start, sections.section(name), common), sections.section(name))
         stages.append(stage)
+        if stage.tasks and any(each.source == FOLD for each in stages):
+            sections.section(name).fail(f"stage {name} is trained for every fold: {_FOLDED}", "evaluate")
     if folds and all(stage.source != FOLD for stage in stages):
         document.fail(f"no stage trains on the folds: give one corpus: {FOLD}", "cross_validate")
     last = tasks_of(document, "evaluate")
+    if last and folds:
+        document.fail(f"the last stage is trained for every fold: {_FOLDED}", "evaluate")
     if last:
         stages[-1] = dataclasses.replace(stages[-1], tasks=last)
     title, note = (str(document.get(key, "")) for key in ("title", "note"))
@@ -178,6 +185,9 @@ class _Kept:
 
     def after(self, stage: Stage, plan: Plan, section: Section) -> None:
         """What there is to take over after a stage, which must not ask for a head of another shape."""
+        if plan.joins:  # a cross-encoder takes transformer and pooling alone
+            self.pooling, self.heads = plan.pooling, {}
+            return
         if "pooling" in stage.arguments:
             self.heads.pop(CNN_POOL, None)
         options = plan.options if plan.method.head else plan.head
@@ -213,9 +223,8 @@ def _stage(name: str, sections: Section, common: Section, seed: int | None) -> S
     if given not in METHODS:
         section.fail(f"stage {name} needs a method, not {given}; {guess(given, METHODS)}", "method")
     method = METHODS[given]
-    fields = (
-        fields_of(method.options) | fields_of(HEADS.get(str(section.get("head")), method.options)) | fields_of(Settings)
-    )
+    head = str(section.get("head") or common.get("head"))
+    fields = fields_of(method.options) | fields_of(HEADS.get(head, method.options)) | fields_of(Settings)
     section.only(["method", "corpus", "evaluate", *_TRAIN, *fields], f"stage {name} ({given})")
     common.only([*_TRAIN, *fields_of(Settings)], "all")
     arguments: dict[str, Any] = {}
@@ -225,6 +234,9 @@ def _stage(name: str, sections: Section, common: Section, seed: int | None) -> S
                 source.fail(f"{key} cannot be {source[key]!r}", key)
             if key in _TRAIN or key in fields:
                 arguments[key] = source[key] if key in _TRAIN else value_of(source, key, fields[key])
+    for key in ("keep_best", "dev_every"):
+        if arguments.get(key) and "dev" not in arguments:
+            section.fail(f"{key} needs dev to say what to score", key)
     if seed is not None:
         arguments["seed"] = seed
     origin, reading = corpus_of(section, name)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from selfsent import api
 from selfsent.corpus import Corpus, check_corpus, read_corpus
 from selfsent.distributed import join, rank, wait
-from selfsent.errors import DataError
+from selfsent.errors import DataError, SettingsError, TrainingError
 from selfsent.evaluation.arguments import ARGUMENTS, cross_validate
 from selfsent.evaluation.datasets import Store
-from selfsent.evaluation.results import Result
+from selfsent.evaluation.results import MARK, MEANING, Result
 from selfsent.evaluation.tasks import evaluate
 from selfsent.files import whole_directory, write_json, write_text
 from selfsent.recipes.parts import placed
@@ -73,13 +73,14 @@ class StagesRun:
         from rich.table import Column, Table
         from rich.text import Text
 
-        table = Table("stage", "task", Column("score", justify="right"))
+        table = Table("stage", "task", Column("score", justify="right"), caption_justify="left")
         for name, value in self.figures.items():
             stage, _, task = name.partition(": ")
-            table.add_row(stage, task, f"{value:.2f}")
+            table.add_row(stage, task, f"{value:.2f}{MARK if name in self.leaked else ''}")
         for row in self.recipe.published:
             place = f"{row['paper']} table {row['table']}: {row['method']}"
             table.add_row(Text(place), f"{row['dataset']} ({row['metric']})", f"{row['value']:.2f}")
+        table.caption = MEANING if self.leaked else None
         return table
 
     @property
@@ -93,6 +94,16 @@ class StagesRun:
                 found[f"{stage.name}: average"] = float(stage.evaluation["average"])
             if stage.run and stage.run.scores:
                 found[f"{stage.name}: context"] = float(stage.run.scores["trained"]["score"])
+        return found
+
+    @property
+    def leaked(self) -> list[str]:
+        """Which of the figures are no test, because the model was trained on pairs of theirs."""
+        found: list[str] = []
+        for stage in self.stages:
+            scores = (stage.evaluation or {}).get("scores", {})
+            found += [f"{stage.name}: {task}" for task, score in scores.items() if score.get("leaked")]
+            found += [f"{stage.name}: average"] if (stage.evaluation or {}).get("average_leaked") else []
         return found
 
 
@@ -114,9 +125,9 @@ def train_stages(
     Args:
         recipe: a recipe, or its file.
         output: the run directory: `stages/NAME/` is an ordinary run directory for each stage, `model/` the last model.
-        variant: which variant of the recipe.
-        base: the encoder to start from instead of the recipe's.
-        seed: of every stage instead of the recipe's.
+        variant: which variant of the recipe, where it is a file; a recipe has been read with one.
+        base: the encoder to start from instead of the recipe's, likewise.
+        seed: of every stage instead of the recipe's, likewise.
         resume: go on with the run in `output`, in the middle of whichever stage it was.
         overwrite: throw away the run in `output`.
         data: a mirror of the data sets; without it SELFSENT_DATA.
@@ -128,7 +139,9 @@ def train_stages(
         SelfsentError: what is wrong with the recipe, with file and line, or with the data, before anything is written.
     """
     join()
-    if not isinstance(recipe, Recipe):
+    if isinstance(recipe, Recipe):
+        _check_read(recipe, variant, base, seed)
+    else:
         recipe = read_recipe(recipe, variant, None if base is None else str(base), seed)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
@@ -141,13 +154,37 @@ def train_stages(
     directory.begin(steps=False)
     if rank() == 0:
         write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
-    done = StagesRun(directory.path, recipe, list(runner.run(directory.path)))
+    try:
+        done = StagesRun(directory.path, recipe, list(runner.run(directory.path)))
+    except _StageStoppedError as stop:
+        directory.update(stopped=stop.reason, stopped_in=stop.stage)
+        raise
     if rank() == 0:
         if recipe.folds is None:
             _take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
-        directory.update(status="finished", figures=done.figures)
+        directory.update(status="finished", figures=done.figures, leaked=done.leaked, stopped=None, stopped_in=None)
     wait()
     return done
+
+
+def _check_read(recipe: Recipe, variant: str | None, base: str | Path | None, seed: int | None) -> None:
+    """Refuse what a recipe was not read with: it would be written down and not be so."""
+    given = {"variant": variant, "base": None if base is None else str(base), "seed": seed}
+    seeds = {stage.arguments.get("seed") for stage in recipe.stages}
+    read = {"variant": recipe.variant, "base": recipe.base, "seed": seeds.pop() if len(seeds) == 1 else None}
+    for name, value in given.items():
+        if value is not None and value != read[name]:
+            raise SettingsError(f"{recipe.path} was not read with {name} {value}: give the {name} to read_recipe")
+
+
+class _StageStoppedError(TrainingError):
+    """A stage that went wrong and was stopped; `stage` is the one that may go on at a lower rate, None within folds."""
+
+    def __init__(self, reason: str, stage: str, recipe: str, folds: bool) -> None:
+        # Folds that are done have learned at the old rate, and all of them must learn at one.
+        onwards = "start again with --overwrite" if folds else "go on with --resume"
+        super().__init__(reason, f"give stage {stage} of {recipe} a lower learning_rate, and {onwards}")
+        self.stage = None if folds else stage
 
 
 def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
@@ -194,8 +231,13 @@ class _Runner:
             run = api.load_run(place)
         else:
             self.notice(where)
+            run = self._train(stage, base, place, fold)
+        return StageRun(stage.name, run, self._evaluation(stage, place) if stage.tasks else None)
+
+    def _train(self, stage: Stage, base: str, place: Path, fold: Path | None) -> api.Run:
+        try:
             with self.callbacks() as callbacks:
-                run = api.train(
+                return api.train(
                     partial(self._corpus, stage, fold),
                     stage.method.name,
                     base,
@@ -206,7 +248,10 @@ class _Runner:
                     **callbacks,
                     **stage.arguments,
                 )
-        return StageRun(stage.name, run, self._evaluation(stage, place) if stage.tasks else None)
+        except TrainingError as error:
+            if not _record(place).get("stopped"):
+                raise
+            raise _StageStoppedError(error.reason, stage.name, self.recipe.path, fold is not None) from None
 
     def folds(self, base: str, directory: Path) -> StageRun:
         """Train and test on every fold; the score over all of them."""
@@ -272,12 +317,18 @@ def _arguments(name: str) -> Any:
     return next(dataset for dataset in ARGUMENTS if dataset.name == name)
 
 
+def _record(place: Path) -> dict[str, Any]:
+    """What a run says of itself; nothing where there is none."""
+    try:
+        record = json.loads((place / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
 def _status(place: Path) -> str | None:
     """How far a run is; None where there is none."""
-    try:
-        return str(json.loads((place / "run.json").read_text(encoding="utf-8")).get("status"))
-    except (OSError, ValueError, AttributeError):
-        return None
+    return _record(place).get("status")
 
 
 def _take_over(stage: Path, directory: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
+from selfsent.evaluation.results import MARK, MEANING
 from selfsent.files import write_json
 from selfsent.training.loop import Notice
 from selfsent.training.run_directory import RunDirectory
@@ -31,11 +32,13 @@ class Seeds:
         directory: where the runs lie, each in `seeds/SEED/`.
         figures: by seed, the figures of the runs that ended well.
         failures: by seed, why the others did not.
+        leaked: figures that are no test, as `run.json` of the runs says.
     """
 
     directory: Path
     figures: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     failures: Mapping[int, str] = field(default_factory=dict)
+    leaked: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,11 +60,12 @@ class Seeds:
         from rich.table import Column, Table
 
         headings = ["mean ± deviation", *(f"seed {seed}" for seed in self.figures)]
-        table = Table("", *(Column(heading, justify="right") for heading in headings))
+        table = Table("", *(Column(heading, justify="right") for heading in headings), caption_justify="left")
         for name in self.names:
-            deviation = self.deviation(name)
+            deviation, mark = self.deviation(name), MARK if name in self.leaked else ""
             shown = f"{self.mean(name):.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
-            table.add_row(name, shown, *(f"{run[name]:.2f}" for run in self.figures.values()))
+            table.add_row(name, shown + mark, *(f"{run[name]:.2f}{mark}" for run in self.figures.values()))
+        table.caption = MEANING if set(self.leaked) & set(self.names) else None
         return table
 
     @property
@@ -76,6 +80,7 @@ class Seeds:
         return {
             "seeds": {str(seed): dict(figures) for seed, figures in self.figures.items()},
             "failures": {str(seed): reason for seed, reason in self.failures.items()},
+            "leaked": list(self.leaked),
             "summary": {name: {"mean": self.mean(name), "deviation": self.deviation(name)} for name in self.names},
         }
 
@@ -96,7 +101,7 @@ def over_seeds(
     Args:
         count: how many seeds.
         output: the directory: a run in `seeds/SEED/` for each, and `seeds.json`.
-        train_one: trains with one seed.
+        train_one: trains with one seed; figures that the run's `run.json` names under `leaked` are marked.
         first: the first seed; the others follow.
         resume: go on in `output`; seeds that ended, well or not, are not run again.
         overwrite: throw away what is in `output`.
@@ -117,7 +122,7 @@ def over_seeds(
     check()
     directory.begin(steps=False)
     done = _known(directory) if directory.resumed else Seeds(directory.path)
-    figures, failures = dict(done.figures), dict(done.failures)
+    figures, failures, leaked = dict(done.figures), dict(done.failures), done.leaked
     for seed in range(first, first + count):
         if seed in figures or seed in failures:
             continue
@@ -125,6 +130,7 @@ def over_seeds(
         notice(f"seed {seed}")
         try:
             figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
+            leaked = tuple(dict.fromkeys((*leaked, *_read(place / "run.json").get("leaked", ()))))
         except TrainingError as error:
             failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
@@ -134,7 +140,7 @@ def over_seeds(
             raise
         wait()
         if rank() == 0:
-            write_json(directory.path / "seeds.json", Seeds(directory.path, figures, failures).to_json())
+            write_json(directory.path / "seeds.json", Seeds(directory.path, figures, failures, leaked).to_json())
     if rank() == 0:
         directory.update(status="finished")
     if not figures:
@@ -142,7 +148,7 @@ def over_seeds(
         raise TrainingError(
             f"all {count} seeds failed; the first one: {first_reason}; give --overwrite and a lower learning rate"
         )
-    return Seeds(directory.path, figures, failures)
+    return Seeds(directory.path, figures, failures, leaked)
 
 
 def _leave_nothing(path: Path) -> None:
@@ -154,9 +160,16 @@ def _leave_nothing(path: Path) -> None:
 
 def _known(directory: RunDirectory) -> Seeds:
     """What `seeds.json` says of the runs that ended."""
+    known = _read(directory.path / "seeds.json")
+    figures = {int(seed): values for seed, values in known.get("seeds", {}).items()}
+    failures = {int(seed): reason for seed, reason in known.get("failures", {}).items()}
+    return Seeds(directory.path, figures, failures, tuple(known.get("leaked", ())))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """What a file of JSON says; nothing where there is none."""
     try:
-        known = json.loads((directory.path / "seeds.json").read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return Seeds(directory.path)
-    figures = {int(seed): values for seed, values in known["seeds"].items()}
-    return Seeds(directory.path, figures, {int(seed): reason for seed, reason in known["failures"].items()})
+        return {}
+    return found

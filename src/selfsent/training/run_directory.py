@@ -98,7 +98,8 @@ class RunDirectory:
     def match(self, asked: dict[str, Any]) -> None:
         """Say what the run is to be; one that is resumed must have been asked for the same.
 
-        Where the run went wrong and was stopped, the learning rate may be another one: `run.json` keeps both.
+        Where the run went wrong and was stopped, the learning rate may be another one, in a run of several stages that
+        of the stage that went wrong: `run.json` keeps both.
 
         Args:
             asked: everything that decides the result, as JSON.
@@ -107,7 +108,7 @@ class RunDirectory:
             RunError: the old run was asked for something else.
         """
         self._asked = json.loads(json.dumps(asked))
-        free = _FREE_AFTER_A_STOP if self.record.get("stopped") else ()
+        free = (_rate_of(self.record.get("stopped_in")),) if self.record.get("stopped") else ()
         difference = _first_difference(self.record["asked"], self._asked, but=free) if self.record else None
         if difference:
             raise RunError(
@@ -132,7 +133,7 @@ class RunDirectory:
             self.update(status="running", asked=self._asked, command=sys.argv, versions=versions(), started=started)
         elif self.record.get("stopped") and (change := _first_difference(self.record["asked"], self._asked)):
             changes = [*self.record.get("changes", []), {"change": change, "because": self.record["stopped"]}]
-            self.update(asked=self._asked, changes=changes, stopped=None)
+            self.update(asked=self._asked, changes=changes, stopped=None, stopped_in=None)
 
     def _clear(self) -> None:
         """Remove what a kill left half-written, and an old run that is not resumed; files of others are left alone."""
@@ -226,7 +227,11 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-_FREE_AFTER_A_STOP = ("settings learning_rate",)
+def _rate_of(stage: str | None) -> str:
+    """The place of the learning rate in what was asked for, of a stage or of a run without any."""
+    return f"stages {stage} learning_rate" if stage else "settings learning_rate"
+
+
 _HARMLESS = ("base", "corpus source")
 """Names, which may be written in several ways; digest and fingerprint say whether the contents are the same."""
 
