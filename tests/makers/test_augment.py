@@ -112,7 +112,7 @@ def test_views_are_cleaned_and_never_empty(corpus, tmp_path, monkeypatch):
 
 def test_makers_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordnet):
     output = tmp_path / "views.parquet"
-    with pytest.raises(SettingsError, match="translate:pivot=cat makes the same view twice: name another"):
+    with pytest.raises(SettingsError, match="apertium:pivot=cat makes the same view twice: name another"):
         augment(corpus, [[Translate(pivot="cat"), Translate(pivot="cat")]], output)
     with pytest.raises(SettingsError, match="one or two makers, not 3"):
         augment(corpus, [[Shuffle()] * 3], output)

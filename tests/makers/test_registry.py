@@ -16,8 +16,10 @@ def test_names_options_and_common_values():
     assert parse_maker("mlm:ratio=0.5", {"ratio": 0.1, "pick": "best", "pivot": "cat"}) == MaskAndRefill(0.5, "best")
     assert parse_makers("translate:pivot=spa, translate:pivot=cat") == [Translate(), Translate(pivot="cat")]
     assert parse_maker("translate:pipelines=3").pipelines == 3
-    for spec in ("synonym", "mlm:pick=best", "translate:pivot=cat", "pairs"):
+    for spec in ("synonym", "mlm:pick=best", "translate:engine=apertium:pivot=cat", "pairs"):
         assert parse_maker(spec).spec == spec
+    assert parse_maker("translate").spec == "translate:engine=apertium:pivot=spa"
+    assert Translate(engine="command", there="a", back="b").spec == "translate:engine=command:there=a:back=b"
 
 
 @pytest.mark.parametrize(

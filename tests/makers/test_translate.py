@@ -96,6 +96,22 @@ def test_the_engine_command(tmp_path, views):
     assert maker.identity() != Translate(engine="command", there=there, back=there).identity()
 
 
+def test_what_a_command_reads_decides_its_views(tmp_path):
+    model = tmp_path / "model"
+    model.write_text("one")
+    before, other = (Translate(engine="command", there=f"cat {model}", back=back).identity() for back in ("cat", "rev"))
+    assert before != other
+    assert before == Translate(engine="command", there=f"cat {model}", back="cat").identity()
+    model.write_text("another")
+    assert before != Translate(engine="command", there=f"cat {model}", back="cat").identity()
+
+
+@pytest.mark.parametrize(("there", "said"), [("sed 's/a", "no closing quotation"), (" ", "it is empty")])
+def test_what_is_no_command(there, said):
+    with pytest.raises(SettingsError, match=f"is no command: {said}"):
+        Translate(engine="command", there=there, back="cat")
+
+
 def test_the_stream_format():
     text = "[a] {b} ^c$ d/e \\ @home <f>"
     assert _marked(text) == "\\[a\\] \\{b\\} \\^c\\$ d\\/e \\\\ \\@home \\<f\\>.[]"

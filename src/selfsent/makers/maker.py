@@ -51,9 +51,15 @@ class Maker(ABC):
         check_limits(self)
 
     @property
+    def always(self) -> tuple[str, ...]:
+        """Options that its spec names even where they are the default."""
+        return ()
+
+    @property
     def spec(self) -> str:
-        """Its name and the options that are not the default, as on the command line."""
-        given = [f"{f.name}={getattr(self, f.name)}" for f in _fields(self) if getattr(self, f.name) != f.default]
+        """Its name and the options that are not the default or that it always names, as on the command line."""
+        values = [(f.name, getattr(self, f.name), f.default) for f in _fields(self)]
+        given = [f"{name}={value}" for name, value, usual in values if name in self.always or value != usual]
         return ":".join([self.name, *given])
 
     def identity(self) -> Any:
