@@ -33,11 +33,20 @@ def test_views_figures_and_a_sample(augment, base, tmp_path):
     assert pq.read_table(tmp_path / "views.parquet") != table
 
 
+def test_noise_as_text(augment, tmp_path):
+    found = augment(maker=("--with", "noise", "repeat-words", "--with", "dropout"), output=tmp_path / "noise.parquet")
+    assert found.status == 0, found.err
+    assert "training draws it anew each time, which is better: give --delete-words" in found.err
+    rows = pq.read_table(tmp_path / "noise.parquet").to_pylist()
+    assert {(row["maker1"], row["maker2"]) for row in rows} == {("noise", "repeat-words"), ("original", "dropout")}
+    assert sum(len(row["view1"]) < len(row["text"]) < len(row["view2"]) for row in rows[:120]) > 60
+    assert all(row["view1"] == row["view2"] == row["text"] for row in rows[120:])
+
+
 @pytest.mark.parametrize(
     ("maker", "arguments", "said"),
     [
         (("--with", "synonyms"), (), "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs"),
-        (("--with", "dropout"), (), "dropout is no maker"),
         (("--with", "mlm:pick=worst"), (), "--pick is 'worst'; it must be one of sample, best"),
         (("--with", "mlm"), ("--ratio", 0), "--ratio is 0.0; it must be above 0"),
         (("--with", "mlm"), ("--model", "./none"), "there is no directory ./none"),
@@ -101,4 +110,6 @@ def test_training_on_views(train, base, selfsent, tmp_path):
     assert found.status == 0, found.err
     assert f"views by {maker}, {maker}" in (tmp_path / "run" / "run.json").read_text()
     assert "tsdae reads one view of a sentence: --views is for" in train("--views", "synonym", "--overwrite").complaint
+    refused = train("--method", "simcse", "--views", "noise", "--overwrite").complaint
+    assert "training draws it anew whenever a sentence is read: give --delete-words" in refused
     assert "there is no maker 'sinonym'" in train("--method", "simcse", "--views", "sinonym", "--overwrite").complaint

@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "augment",
-        help="make views of sentences: synonyms, guesses, translations there and back",
+        help="make views of sentences: synonyms, guesses, translations there and back, noise",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="An interrupted command goes on where it stopped when it is given again.",
@@ -82,6 +82,7 @@ def run(options: argparse.Namespace) -> None:
                 seed=options.seed,
                 overwrite=options.overwrite,
                 advance=lambda done: count(done, total),
+                notice=notice,
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped and kept; the same command goes on from here") from None

@@ -74,6 +74,7 @@ def augment(
     seed: int = 0,
     overwrite: bool = False,
     advance: Callable[[int], None] = lambda count: None,
+    notice: Callable[[str], None] = lambda line: None,
 ) -> Views:
     """Make two views of every sentence of a corpus, into a parquet file.
 
@@ -88,6 +89,7 @@ def augment(
         seed: of everything random.
         overwrite: throw away the file, and what was kept of another call.
         advance: called with the number of pairs made since the last call, those kept from before included.
+        notice: called with lines the user should see.
 
     Raises:
         SettingsError: the makers do not go together, or something they need is not there.
@@ -97,6 +99,10 @@ def augment(
     path = Path(output)
     check_pairings(pairings)
     check_output(path, overwrite)
+    makers = list(dict.fromkeys(maker for pairing in pairings for maker in pairing))
+    for maker in makers:
+        if maker.instead:
+            notice(f"{maker.spec} is made once; training draws it anew each time, which is better: {maker.instead}")
     parts = path.with_name(path.name + ".parts")
     plan = {
         "version": _VERSION,
@@ -134,7 +140,7 @@ def check_pairings(pairings: Sequence[Pairing]) -> None:
             raise SettingsError(
                 f"two views come from one or two makers, not {len(pairing)}: repeat --with for more rows"
             )
-        if len(pairing) == 2 and pairing[0] == pairing[1] and not pairing[0].random:
+        if len(pairing) == 2 and pairing[0] == pairing[1] and not (pairing[0].random or pairing[0].same):
             raise SettingsError(f"{pairing[0].spec} makes the same view twice: name another maker, or another --pivot")
 
 
@@ -220,7 +226,7 @@ def _chunk(
 def _refuse_unchanged(pairing: Pairing, differences: dict[str, Difference]) -> None:
     for maker in pairing:
         difference = differences[maker.spec]
-        if difference.unchanged == difference.views >= _ENOUGH:
+        if difference.unchanged == difference.views >= _ENOUGH and not maker.same:
             raise MakerError(f"{maker.spec} changed none of the first {difference.views} sentences: {maker.unchanged}")
 
 

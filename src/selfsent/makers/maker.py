@@ -44,6 +44,10 @@ class Maker(ABC):
     """One line for the help text."""
     random: ClassVar[bool] = True
     """Whether another key gives another view."""
+    same: ClassVar[bool] = False
+    """Whether its views are meant to be the sentences themselves."""
+    instead: ClassVar[str] = ""
+    """What draws it anew in training whenever a sentence is read, which is better; empty where nothing does."""
     unchanged: ClassVar[str]
     """Why it may change no sentence at all, and what to do then."""
 

@@ -57,7 +57,10 @@ class Synonym(Maker):
     unchanged = "WordNet knows English words alone: for another language choose mlm with a model that knows it"
 
     ratio: float = setting(
-        0.3, "share of the words to replace, 0.3 unless given (mlm: of the tokens, 0.2)", above=0.0, maximum=1.0
+        0.3,
+        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2; repeat-words: at most, 0.32)",
+        above=0.0,
+        maximum=1.0,
     )
     sense: Literal["first", "random"] = setting(
         "first",
