@@ -55,6 +55,11 @@ class Maker(ABC):
         check_limits(self)
 
     @property
+    def chunk(self) -> int:
+        """Sentences made and kept together. Part of the result: a model's batches are cut inside of it."""
+        return 256
+
+    @property
     def always(self) -> tuple[str, ...]:
         """Options that its spec names even where they are the default."""
         return ()

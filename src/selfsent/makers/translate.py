@@ -53,6 +53,11 @@ class Translate(Maker):
             self._commands()
 
     @property
+    def chunk(self) -> int:
+        """Few, as some engines make three views a second; but a program is started anew for each chunk."""
+        return super().chunk if self.engine == "command" else 32
+
+    @property
     def always(self) -> tuple[str, ...]:
         """What views are made with; of programs the pivot is not known."""
         return ("engine",) if self.engine == "command" else ("engine", "pivot")
