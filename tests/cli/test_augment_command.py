@@ -46,7 +46,7 @@ def test_noise_as_text(augment, tmp_path):
 @pytest.mark.parametrize(
     ("maker", "arguments", "said"),
     [
-        (("--with", "synonyms"), (), "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs"),
+        (("--with", "synonyms"), (), "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs, noise"),
         (("--with", "mlm:pick=worst"), (), "--pick is 'worst'; it must be one of sample, best"),
         (("--with", "mlm"), ("--ratio", 0), "--ratio is 0.0; it must be above 0"),
         (("--with", "mlm"), ("--model", "./none"), "there is no directory ./none"),
@@ -55,6 +55,7 @@ def test_noise_as_text(augment, tmp_path):
         (("--with", "translate"), ("--engine", "command"), "give --there and --back"),
         (("--with", "pairs", "pairs"), (), "pairs makes the same view twice"),
         (("--with", "mlm", "mlm", "mlm"), (), "one or two makers, not 3"),
+        (("--with", "mlm", "more.txt"), (), "no maker 'more.txt'; there are synonym, mlm, translate, pairs"),
         ((), (), "the following arguments are required: --with"),
     ],
 )
@@ -96,6 +97,20 @@ def test_a_killed_command_goes_on_to_the_same_file(sentences, selfsent, tmp_path
     assert [path.name for path in output.parent.iterdir()] == ["views.parquet"]
     assert selfsent(*command, tmp_path / "whole.parquet").status == 0
     assert output.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+
+
+def test_a_corpus_behind_with(selfsent, sentences, tmp_path):
+    found = selfsent("augment", "--with", "synonym", sentences, "--output", tmp_path / "views.parquet")
+    assert "(a CORPUS goes in front of --with)" in found.complaint
+
+
+def test_long_texts_are_cut_in_the_sample(selfsent, tmp_path):
+    (tmp_path / "long.txt").write_text("".join(f"{n} {'word ' * 400}end\n" for n in range(3)))
+    views = tmp_path / "views.parquet"
+    found = selfsent("augment", tmp_path / "long.txt", "--with", "repeat-words", "--output", views)
+    assert max(map(len, found.out.splitlines())) < 330
+    assert found.out.count("…\n") == 6
+    assert len(pq.read_table(views).column("view1")[0].as_py()) > 2000
 
 
 def test_control_characters_are_shown_as_escapes():

@@ -39,6 +39,7 @@ def add_parser(commands: Any) -> None:
         action="append",
         required=True,
         metavar="MAKER",
+        type=_spec,
         dest="makers",
         help=f"one maker or two, as NAME[:OPTION=VALUE]...: {makers}",
     )
@@ -55,6 +56,15 @@ def add_parser(commands: Any) -> None:
             add_dataclass_options(parser.add_argument_group(f"options of {name}"), maker, but=known)
         known |= names
     parser.set_defaults(run=run)
+
+
+def _spec(text: str) -> str:
+    """A maker by name, for argparse; --with takes all that follows it, a corpus as well."""
+    if text.partition(":")[0] not in MAKERS:
+        raise argparse.ArgumentTypeError(
+            f"there is no maker {text!r}; there are {', '.join(MAKERS)} (a CORPUS goes in front of --with)"
+        )
+    return text
 
 
 def run(options: argparse.Namespace) -> None:
@@ -87,11 +97,16 @@ def run(options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped and kept; the same command goes on from here") from None
     for row in views.sample():
-        show("\n".join(f"{row['maker' + place]:>12}  {visible(row['view' + place])}" for place in "12") + "\n")
+        show("\n".join(f"{row['maker' + place]:>12}  {visible(cut(row['view' + place]))}" for place in "12") + "\n")
     for name, difference in views.differences.items():
         show(f"{name}: {difference.summary()}")
     rate = f" ({views.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if views.made else ""
     notice(f"{views.rows:,} pairs of views in {views.path}{rate}")
+
+
+def cut(text: str) -> str:
+    """The beginning of a text that is too long to read."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def visible(text: str) -> str:
@@ -99,5 +114,7 @@ def visible(text: str) -> str:
     return "".join(c if unicodedata.category(c) not in _HIDDEN or c in _JOINERS else ascii(c)[1:-1] for c in text)
 
 
+_SHOWN = 300
+"""Characters of a text in the sample."""
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _JOINERS = "\u200c\u200d"
