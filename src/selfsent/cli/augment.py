@@ -21,6 +21,12 @@ With one maker, view1 is the sentence itself; two makers make a view each. Give 
   selfsent train views.parquet --text-columns view1,view2 --method bootstrap --columns --output runs/bsl
 """
 
+_EPILOG = """An interrupted command goes on where it stopped when it is given again.
+
+Of noise, repeat-words and dropout a file holds one draw. selfsent train draws them anew each time (--delete-words,
+--repeat-words, --dropout), which is better.
+"""
+
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
@@ -29,7 +35,7 @@ def add_parser(commands: Any) -> None:
         help="make views of sentences: synonyms, guesses, translations there and back, noise",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="An interrupted command goes on where it stopped when it is given again.",
+        epilog=_EPILOG,
     )
     parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="as for selfsent train")
     makers = ", ".join(f"{name} ({maker.about})" for name, maker in MAKERS.items())
