@@ -163,7 +163,7 @@ def train(
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
     if makers:
-        corpus = _with_views(corpus, makers, plan.settings.seed, making)
+        corpus = _with_views(corpus, makers, plan.settings.seed, making, notice)
     plan = plan.on(corpus)
     hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev), plan.joins).thinned(sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
@@ -192,10 +192,12 @@ def train(
     return load_run(output)
 
 
-def _with_views(corpus: Corpus, makers: list[Maker], seed: int, making: Callable[[int, int], None]) -> Corpus:
+def _with_views(
+    corpus: Corpus, makers: list[Maker], seed: int, making: Callable[[int, int], None], notice: Notice
+) -> Corpus:
     """The corpus with views as columns, made by the first process alone."""
     if rank() == 0:
-        with_views(corpus, makers, seed, lambda count: making(count, len(corpus)))
+        with_views(corpus, makers, seed, lambda count: making(count, len(corpus)), notice)
     wait()
     return with_views(corpus, makers, seed)
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -54,6 +55,28 @@ def saying(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def locked(path: Path, taken: str) -> Iterator[None]:
+    """Hold the lock file `path`, which no other process has until the block, or this process, ends.
+
+    Raises:
+        OutputError: another process holds it, in the words of `taken`, or it cannot be written.
+    """
+    with saying(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    with file:
+        if sys.platform != "win32":  # which has no such locks: there, nobody is held back
+            import fcntl
+
+            with saying(path):
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise OutputError(taken) from None
+        yield
 
 
 @contextmanager

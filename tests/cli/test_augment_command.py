@@ -33,11 +33,20 @@ def test_views_figures_and_a_sample(augment, base, tmp_path):
     assert pq.read_table(tmp_path / "views.parquet") != table
 
 
+def test_noise_as_text(augment, tmp_path):
+    found = augment(maker=("--with", "noise", "repeat-words", "--with", "dropout"), output=tmp_path / "noise.parquet")
+    assert found.status == 0, found.err
+    assert "training draws it anew each time, which is better: give --delete-words" in found.err
+    rows = pq.read_table(tmp_path / "noise.parquet").to_pylist()
+    assert {(row["maker1"], row["maker2"]) for row in rows} == {("noise", "repeat-words"), ("original", "dropout")}
+    assert sum(len(row["view1"]) < len(row["text"]) < len(row["view2"]) for row in rows[:120]) > 60
+    assert all(row["view1"] == row["view2"] == row["text"] for row in rows[120:])
+
+
 @pytest.mark.parametrize(
     ("maker", "arguments", "said"),
     [
-        (("--with", "synonyms"), (), "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs"),
-        (("--with", "dropout"), (), "dropout is no maker"),
+        (("--with", "synonyms"), (), "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs, noise"),
         (("--with", "mlm:pick=worst"), (), "--pick is 'worst'; it must be one of sample, best"),
         (("--with", "mlm"), ("--ratio", 0), "--ratio is 0.0; it must be above 0"),
         (("--with", "mlm"), ("--model", "./none"), "there is no directory ./none"),
@@ -46,6 +55,7 @@ def test_views_figures_and_a_sample(augment, base, tmp_path):
         (("--with", "translate"), ("--engine", "command"), "give --there and --back"),
         (("--with", "pairs", "pairs"), (), "pairs makes the same view twice"),
         (("--with", "mlm", "mlm", "mlm"), (), "one or two makers, not 3"),
+        (("--with", "mlm", "more.txt"), (), "no maker 'more.txt'; there are synonym, mlm, translate, pairs"),
         ((), (), "the following arguments are required: --with"),
     ],
 )
@@ -89,6 +99,20 @@ def test_a_killed_command_goes_on_to_the_same_file(sentences, selfsent, tmp_path
     assert output.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
+def test_a_corpus_behind_with(selfsent, sentences, tmp_path):
+    found = selfsent("augment", "--with", "synonym", sentences, "--output", tmp_path / "views.parquet")
+    assert "(a CORPUS goes in front of --with)" in found.complaint
+
+
+def test_long_texts_are_cut_in_the_sample(selfsent, tmp_path):
+    (tmp_path / "long.txt").write_text("".join(f"{n} {'word ' * 400}end\n" for n in range(3)))
+    views = tmp_path / "views.parquet"
+    found = selfsent("augment", tmp_path / "long.txt", "--with", "repeat-words", "--output", views)
+    assert max(map(len, found.out.splitlines())) < 330
+    assert found.out.count("…\n") == 6
+    assert len(pq.read_table(views).column("view1")[0].as_py()) > 2000
+
+
 def test_control_characters_are_shown_as_escapes():
     from selfsent.cli.augment import visible
 
@@ -101,4 +125,6 @@ def test_training_on_views(train, base, selfsent, tmp_path):
     assert found.status == 0, found.err
     assert f"views by {maker}, {maker}" in (tmp_path / "run" / "run.json").read_text()
     assert "tsdae reads one view of a sentence: --views is for" in train("--views", "synonym", "--overwrite").complaint
+    refused = train("--method", "simcse", "--views", "noise", "--overwrite").complaint
+    assert "training draws it anew whenever a sentence is read: give --delete-words" in refused
     assert "there is no maker 'sinonym'" in train("--method", "simcse", "--views", "sinonym", "--overwrite").complaint

@@ -4,12 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfsent.corpus.clean import clean
+from selfsent.corpus.clean import clean, letters
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()))
 KEPT_FORMATS = (
     "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\u180e\u200c\u200d\U000110bd\U000110cd"
 )
+
+TAGS = "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067"
+ENGLAND = f"\U0001f3f4{TAGS}\U000e007f"
 
 
 def one(text):
@@ -28,12 +31,25 @@ def one(text):
         ("\x00\x01", ""),
         ("می‌خواهم", "می‌خواهم"),
         ("👩‍👩‍👧 family", "👩‍👩‍👧 family"),
+        (f"{ENGLAND} won", f"{ENGLAND} won"),
+        (f"{ENGLAND}{TAGS}\U000e007f", ENGLAND),
+        (f"\U0001f3f4{TAGS} a{TAGS}", "\U0001f3f4 a"),
+        (f"\U0001f3f4{TAGS * 3}\U000e007f", "\U0001f3f4"),
         ('<b>&amp; "x"</b>', '<b>&amp; "x"</b>'),
         ("plain", "plain"),
     ],
 )
 def test_clean(raw, cleaned):
     assert one(raw) == cleaned
+
+
+def test_a_flag_is_no_control_character():
+    assert clean([f"{ENGLAND} won", f"hidden{TAGS}"])[1] == [1]
+
+
+def test_upper_and_lower_case_are_alike_in_turkish():
+    assert letters("ISPARTA'DA, İzmir") == letters("ısparta'da izmir") == letters("Isparta’da İZMİR")
+    assert letters("ılık") != letters("alık")
 
 
 def test_counts_rows_with_control_characters_but_not_white_space():

@@ -26,6 +26,7 @@ SENSES = {
         ["begin", "start"],
         ["read", "study"],
         ["end", "cease"],
+        ["exist", "be"],
     ],
     "adj": [["big(a)", "large"], ["happy", "glad", "eager"], ["old", "aged", "unfashionable"], ["new", "fresh"]],
     "adv": [["quickly", "rapidly", "fast"]],

@@ -8,8 +8,8 @@ import pytest
 import tiny
 from selfsent.corpus import read_corpus
 from selfsent.errors import MakerError, OutputError, SettingsError
-from selfsent.makers import augment as module
-from selfsent.makers.augment import ORIGINAL, augment
+from selfsent.files import locked
+from selfsent.makers.augment import ORIGINAL, augment, plan_key
 from selfsent.makers.columns import with_views
 from selfsent.makers.maker import Maker
 from selfsent.makers.pairs import Pairs
@@ -41,7 +41,7 @@ class Shuffle(Maker):
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", 32)
+    monkeypatch.setattr(Maker, "chunk", 32)
     monkeypatch.setattr(Shuffle, "stop_at", None)
 
 
@@ -104,6 +104,70 @@ def test_an_interrupted_call_goes_on_to_the_same_file(corpus, tmp_path, monkeypa
     assert views.path.read_bytes() != (tmp_path / "whole.parquet").read_bytes()
 
 
+def test_two_calls_on_one_output(corpus, tmp_path):
+    output = tmp_path / "views.parquet"
+    with locked(tmp_path / "views.parquet.parts" / "lock", "taken"):
+        with pytest.raises(OutputError, match=r"another selfsent is making .*views.parquet: wait for it"):
+            augment(corpus, [[Shuffle()]], output, overwrite=True)
+        assert not output.exists()
+    assert augment(corpus, [[Shuffle()]], output).rows == 150
+
+
+def test_what_is_known_of_a_row_is_carried_along(tmp_path):
+    rows = "".join(f"one sentence {n}\t{'yes' if n % 3 else 'no'}\t{n / 4}\n" for n in range(40))
+    (tmp_path / "rows.tsv").write_text("text\tlabel\tscore\n" + rows)
+    known = {"label_column": "label", "score_column": "score", "cache": tmp_path / "cache"}
+    made = rows_of(augment(read_corpus(tmp_path / "rows.tsv", **known), [[Shuffle()]], tmp_path / "views.parquet").path)
+    assert [(row["label"], row["score"]) for row in made[:3]] == [("no", 0.0), ("yes", 0.25), ("yes", 0.5)]
+
+
+class Upper(Shuffle):
+    """Sentences with an a in capitals; nothing random."""
+
+    name, random = "upper", False
+
+    def one(self, text, seed):
+        return text.upper() if text.startswith("b") else text
+
+
+def test_a_maker_that_changes_little_is_told(corpus, tmp_path):
+    said = []
+    share = np.mean([text.startswith("b") for text in corpus.texts()])
+    assert 0 < share < 0.1
+    augment(corpus, [[Upper()], [Shuffle()]], tmp_path / "views.parquet", notice=said.append)
+    assert said == [f"upper changed only {share:.1%} of the sentences: no reason"]
+
+
+def test_the_seed_counts_where_something_is_random(corpus, tmp_path):
+    assert plan_key(corpus, [[Upper()]], 1) == plan_key(corpus, [[Upper()]], 2)
+    assert plan_key(corpus, [[Upper(), Shuffle()]], 1) != plan_key(corpus, [[Upper(), Shuffle()]], 2)
+    assert with_views(corpus, [Upper()], seed=1).directory == with_views(corpus, [Upper()], seed=2).directory
+
+
+def test_slow_makers_take_small_steps(corpus, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(Upper, "chunk", 20)
+    augment(corpus, [[Shuffle(), Upper()]], tmp_path / "views.parquet", advance=done.append)
+    assert done == [20] * 7 + [10]
+    monkeypatch.undo()
+    command = Translate(engine="command", there="rev", back="cat")
+    assert Translate().chunk == Translate(engine="marian").chunk < command.chunk == Shuffle().chunk
+
+
+def test_views_that_another_process_was_first_with(corpus, monkeypatch):
+    from selfsent.makers import columns
+
+    build = columns._build
+    monkeypatch.setattr(columns, "_build", lambda *given: (build(*given), build(*given)))
+    assert with_views(corpus, [Shuffle()], seed=7).view_columns == ("text", "view2")
+    monkeypatch.setattr(columns, "_build", lambda *given: (corpus.directory / "none").rmdir())
+    with pytest.raises(FileNotFoundError):
+        with_views(corpus, [Shuffle()], seed=8)
+    monkeypatch.setattr(columns, "_build", build)
+    monkeypatch.setattr(Shuffle, "stop_at", 0)  # the views are there
+    assert with_views(corpus, [Shuffle()], seed=8).view_columns == ("text", "view2")
+
+
 def test_views_are_cleaned_and_never_empty(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(Shuffle, "one", lambda self, text, seed: "" if "a" in text else f"x\u202e\x07 \n{text} ")
     for row in rows_of(augment(corpus, [[Shuffle()]], tmp_path / "views.parquet").path):
@@ -112,7 +176,7 @@ def test_views_are_cleaned_and_never_empty(corpus, tmp_path, monkeypatch):
 
 def test_makers_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordnet):
     output = tmp_path / "views.parquet"
-    with pytest.raises(SettingsError, match="translate:pivot=cat makes the same view twice: name another"):
+    with pytest.raises(SettingsError, match="apertium:pivot=cat makes the same view twice: name another"):
         augment(corpus, [[Translate(pivot="cat"), Translate(pivot="cat")]], output)
     with pytest.raises(SettingsError, match="one or two makers, not 3"):
         augment(corpus, [[Shuffle()] * 3], output)

@@ -6,7 +6,7 @@ import torch
 
 import tiny
 from selfsent.errors import BaseEncoderError
-from selfsent.makers.mlm import MaskAndRefill, Vocabulary, _Refiller
+from selfsent.makers.mlm import MaskAndRefill, Vocabulary, _Refiller, _with_capitals_at
 
 TEXTS = tiny.make_sentences(20, words=(4, 14))
 
@@ -86,6 +86,23 @@ def test_what_a_vocabulary_says():
     bars = tiny.make_tokenizer("pieces")
     words = Vocabulary(bars, len(bars))
     assert any(token.startswith("▁") and words.kinds[place] == 0 for token, place in bars.get_vocab().items())
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "piece"),
+    [
+        ("the PLAYING", 8, "ED"),
+        ("the DOGS", 4, "ED"),
+        ("the DOGs", 6, "ed"),
+        ("the Playing", 8, "ed"),
+        ("the Playing", 4, "Ed"),
+        ("the playing", 8, "ed"),
+        ("A dog", 0, "Ed"),
+        ("an iPhone", 4, "ed"),
+    ],
+)
+def test_capitals_of_pieces(text, start, piece):
+    assert _with_capitals_at("ed", text, start) == piece
 
 
 def test_a_model_that_cannot_guess(base_of, tmp_path):

@@ -16,17 +16,18 @@ def test_names_options_and_common_values():
     assert parse_maker("mlm:ratio=0.5", {"ratio": 0.1, "pick": "best", "pivot": "cat"}) == MaskAndRefill(0.5, "best")
     assert parse_makers("translate:pivot=spa, translate:pivot=cat") == [Translate(), Translate(pivot="cat")]
     assert parse_maker("translate:pipelines=3").pipelines == 3
-    for spec in ("synonym", "mlm:pick=best", "translate:pivot=cat", "pairs"):
+    for spec in ("synonym", "mlm:pick=best", "translate:engine=apertium:pivot=cat", "pairs"):
         assert parse_maker(spec).spec == spec
+    assert parse_maker("translate").spec == "translate:engine=apertium:pivot=spa"
+    assert Translate(engine="command", there="a", back="b").spec == "translate:engine=command:there=a:back=b"
 
 
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("synonyms", "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs"),
-        ("dropout", "drawn anew whenever a sentence is read.*without --views"),
-        ("noise", "--delete-words or --pick-words"),
-        ("repeat-words", "--repeat-words to selfsent train"),
+        ("synonyms", "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs, noise, "),
+        ("noise:kind=mask", "--kind is 'mask'; it must be one of delete, swap"),
+        ("dropout:ratio=0.1", "it has none"),
         ("synonym:ration=1", "synonym has no option 'ration=1' .it has ratio, sense, wordnet"),
         ("synonym:ratio", "no option 'ratio'"),
         ("pairs:a=1", "it has none"),
@@ -43,10 +44,24 @@ def test_what_a_user_can_get_wrong(spec, said):
         parse_maker(spec)
 
 
+@pytest.mark.parametrize(
+    ("views", "said"),
+    [
+        ("dropout", "draws it anew whenever a sentence is read.*without --views"),
+        ("synonym,noise:ratio=0.1", "--delete-words or --pick-words"),
+        ("repeat-words", "--repeat-words to selfsent train"),
+    ],
+)
+def test_what_training_draws_anew_is_no_view_of_it(views, said):
+    assert parse_maker(views.split(",")[-1]).instead
+    with pytest.raises(SettingsError, match=said):
+        parse_makers(views)
+
+
 def test_makers_of_text_need_no_torch():
     code = (
         "import sys; from selfsent.makers import augment, registry, columns; import selfsent.makers.wordnet\n"
         "assert not {'torch', 'transformers'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert set(MAKERS) == {"synonym", "mlm", "translate", "pairs"}
+    assert set(MAKERS) == {"synonym", "mlm", "translate", "pairs", "noise", "repeat-words", "dropout"}

@@ -1,4 +1,5 @@
 import random
+import select
 import shutil
 import stat
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from selfsent.errors import MakerError, SettingsError
+from selfsent.makers import apertium as apertium_module
+from selfsent.makers import processes
 from selfsent.makers.apertium import _marked, _plain, mode_file
 from selfsent.makers.processes import Program
 from selfsent.makers.translate import Translate
@@ -37,7 +40,9 @@ def test_programs_that_answer():
     ("code", "said"),
     [
         ("import sys; print(sys.stdin.readline())", r"it gave 2 answers to 5 texts$"),
-        ("import sys\nfor line in sys.stdin: print(line)", "it gave 10 answers to 5 texts"),
+        ("import sys\nfor line in sys.stdin: print(line)", "it gave more answers than there were texts"),
+        ("while True: print('y')", "it gave more answers than there were texts"),
+        ("while True: print('y', end='')", "it gave an answer of more than 1 MB"),
         ("pass", "it gave 0 answers to 5 texts"),
         ("import sys; sys.exit('no such language')", "gave 0 answers to 5 texts; it says: no such language"),
         ("import sys; sys.stdout.buffer.write(b'\\xff\\n' * 5)", "an answer that is not UTF-8"),
@@ -45,11 +50,31 @@ def test_programs_that_answer():
         ("import sys, time\nfor line in sys.stdin: pass\ntime.sleep(60)", "it has not answered for 1 seconds"),
     ],
 )
-def test_programs_that_do_not(code, said):
+def test_programs_that_do_not(code, said, monkeypatch):
+    monkeypatch.setattr(processes, "_LONGEST_ANSWER", 1 << 20)
     with pytest.raises(MakerError, match=said):
         answers(code, patience=1 if "sleep" in code else 20)
     with pytest.raises(MakerError, match="it cannot be started: No such file"):
         Program("it", ["no-such-program"], b"\n", 1)
+
+
+@pytest.mark.skipif(shutil.which("yes") is None, reason="needs yes")
+@pytest.mark.parametrize("last", [False, True])
+def test_a_program_that_answers_without_end(last):
+    with (
+        closing(Program("yes", ["yes"], b"\n", 20)) as program,
+        pytest.raises(MakerError, match="yes gave more answers than there were texts"),
+    ):
+        program.answers(TEXTS, last)
+
+
+def test_an_answer_too_many_that_comes_late():
+    late = "import sys, time\nfor line in sys.stdin: print(line, end=''); time.sleep(0.2); print('more')"
+    with closing(Program("it", [sys.executable, "-uc", late], b"\n", 20)) as program:
+        assert program.answers(["a"]) == ["a"]
+        select.select([program._out], [], [], 20)
+        with pytest.raises(MakerError, match="it gave more answers than there were texts"):
+            program.answers(["b"])
 
 
 def script(path, code):
@@ -69,6 +94,22 @@ def test_the_engine_command(tmp_path, views):
     with pytest.raises(SettingsError, match="there is no program no-such-program"):
         views(Translate(engine="command", there="no-such-program -x", back=back), ["a"])
     assert maker.identity() != Translate(engine="command", there=there, back=there).identity()
+
+
+def test_what_a_command_reads_decides_its_views(tmp_path):
+    model = tmp_path / "model"
+    model.write_text("one")
+    before, other = (Translate(engine="command", there=f"cat {model}", back=back).identity() for back in ("cat", "rev"))
+    assert before != other
+    assert before == Translate(engine="command", there=f"cat {model}", back="cat").identity()
+    model.write_text("another")
+    assert before != Translate(engine="command", there=f"cat {model}", back="cat").identity()
+
+
+@pytest.mark.parametrize(("there", "said"), [("sed 's/a", "no closing quotation"), (" ", "it is empty")])
+def test_what_is_no_command(there, said):
+    with pytest.raises(SettingsError, match=f"is no command: {said}"):
+        Translate(engine="command", there=there, back="cat")
 
 
 def test_the_stream_format():
@@ -110,3 +151,13 @@ def test_apertium_there_and_back(views):
     mixed = views(Translate(pipelines=3, pivot="cat"), [texts[number] for number in order])
     assert mixed == [one[number] for number in order]
     assert views(Translate(), texts[:2]) != one[:2]
+
+
+@needs_apertium
+def test_apertium_that_answers_twice(monkeypatch):
+    monkeypatch.setattr(apertium_module, "_FORGETFUL", r"while IFS= read -r -d '' text; do printf 'a\\0b\\0'; done")
+    with (
+        apertium_module.apertium("eng", "spa", 1, 20) as translate,
+        pytest.raises(MakerError, match="apertium eng-spa gave more answers than there were texts"),
+    ):
+        translate(["One."])

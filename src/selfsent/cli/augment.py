@@ -21,15 +21,21 @@ With one maker, view1 is the sentence itself; two makers make a view each. Give 
   selfsent train views.parquet --text-columns view1,view2 --method bootstrap --columns --output runs/bsl
 """
 
+_EPILOG = """An interrupted command goes on where it stopped when it is given again.
+
+Of noise, repeat-words and dropout a file holds one draw. selfsent train draws them anew each time (--delete-words,
+--repeat-words, --dropout), which is better.
+"""
+
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "augment",
-        help="make views of sentences: synonyms, guesses, translations there and back",
+        help="make views of sentences: synonyms, guesses, translations there and back, noise",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="An interrupted command goes on where it stopped when it is given again.",
+        epilog=_EPILOG,
     )
     parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="as for selfsent train")
     makers = ", ".join(f"{name} ({maker.about})" for name, maker in MAKERS.items())
@@ -39,6 +45,7 @@ def add_parser(commands: Any) -> None:
         action="append",
         required=True,
         metavar="MAKER",
+        type=_spec,
         dest="makers",
         help=f"one maker or two, as NAME[:OPTION=VALUE]...: {makers}",
     )
@@ -55,6 +62,15 @@ def add_parser(commands: Any) -> None:
             add_dataclass_options(parser.add_argument_group(f"options of {name}"), maker, but=known)
         known |= names
     parser.set_defaults(run=run)
+
+
+def _spec(text: str) -> str:
+    """A maker by name, for argparse; --with takes all that follows it, a corpus as well."""
+    if text.partition(":")[0] not in MAKERS:
+        raise argparse.ArgumentTypeError(
+            f"there is no maker {text!r}; there are {', '.join(MAKERS)} (a CORPUS goes in front of --with)"
+        )
+    return text
 
 
 def run(options: argparse.Namespace) -> None:
@@ -82,15 +98,21 @@ def run(options: argparse.Namespace) -> None:
                 seed=options.seed,
                 overwrite=options.overwrite,
                 advance=lambda done: count(done, total),
+                notice=notice,
             )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped and kept; the same command goes on from here") from None
     for row in views.sample():
-        show("\n".join(f"{row['maker' + place]:>12}  {visible(row['view' + place])}" for place in "12") + "\n")
+        show("\n".join(f"{row['maker' + place]:>12}  {visible(cut(row['view' + place]))}" for place in "12") + "\n")
     for name, difference in views.differences.items():
         show(f"{name}: {difference.summary()}")
     rate = f" ({views.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if views.made else ""
     notice(f"{views.rows:,} pairs of views in {views.path}{rate}")
+
+
+def cut(text: str) -> str:
+    """The beginning of a text that is too long to read."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def visible(text: str) -> str:
@@ -98,5 +120,7 @@ def visible(text: str) -> str:
     return "".join(c if unicodedata.category(c) not in _HIDDEN or c in _JOINERS else ascii(c)[1:-1] for c in text)
 
 
+_SHOWN = 300
+"""Characters of a text in the sample."""
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 _JOINERS = "\u200c\u200d"

@@ -107,7 +107,7 @@ class _Builder:
         """Close all files, decide what documents and labels are, describe the whole; the fingerprint."""
         if len(self._seen) < 2:
             asked = "".join(f", where {name} is {' or '.join(values)}" for name, values in self._columns.where)
-            found = "only one distinct sentence: training needs two" if len(self._seen) else "no text in it"
+            found = "only one distinct sentence: two are needed at least" if len(self._seen) else "no text in it"
             fail(source, found + asked)
         digests = self._table.close()
         documents = self._finish_documents()

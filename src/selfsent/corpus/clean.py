@@ -12,7 +12,11 @@ LONGEST_TEXT = 1 << 20
 # Categories Cc, Cf and Cs, less white space (it becomes a space) and less what scripts need to be read: the joiners
 # U+200C and U+200D, the Arabic, Syriac and Kaithi signs that are drawn, the Mongolian vowel separator, and the
 # controls of hieroglyphs.
+#
+# Tags (U+E0020 to U+E007F) hide text in text, save in flags such as England's: a black flag, the letters and digits of
+# a region, and the end of tags.
 _DROPPED = re.compile(
+    "(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)|"
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
     "\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\ud800-\udfff]"
 )
@@ -35,7 +39,7 @@ def clean(texts: Iterable[str]) -> tuple[list[str], list[int]]:
     for row, text in enumerate(texts):
         # Printable text has neither control characters nor any white space but the plain space.
         if not text.isprintable():
-            kept = _DROPPED.sub("", text)
+            kept = _DROPPED.sub(r"\1", text)
             if len(kept) != len(text):
                 control.append(row)
             text = " ".join(kept.split())
@@ -51,7 +55,8 @@ def clean(texts: Iterable[str]) -> tuple[list[str], list[int]]:
 
 def letters(text: str) -> str:
     """What of a text decides whether it is the same as another: its letters and digits, upper and lower case alike."""
-    return "".join(filter(str.isalnum, text.casefold()))
+    # Turkish has two letters i, and Python knows I as the capital of the dotted one alone.
+    return "".join(filter(str.isalnum, text.casefold())).replace("ı", "i")
 
 
 def _compose(text: str) -> str:

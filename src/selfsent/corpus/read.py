@@ -19,7 +19,7 @@ from selfsent.corpus.table import Corpus
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.files import sweep_stale
 
-_VERSION = 1
+_VERSION = 2
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
 _SMALL = 2**20
 """Bytes of a corpus that is read in well under a second."""

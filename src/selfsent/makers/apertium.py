@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from selfsent.errors import SettingsError
+from selfsent.errors import MakerError, SettingsError
 from selfsent.makers.processes import Program
 
 Translator = Callable[[Sequence[str]], list[str]]
@@ -22,6 +22,8 @@ _ESCAPED = re.compile(r"\\(.)")
 # Words that a dictionary lacks are marked: * unknown, @ without translation, # without inflected form.
 _MARK = re.compile(r"(?<![\\\w])[*@#](?=\\?\w)")
 _ENDS = (".", "!", "?")
+# Asked last, and passed through as it is: where it does not come back last, a text had more than one answer.
+_END = "[end]"
 _BLANK = re.compile(r"\[\]|\[\[/?[^\]]*\]\]")
 
 # The statistical tagger remembers: of 300 sentences it read 36 otherwise when others had come before. A new one for
@@ -70,7 +72,10 @@ def apertium(language: str, target: str, pipelines: int, patience: float) -> Ite
         running = [opened.enter_context(closing(Program(name, command, b"\0", patience))) for _ in range(pipelines)]
 
         def answers(program: Program, texts: Sequence[str]) -> list[str]:
-            return [_plain(answer, text) for answer, text in zip(program.answers(list(map(_marked, texts))), texts)]
+            *found, end = program.answers([*map(_marked, texts), _END])
+            if end.strip() != _END:
+                raise MakerError(f"{name} gave more answers than there were texts")
+            return [_plain(answer, text) for answer, text in zip(found, texts, strict=True)]
 
         def translate(texts: Sequence[str]) -> list[str]:
             translated = [""] * len(texts)

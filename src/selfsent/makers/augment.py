@@ -16,19 +16,20 @@ import numpy as np
 from selfsent.corpus import Corpus
 from selfsent.corpus.clean import clean
 from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
-from selfsent.files import whole_file, write_json
+from selfsent.files import locked, whole_file, write_json
 from selfsent.makers.maker import Change, Maker, Sentences
 from selfsent.makers.statistics import Difference
 from selfsent.views.noise import make_key
 
-CHUNK = 256
-"""Sentences made and kept together. Part of the result: a model's batches are cut inside of it."""
 ORIGINAL = "original"
 """What the columns of makers say of a view that is the sentence itself."""
-_VERSION = 1
+_VERSION = 2
+"""Of all that decides the views beside options and files: raise it when makers, chunks or cleaning change."""
 _ENOUGH = 20
 """Sentences of which at least one must have changed."""
-_PLAN, _STATISTICS = "plan.json", b"statistics"
+_FEW = 0.1
+"""Share of changed sentences below which the user should know."""
+_PLAN, _LOCK, _STATISTICS = "plan.json", "lock", b"statistics"
 
 Pairing = Sequence[Maker]
 """One maker: the sentence itself and its view. Two makers: a view of each."""
@@ -74,12 +75,13 @@ def augment(
     seed: int = 0,
     overwrite: bool = False,
     advance: Callable[[int], None] = lambda count: None,
+    notice: Callable[[str], None] = lambda line: None,
 ) -> Views:
     """Make two views of every sentence of a corpus, into a parquet file.
 
-    Its columns: `text`, `view1`, `view2`, `maker1`, `maker2`, and `document` where the corpus has documents. What was
-    made is kept in `OUTPUT.parts` until all is done: after an interruption the same call goes on from there, and
-    the result is the same as without it.
+    Its columns: `text`, `view1`, `view2`, `maker1`, `maker2`, and `document`, `label`, `score` where the corpus has
+    them. What was made is kept in `OUTPUT.parts` until all is done: after an interruption the same call goes on from
+    there, and the result is the same as without it.
 
     Args:
         corpus: the sentences.
@@ -88,6 +90,7 @@ def augment(
         seed: of everything random.
         overwrite: throw away the file, and what was kept of another call.
         advance: called with the number of pairs made since the last call, those kept from before included.
+        notice: called with lines the user should see.
 
     Raises:
         SettingsError: the makers do not go together, or something they need is not there.
@@ -97,29 +100,33 @@ def augment(
     path = Path(output)
     check_pairings(pairings)
     check_output(path, overwrite)
+    makers = list(dict.fromkeys(maker for pairing in pairings for maker in pairing))
+    for maker in makers:
+        if maker.instead:
+            notice(f"{maker.spec} is made once; training draws it anew each time, which is better: {maker.instead}")
     parts = path.with_name(path.name + ".parts")
-    plan = {
-        "version": _VERSION,
-        "corpus": corpus.fingerprint,
-        "seed": seed,
-        "makers": json.loads(json.dumps([[maker.identity() for maker in pairing] for pairing in pairings])),
-    }
-    _begin(parts, plan, overwrite)
-    differences: dict[str, Difference] = {}
-    files, made = [], 0
-    try:
-        for number, pairing in enumerate(pairings):
-            for file, changed, new in _make(corpus, pairing, parts, number, seed, advance):
-                files.append(file)
-                made += new
-                for name, difference in changed.items():
-                    differences[name] = differences.get(name, Difference()) + difference
-    except SelfsentError:
-        if not files:  # nothing is worth keeping
-            shutil.rmtree(parts, ignore_errors=True)
-        raise
-    rows = _join(files, path, plan)
-    shutil.rmtree(parts, ignore_errors=True)
+    with locked(parts / _LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
+        plan = _plan(corpus, pairings, seed)
+        _begin(parts, plan, overwrite)
+        differences: dict[str, Difference] = {}
+        files, made = [], 0
+        try:
+            for number, pairing in enumerate(pairings):
+                for file, changed, new in _make(corpus, pairing, parts, number, seed, advance):
+                    files.append(file)
+                    made += new
+                    for name, difference in changed.items():
+                        differences[name] = differences.get(name, Difference()) + difference
+        except SelfsentError:
+            if not files:  # nothing is worth keeping
+                shutil.rmtree(parts, ignore_errors=True)
+            raise
+        rows = _join(files, path, plan)
+        shutil.rmtree(parts, ignore_errors=True)
+    for maker in makers:
+        changed_share = 1 - differences[maker.spec].unchanged / differences[maker.spec].views
+        if changed_share < _FEW and not maker.same:
+            notice(f"{maker.spec} changed only {changed_share:.1%} of the sentences: {maker.unchanged}")
     return Views(path, rows, made, differences)
 
 
@@ -134,7 +141,7 @@ def check_pairings(pairings: Sequence[Pairing]) -> None:
             raise SettingsError(
                 f"two views come from one or two makers, not {len(pairing)}: repeat --with for more rows"
             )
-        if len(pairing) == 2 and pairing[0] == pairing[1] and not pairing[0].random:
+        if len(pairing) == 2 and pairing[0] == pairing[1] and not (pairing[0].random or pairing[0].same):
             raise SettingsError(f"{pairing[0].spec} makes the same view twice: name another maker, or another --pivot")
 
 
@@ -154,35 +161,47 @@ def check_output(path: Path, overwrite: bool) -> None:
 
 def plan_key(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> str:
     """A short name for views that depend on this and nothing else."""
-    identities = [[maker.identity() for maker in pairing] for pairing in pairings]
-    plan = json.dumps([_VERSION, corpus.fingerprint, seed, identities], sort_keys=True)
+    plan = json.dumps(_plan(corpus, pairings, seed), sort_keys=True)
     return hashlib.blake2b(plan.encode(), digest_size=8).hexdigest()
+
+
+def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
+    """All that views depend on, as JSON; the seed only where something is random."""
+    plan = {
+        "version": _VERSION,
+        "corpus": corpus.fingerprint,
+        "makers": json.loads(json.dumps([[maker.identity() for maker in pairing] for pairing in pairings])),
+    }
+    return plan | ({"seed": seed} if any(maker.random for pairing in pairings for maker in pairing) else {})
 
 
 def _begin(parts: Path, plan: dict[str, Any], overwrite: bool) -> None:
     """Go on with the parts of the same plan, or begin anew."""
     file = parts / _PLAN
-    if parts.exists() and overwrite:
-        shutil.rmtree(parts)
-    if parts.exists():
+    kept = [each for each in parts.glob("*") if each.name != _LOCK]
+    if overwrite:
+        for each in kept:
+            each.unlink(missing_ok=True)
+    elif kept:
         try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
+            known = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            kept = None
-        if kept != plan:
+            known = None
+        if known != plan:
             raise OutputError(f"{parts} keeps what other makers, another seed or corpus made: give --overwrite")
-    else:
-        write_json(file, plan)
+        return
+    write_json(file, plan)
 
 
 def _make(
     corpus: Corpus, pairing: Pairing, parts: Path, number: int, seed: int, advance: Callable[[int], None]
 ) -> Iterator[tuple[Path, dict[str, Difference], int]]:
     """The part of each chunk, made now or before, how its views differ, and how many were made now."""
+    size = min(maker.chunk for maker in pairing)
     with ExitStack() as opened:
         changes: list[Change] = []
-        for start in range(0, len(corpus), CHUNK):
-            rows = np.arange(start, min(start + CHUNK, len(corpus)))
+        for start in range(0, len(corpus), size):
+            rows = np.arange(start, min(start + size, len(corpus)))
             file = parts / f"{number}-{start:012d}.parquet"
             known, new = _statistics(file), 0
             if known is None:
@@ -214,13 +233,18 @@ def _chunk(
     columns |= {f"maker{place}": [name] * len(texts) for place, name in enumerate(names, start=1)}
     if corpus.documents is not None:
         columns["document"] = corpus.documents[rows].tolist()
+    if corpus.labels is not None:
+        labels, known = corpus.labels[rows].tolist(), corpus.label_names
+        columns["label"] = [known[label] for label in labels] if known else labels
+    if corpus.scores is not None:
+        columns["score"] = corpus.scores[rows].tolist()
     return columns, differences
 
 
 def _refuse_unchanged(pairing: Pairing, differences: dict[str, Difference]) -> None:
     for maker in pairing:
         difference = differences[maker.spec]
-        if difference.unchanged == difference.views >= _ENOUGH:
+        if difference.unchanged == difference.views >= _ENOUGH and not maker.same:
             raise MakerError(f"{maker.spec} changed none of the first {difference.views} sentences: {maker.unchanged}")
 
 

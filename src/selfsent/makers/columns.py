@@ -17,7 +17,11 @@ from selfsent.makers.augment import Pairing, augment, check_pairings, plan_key
 
 
 def with_views(
-    corpus: Corpus, pairing: Pairing, seed: int = 0, advance: Callable[[int], None] = lambda count: None
+    corpus: Corpus,
+    pairing: Pairing,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda count: None,
+    notice: Callable[[str], None] = lambda line: None,
 ) -> Corpus:
     """The same sentences, with two views of each as the columns that methods read.
 
@@ -28,6 +32,7 @@ def with_views(
         pairing: one maker (the sentence itself and a view) or two (two views).
         seed: of everything random.
         advance: called with the number of sentences done since the last call.
+        notice: called with lines the user should see.
 
     Raises:
         SelfsentError: as `augment`.
@@ -37,9 +42,14 @@ def with_views(
     directory = corpus.directory / f"views-{key}"
     if not (directory / DESCRIPTION).is_file():
         made = corpus.directory / f"views-{key}.parquet"
-        augment(corpus, [pairing], made, seed=seed, overwrite=made.exists(), advance=advance)
-        _build(corpus, made, directory, [maker.spec for maker in pairing], key)
-        made.unlink()
+        if not made.exists():  # whole, where another call was stopped behind it
+            augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
+        try:
+            _build(corpus, made, directory, [maker.spec for maker in pairing], key)
+        except OSError:
+            if not (directory / DESCRIPTION).is_file():  # otherwise another process was first, with the same views
+                raise
+        made.unlink(missing_ok=True)
     return Corpus(directory)
 
 

@@ -17,6 +17,17 @@ _PARTICIPLE_AFTER = (
 )
 _UNCHANGING = "bet burst cast cost cut fit hit hurt let put quit read rid set shed shut slit split spread thrust upset"
 """Verbs whose past is their lemma, which WordNet's list of exceptions leaves out."""
+_ONE_PAST = ("beat", "bid")
+"""Endings of verbs whose past is their lemma and whose participle is not."""
+_ONE_PARTICIPLE = ("come", "run")
+"""Endings of irregular verbs whose participle is their lemma."""
+_HARD_CH = (
+    "stomach epoch eunuch loch tech biotech monarch patriarch matriarch oligarch hierarch ethnarch exarch czech"
+    " distich cromlech pibroch coronach mach tach sumach"
+)
+"""Words in which ch is said like k."""
+_PLAIN_O = "crescendo decrescendo demo disco mambo solo tango velcro"
+"""Verbs that end in a consonant and o, and take a plain s."""
 _VOWELS = "aeiou"
 _SILENT_H = ("hon", "hour", "heir")
 _LIKE_YOU = re.compile(r"(uni(?!n|m)|us[eua]|eu|one\b|once|ut[ei]|ubiq)")
@@ -59,17 +70,22 @@ def inflected(lemma: str, part: Part, form: Form, irregular: Irregular) -> str:
     if part in ("adj", "adv"):
         return _compared(lemma, form, forms)
     if form == "s":
-        plurals = [] if part == "verb" else [*forms]
-        return plurals[0] if plurals else _with_s(lemma)
+        if part == "verb":
+            return _third_person(lemma)
+        return forms[0] if forms else _with_s(lemma)
     if form == "ing":
         listed = [known for known in forms if known.endswith("ing")]
         return listed[0] if listed else _with_ing(lemma)
     if lemma in _UNCHANGING.split():
         return lemma
     pasts = [known for known in forms if not known.endswith(("ing", "s"))]
-    if not pasts:
-        return _with_ed(lemma)
-    return min(pasts, key=lambda known: (_is_participle(known) != (form == "participle"), pasts.index(known)))
+    if form == "participle":
+        if pasts and lemma.endswith(_ONE_PARTICIPLE):
+            return lemma
+        return min(pasts, key=lambda known: not _is_participle(known), default=_with_ed(lemma))
+    # Of some verbs WordNet lists the irregular participle alone: shown, proven.
+    pasts = [known for known in pasts if not known.endswith(("en", "wn"))]
+    return min(pasts, key=_is_participle, default=lemma if lemma.endswith(_ONE_PAST) else _with_ed(lemma))
 
 
 def article_before(word: str) -> str:
@@ -81,26 +97,35 @@ def article_before(word: str) -> str:
 
 def with_capitals_of(word: str, pattern: str) -> str:
     """A word in lower case with the capitals of another: none, the first, or all."""
-    if len(pattern) > 1 and pattern.isupper():
-        return word.upper()
-    if pattern[:1].isupper():
-        # Turkish has a capital for each of its two letters i; this one can only be the dotted one's.
-        return ("İ" if pattern[0] == "İ" and word[0] == "i" else word[0].upper()) + word[1:]
-    return word
+    every = len(pattern) > 1 and pattern.isupper()
+    capitals, rest = (word, "") if every else (word[:1], word[1:]) if pattern[:1].isupper() else ("", word)
+    # Turkish has a capital for each of its two letters i; where there is this one, an i can only be the dotted one.
+    dotted = "İ" in (pattern if every else pattern[:1])
+    return (capitals.replace("i", "İ") if dotted else capitals).upper() + rest
 
 
 def _is_participle(form: str) -> bool:
-    return form.endswith(("n", "ne")) or bool(re.search(r"u[nmr][gk]?$", form))
+    return bool(re.search(r"([^a]n|ne|u[nmr][gk]?)$", form))
 
 
 def _ends_in_consonant_y(lemma: str) -> bool:
     return lemma.endswith("y") and lemma[-2:-1] not in _VOWELS
 
 
+def _third_person(lemma: str) -> str:
+    if lemma == "have":
+        return "has"
+    takes_es = lemma.endswith("o") and lemma[-2:-1] not in _VOWELS and lemma not in _PLAIN_O.split()
+    return lemma + "es" if takes_es else _with_s(lemma)
+
+
 def _with_s(lemma: str) -> str:
     if _ends_in_consonant_y(lemma):
         return lemma[:-1] + "ies"
-    return lemma + ("es" if lemma.endswith(("s", "x", "z", "ch", "sh")) else "s")
+    if re.fullmatch(r"[^aeiouy]*u?[aeiou]z", lemma):  # quiz, whiz
+        return lemma + "zes"
+    hissing = lemma.endswith(("s", "x", "z", "ch", "sh")) and lemma not in _HARD_CH.split()
+    return lemma + ("es" if hissing else "s")
 
 
 def _with_ed(lemma: str) -> str:

@@ -44,6 +44,10 @@ class Maker(ABC):
     """One line for the help text."""
     random: ClassVar[bool] = True
     """Whether another key gives another view."""
+    same: ClassVar[bool] = False
+    """Whether its views are meant to be the sentences themselves."""
+    instead: ClassVar[str] = ""
+    """What draws it anew in training whenever a sentence is read, which is better; empty where nothing does."""
     unchanged: ClassVar[str]
     """Why it may change no sentence at all, and what to do then."""
 
@@ -51,9 +55,20 @@ class Maker(ABC):
         check_limits(self)
 
     @property
+    def chunk(self) -> int:
+        """Sentences made and kept together. Part of the result: a model's batches are cut inside of it."""
+        return 256
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """Options that its spec names even where they are the default."""
+        return ()
+
+    @property
     def spec(self) -> str:
-        """Its name and the options that are not the default, as on the command line."""
-        given = [f"{f.name}={getattr(self, f.name)}" for f in _fields(self) if getattr(self, f.name) != f.default]
+        """Its name and the options that are not the default or that it always names, as on the command line."""
+        values = [(f.name, getattr(self, f.name), f.default) for f in _fields(self)]
+        given = [f"{name}={value}" for name, value, usual in values if name in self.always or value != usual]
         return ":".join([self.name, *given])
 
     def identity(self) -> Any:

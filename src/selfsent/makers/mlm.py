@@ -165,11 +165,22 @@ class _Refiller:
             while start < stop and text[start].isspace():  # byte-level tokens bring the space in front of them
                 start += 1
             new = self.vocabulary.texts[guess]
-            if new.islower() and (start == 0 or not text[start - 1].isalpha()):
-                new = with_capitals_of(new, text[start:stop])
+            if new.islower():
+                new = _with_capitals_at(new, text, start)
             parts += [text[end:start], new]
             end = stop
         return "".join([*parts, text[end:]])
+
+
+def _with_capitals_at(piece: str, text: str, start: int) -> str:
+    """A piece of a word with the capitals that belong there: the first one at the word's beginning alone."""
+    begin, end = start, start
+    while begin and text[begin - 1].isalpha():
+        begin -= 1
+    while end < len(text) and text[end].isalpha():
+        end += 1
+    word = text[begin:end]
+    return with_capitals_of(piece, word) if begin == start or word.isupper() else piece
 
 
 class Vocabulary:

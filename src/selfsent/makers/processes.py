@@ -14,6 +14,9 @@ from typing import IO, NoReturn
 from selfsent.errors import MakerError
 
 _PIPE = 1 << 16
+_TOO_MANY = "gave more answers than there were texts"
+_LONGEST_ANSWER = 1 << 24
+"""Bytes; a text has at most a quarter of it."""
 
 
 class Program:
@@ -59,8 +62,12 @@ class Program:
         Raises:
             MakerError: it hangs, ends too early, or gives more or fewer answers than there are texts.
         """
+        # What a program kept alive says before it is asked answers earlier texts: all views would be shifted.
+        early = [] if last else select.select([self._out], [], [], 0)[0]
+        if early and os.read(self._out.fileno(), _PIPE):
+            self._fail(_TOO_MANY)
         waiting = memoryview(b"".join(text.encode() + self.end for text in texts))
-        got, count, ended = bytearray(), 0, False
+        got, count, begun, ended = bytearray(), 0, 0, False
         while not ended and (last or count < len(texts)):
             readable, writable, _ = select.select([self._out], [self._in] if waiting else [], [], self.patience)
             if not readable and not writable:
@@ -73,7 +80,13 @@ class Program:
                 part = os.read(self._out.fileno(), _PIPE)
                 ended = not part
                 count += part.count(self.end)
+                begun = len(part.rpartition(self.end)[2]) + (0 if self.end in part else begun)
                 got += part
+                # Stop at once what may go on for ever, and fill the memory.
+                if count > len(texts):
+                    self._fail(_TOO_MANY)
+                if begun > _LONGEST_ANSWER:
+                    self._fail(f"gave an answer of more than {_LONGEST_ANSWER >> 20} MB")
         answers = bytes(got).removesuffix(self.end).split(self.end) if got else []
         if len(answers) != len(texts):
             self._fail(f"gave {len(answers)} answers to {len(texts)} texts")

@@ -9,18 +9,13 @@ from typing import Any
 from selfsent.errors import SettingsError
 from selfsent.makers.maker import Maker
 from selfsent.makers.mlm import MaskAndRefill
+from selfsent.makers.noise import Dropout, Repetition, WordNoise
 from selfsent.makers.pairs import Pairs
 from selfsent.makers.synonym import Synonym
 from selfsent.makers.translate import Translate
 
-MAKERS: dict[str, type[Maker]] = {maker.name: maker for maker in (Synonym, MaskAndRefill, Translate, Pairs)}
-
-_IN_TRAINING = "is no maker: it is drawn anew whenever a sentence is read, so it belongs to training"
-_NOISE = {
-    "dropout": f"dropout {_IN_TRAINING}; train without --views, which gives two views that differ by dropout alone",
-    "noise": f"noise {_IN_TRAINING}; give --delete-words or --pick-words to selfsent train",
-    "repeat-words": f"repeating words {_IN_TRAINING}; give --repeat-words to selfsent train",
-}
+_ALL: tuple[type[Maker], ...] = (Synonym, MaskAndRefill, Translate, Pairs, WordNoise, Repetition, Dropout)
+MAKERS: dict[str, type[Maker]] = {maker.name: maker for maker in _ALL}
 
 
 def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
@@ -34,8 +29,6 @@ def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
         SettingsError: there is no such maker or option, or the value is out of range.
     """
     name, *parts = spec.split(":")
-    if name in _NOISE:
-        raise SettingsError(_NOISE[name])
     if name not in MAKERS:
         raise SettingsError(f"there is no maker {name!r}; there are {', '.join(MAKERS)}")
     fields = {item.name: item for item in dataclasses.fields(MAKERS[name])}
@@ -54,9 +47,16 @@ def parse_makers(views: str) -> list[Maker]:
     """One or two makers between commas, as `selfsent train --views` takes them.
 
     Raises:
-        SettingsError: as `parse_maker`.
+        SettingsError: as `parse_maker`, or training itself does better what a maker does.
     """
-    return [parse_maker(spec.strip()) for spec in views.split(",")]
+    makers = [parse_maker(spec.strip()) for spec in views.split(",")]
+    for maker in makers:
+        if maker.instead:
+            raise SettingsError(
+                f"--views would make {maker.name} once, and training draws it anew whenever a sentence is read:"
+                f" {maker.instead}"
+            )
+    return makers
 
 
 def _converted(value: str, kind: str, spec: str) -> Any:

@@ -14,10 +14,11 @@ from selfsent.makers.maker import Change, Maker, Sentences, state_of
 from selfsent.makers.wordnet import PARTS, Part, WordNet, find_wordnet
 from selfsent.settings import setting
 
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_WORD = re.compile(r"</?[A-Za-z][^<>]*>|[^\W\d_]+(?:-[^\W\d_]+)*")
+"""A word, or a tag of HTML, which holds none."""
 _CLITIC = re.compile(r"['’](?:t|ll|re|ve|m|d)\b", re.IGNORECASE)
-_GLUE_BEFORE = frozenset("'’@#/\\_.&-0123456789")
-_GLUE_BEHIND = frozenset("@/\\_-0123456789")
+_GLUE_BEFORE = frozenset("'’@#/\\_.&-<>0123456789")
+_GLUE_BEHIND = frozenset("@/\\_-<>0123456789")
 
 
 def _set(words: str) -> frozenset[str]:
@@ -57,7 +58,10 @@ class Synonym(Maker):
     unchanged = "WordNet knows English words alone: for another language choose mlm with a model that knows it"
 
     ratio: float = setting(
-        0.3, "share of the words to replace, 0.3 unless given (mlm: of the tokens, 0.2)", above=0.0, maximum=1.0
+        0.3,
+        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2; repeat-words: at most, 0.32)",
+        above=0.0,
+        maximum=1.0,
     )
     sense: Literal["first", "random"] = setting(
         "first",
@@ -104,7 +108,7 @@ class _Words:
 
         from selfsent.views.noise import uniforms
 
-        found = list(_WORD.finditer(text))
+        found = [match for match in _WORD.finditer(text) if match[0][0] != "<"]
         choices = [choice for choice in (self._choice(text, found, place) for place in range(len(found))) if choice]
         if not choices:
             return text
@@ -182,7 +186,9 @@ def _plain(text: str, match: re.Match[str], place: int) -> bool:
 
 def _usable(words: tuple[str, ...], lemma: str, word: str) -> tuple[str, ...]:
     """The words of a sense that can stand for another: single, no names, and not the word itself."""
-    return tuple(w for w in words if w.isalpha() and w.islower() and w not in (lemma, word.lower()) and len(w) > 1)
+    # Nothing here knows whether "be" must say am, are or is.
+    unfit = ("be", lemma, word.lower())
+    return tuple(w for w in words if w.isalpha() and w.islower() and w not in unfit and len(w) > 1)
 
 
 def _agreeing(between: str, new: str) -> str:
@@ -190,4 +196,6 @@ def _agreeing(between: str, new: str) -> str:
     match = re.search(r"(?<![\w'’])(an?)( +)$", between, re.IGNORECASE)
     if not match:
         return between
-    return between[: match.start(1)] + with_capitals_of(article_before(new), match[1][0]) + match[2]
+    # A capital A says nothing of the letter behind it: where all is in capitals, so is the new word.
+    pattern = new if match[1].isupper() and new.isupper() else match[1][0]
+    return between[: match.start(1)] + with_capitals_of(article_before(new), pattern) + match[2]

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from selfsent.errors import SettingsError
@@ -48,6 +49,18 @@ class Translate(Maker):
             raise SettingsError("translate --engine command needs two programs: give --there and --back")
         if self.engine == "apertium" and (self.there or self.back):
             raise SettingsError("--there and --back belong to --engine marian or command")
+        if self.engine == "command":
+            self._commands()
+
+    @property
+    def chunk(self) -> int:
+        """Few, as some engines make three views a second; but a program is started anew for each chunk."""
+        return super().chunk if self.engine == "command" else 32
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """What views are made with; of programs the pivot is not known."""
+        return ("engine",) if self.engine == "command" else ("engine", "pivot")
 
     def identity(self) -> Any:
         """What decides the translation: the number of pipelines and the patience do not."""
@@ -73,8 +86,15 @@ class Translate(Maker):
     def _used(self) -> list[str]:
         if self.engine == "marian":
             return list(self._models())
-        first = (shlex.split(program)[:1] for program in (self.there or "", self.back or ""))
-        return [path for words in first for word in words if (path := shutil.which(word))]
+        used: list[str] = []
+        for program, *words in self._commands():
+            # A script or a model that an interpreter is given decides as much as the interpreter.
+            used += [shutil.which(program) or program, *(word for word in words if Path(word).is_file())]
+        return used
+
+    def _commands(self) -> tuple[list[str], list[str]]:
+        """The words of both programs."""
+        return _words(self.there or ""), _words(self.back or "")
 
     def _models(self) -> tuple[str, str]:
         pivot, language = _SHORT.get(self.pivot, self.pivot), _SHORT.get(self.language, self.language)
@@ -90,27 +110,34 @@ class Translate(Maker):
 
             yield from (marian(model, self.beams) for model in self._models())
         else:
-            yield from (_command(program, self.patience) for program in (self.there or "", self.back or ""))
+            yield from (_command(words, self.patience) for words in self._commands())
 
 
 _SHORT = {"eng": "en", "spa": "es", "cat": "ca", "deu": "de", "fra": "fr", "ara": "ar", "tur": "tr", "zho": "zh"}
 """Names of languages as opus-mt's models write them."""
 
 
+def _words(line: str) -> list[str]:
+    """The words of a command, as a shell reads them."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise SettingsError(f"{line!r} is no command: {str(error).lower()}") from None
+    if not words:
+        raise SettingsError(f"{line!r} is no command: it is empty")
+    return words
+
+
 @contextmanager
-def _command(line: str, patience: float) -> Iterator[Translator]:
+def _command(words: list[str], patience: float) -> Iterator[Translator]:
     """A program that maps lines to lines; started anew for every chunk, as it may hold its answers back to the end."""
     from selfsent.makers.processes import Program
 
-    try:
-        command = shlex.split(line)
-    except ValueError as error:
-        raise SettingsError(f"{line!r} is no command: {error}") from None
-    if not command or shutil.which(command[0]) is None:
-        raise SettingsError(f"there is no program {command[0] if command else repr(line)} to translate with")
+    if shutil.which(words[0]) is None:
+        raise SettingsError(f"there is no program {words[0]} to translate with")
 
     def translate(texts: Sequence[str]) -> list[str]:
-        with closing(Program(line, command, b"\n", patience)) as program:
+        with closing(Program(shlex.join(words), words, b"\n", patience)) as program:
             return program.answers(texts, last=True)
 
     yield translate
