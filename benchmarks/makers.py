@@ -29,6 +29,8 @@ from selfsent.makers.statistics import Difference
 from selfsent.views.noise import make_key
 
 MAKERS = (
+    "noise",
+    "repeat-words",
     "synonym",
     "synonym:sense=random",
     "mlm",
