@@ -26,6 +26,12 @@ def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
     assert "already holds a run" in selfsent("train", file, "--output", tmp_path / "run").complaint
 
 
+def test_a_recipe_that_scores_nothing_shows_no_table(recipe, selfsent, tmp_path):
+    done = selfsent("train", recipe(), "--output", tmp_path / "run")
+    assert done.status == 0, done.err
+    assert done.out.split() == ["The", "model", "is", "in", *str(tmp_path / "run" / "model").split()]
+
+
 def test_seeds_of_a_run_are_summarised(train, tmp_path):
     done = train("--method", "mlm", "--seeds", 2, "--seed", 5, steps=("--steps", 1))
     assert done.status == 0, done.err
@@ -46,6 +52,8 @@ def test_a_seed_that_fails_is_kept_and_shown(recipe, selfsent, tmp_path, monkeyp
         done = selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2, *resume)
         assert done.status == 0, done.err
         assert "1 of 2 seeds failed, and are not in the mean:" in done.out
+        assert "Nothing was scored" in done.out
+        assert "deviation" not in done.out
         assert "seed 1 failed: the loss is not finite at step" in done.out
     summary = json.loads((tmp_path / "run" / "seeds.json").read_text())
     assert list(summary["seeds"]) == ["0"]

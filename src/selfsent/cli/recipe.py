@@ -39,7 +39,8 @@ def run_recipe(options: argparse.Namespace) -> None:
     with resumable(arguments, chosen.output):
         if chosen.seeds is None:
             done = train(chosen.seed, Path(chosen.output), overwrite=chosen.overwrite, resume=chosen.resume)
-            show(done.table())
+            if done.figures or recipe.published:
+                show(done.table())
         else:
             seeds = recipes.over_seeds(
                 chosen.seeds,
@@ -82,7 +83,10 @@ def show_seeds(seeds: Seeds) -> None:
     """Print what came of several seeds."""
     from selfsent.cli.console import show
 
-    show(seeds.table())
+    if seeds.names:
+        show(seeds.table())
+    elif seeds.figures:
+        show("Nothing was scored: selfsent evaluate scores the models, --seeds together")
     for line in seeds.complaints:
         show(line)
     show(f"The runs are in {seeds.directory / 'seeds'}")
