@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--pooling",
         choices=POOLINGS,
-        help="pool the transformer's states so instead of as the model does; of a cross-encoder, score the transformer",
+        help="score the transformer alone with this pooling, whatever else the model has; a cross-encoder's, too",
     )
     add_fast_option(parser)
     parser.add_argument(
