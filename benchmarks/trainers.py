@@ -93,7 +93,7 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         some = range(min(8, loop.steps))
         views = [view for step in some for view in batches.views_of(batches.rows_at(step), 0)]
         share = 1 - sum(view.tokens for view in views) / sum(view.slots for view in views)
-        waste = 0.0 if model.runs_packed else share, share
+        waste = 0.0 if model.states.runs_packed else share, share
         loop.optimizer.step = lambda: None  # type: ignore[method-assign]  # the same operations without consequences
         with FlopCounterMode(display=False, custom_mapping=UNCOUNTED) as counter:
             for step in some:

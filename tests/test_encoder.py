@@ -33,7 +33,7 @@ def test_vectors_are_those_of_sentence_transformers(name, base_of, tmp_path):
     reference = SentenceTransformer(str(directory), device="cpu", local_files_only=True)
     for pooling in POOLINGS:
         model = load_encoder(base_of(name), pooling)
-        assert model.runs_packed == (name not in PADDED)
+        assert model.states.runs_packed == (name not in PADDED)
         assert model.pooling == pooling
         reference[1] = Pooling(tiny.SIZE, pooling)
         vectors = encode(model, sentences)
@@ -46,7 +46,7 @@ def test_vectors_are_those_of_sentence_transformers(name, base_of, tmp_path):
 def test_packed_states_are_padded_states(name, encoder_of):
     model = encoder_of(name)
     batch = tiny.pack([ids for ids in tiny.encode(model.tokenizer, SENTENCES) if ids])
-    assert_same(model.states(batch), model._states_padded(batch), 5e-6)
+    assert_same(model.states(batch), model.states.by_blocks(batch), 5e-6)
 
 
 @pytest.mark.parametrize("name", ["bert", "mpnet", "modernbert", "qwen3"])
@@ -154,7 +154,7 @@ def test_modules_behind_the_pooling_are_kept(base_of, tmp_path):
 def test_the_bundled_encoder_loads():
     model = load_encoder("bundled")
     assert isinstance(model, Encoder)
-    assert model.runs_packed
+    assert model.states.runs_packed
     assert model.language_model_head is not None
     assert encode(model, ["A sentence."]).shape == (1, model.embedding_size)
     assert model.device.type == "cpu"

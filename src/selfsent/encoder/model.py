@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
-from selfsent import attention
+from selfsent.encoder.states import TokenStates
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.heads.language_model import (
     LanguageModelHead,
@@ -46,14 +45,6 @@ DROPOUTS = (
 """What the architectures call their dropout rates."""
 
 
-Read = Callable[[Any], Tensor]
-"""From what a transformer puts out to (batch, length, d) states."""
-
-
-def _last_layer(output: Any) -> Tensor:
-    return cast(Tensor, output.last_hidden_state)
-
-
 class Encoder(nn.Module):
     """Sentences in, vectors out, on packed batches; what a run trains and saves.
 
@@ -76,11 +67,10 @@ class Encoder(nn.Module):
         pooler = getattr(self.transformer, "pooler", None)
         if isinstance(pooler, nn.Module):
             pooler.requires_grad_(False)
-        self.position_offset = _position_offset(self.transformer)
-        self.reads_types = "token_type_ids" in inspect.signature(self.transformer.forward).parameters
         for module in filter(is_layer_mean, self.token_modules):
             module.requires_grad_(False)
-        self.runs_packed = self._try_packed()
+        self.states = TokenStates(self.transformer, self.tokenizer)
+        """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
 
     @property
     def transformer(self) -> Any:
@@ -185,68 +175,6 @@ class Encoder(nn.Module):
         """Where the weights are."""
         return next(self.parameters()).device
 
-    def _try_packed(self) -> bool:
-        """Switch to packed attention if this architecture provably gives the same states with it as without."""
-        if not getattr(self.transformer, "is_backend_compatible", lambda: False)():
-            return False
-        attention.register()
-        low = max(self.tokenizer.all_special_ids, default=0) + 1
-        ids = (torch.arange(12) * 7 + low).numpy() % int(self.transformer.config.vocab_size)
-        probe = Packed(ids, torch.tensor([5, 3, 4]).numpy(), device=self.device)
-        before, training = self.transformer.config._attn_implementation, self.transformer.training
-        self.transformer.eval()
-        with torch.no_grad():
-            padded = self._states_padded(probe)
-            self.transformer.set_attn_implementation(attention.ATTENTION)
-            try:
-                fits = torch.allclose(self._states_packed(probe), padded, atol=1e-3, rtol=1e-3)
-            except (TypeError, ValueError, RuntimeError, IndexError):
-                fits = False
-        self.transformer.train(training)
-        if not fits:
-            self.transformer.set_attn_implementation(before)
-            logger.info("%s runs on padded batches", self.transformer.config.model_type)
-        return fits
-
-    def _states_packed(self, packed: Packed, read: Read = _last_layer) -> Tensor:
-        positions = packed.positions + self.position_offset
-        typed = {} if (types := self._types(packed)) is None else {"token_type_ids": types[None]}
-        output = self.transformer(input_ids=packed.ids[None], position_ids=positions[None], packed=packed, **typed)
-        return read(output)[0]
-
-    def _types(self, packed: Packed) -> Tensor | None:
-        """(tokens,) token types in packed order, where the batch has any and the transformer reads them."""
-        return packed.types if self.reads_types else None
-
-    def _states_padded(self, packed: Packed, read: Read = _last_layer) -> Tensor:
-        """For architectures whose attention cannot be replaced: small padded blocks of similar length."""
-        parts = []
-        for group in packed.groups:
-            here = slice(group.start, group.start + group.tokens)
-            ids, types = packed.ids[here], self._types(packed)
-            types = torch.zeros_like(ids) if types is None else types[here]
-            if group.pad is None or group.unpad is None or group.mask is None:
-                mask = torch.ones(group.sentences, group.length, dtype=torch.long, device=ids.device)
-            else:
-                mask = group.mask[:, 0, 0].long()
-                ids = ids[group.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
-                types = types[group.pad].where(group.mask.flatten(), 0)
-            # Zeros are not nothing: GPT-2 adds the embedding of whatever type it is given.
-            typed = {} if self._types(packed) is None else {"token_type_ids": types.view_as(mask)}
-            output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask, **typed)
-            states = read(output).flatten(0, 1)
-            parts.append(states if group.unpad is None else states[group.unpad])
-        return torch.cat(parts)
-
-    def states(self, packed: Packed, read: Read = _last_layer) -> Tensor:
-        """Last-layer states of every token, (tokens, d), in packed order.
-
-        Args:
-            packed: the batch.
-            read: makes (batch, length, d) states of the transformer's output, where the last layer's are not wanted.
-        """
-        return self._states_packed(packed, read) if self.runs_packed else self._states_padded(packed, read)
-
     def token_vectors(self, packed: Packed) -> Tensor:
         """What the pooling reads, (tokens, e), in packed order: token states, led through the modules in between."""
         modules = self.token_modules
@@ -272,7 +200,7 @@ class Encoder(nn.Module):
         ids = torch.full_like(mask, self.tokenizer.pad_token_id or 0, dtype=torch.long)
         ids[mask] = packed.ids
         typed = {}
-        if (types := self._types(packed)) is not None:
+        if (types := self.states.types(packed)) is not None:
             typed["token_type_ids"] = torch.zeros_like(ids).masked_scatter(mask, types)
         block = self.transformer(input_ids=ids, attention_mask=mask.long(), **typed).last_hidden_state
         features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask.long()}
@@ -360,12 +288,3 @@ def pooling_place(sentence_transformer: Any) -> int | None:
         for module in sentence_transformer
     ]
     return poolings.index(True) if sum(poolings) == 1 and not poolings[0] else None
-
-
-def _position_offset(transformer: nn.Module) -> int:
-    """RoBERTa and its kin count positions from the padding id plus one; everyone else from zero."""
-    for module in transformer.modules():
-        padding = getattr(module, "padding_idx", None)
-        if isinstance(padding, int) and isinstance(getattr(module, "position_embeddings", None), nn.Embedding):
-            return padding + 1
-    return 0

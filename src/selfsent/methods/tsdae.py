@@ -97,7 +97,7 @@ class TiedDecoder(nn.Module):
         self.copied = (
             None if options.tie else nn.ModuleList([copy.deepcopy(part) for part in _parts(model.transformer)])
         )
-        self.position_offset = model.position_offset
+        self.position_offset = model.states.position_offset
         self.memory = nn.ModuleList(
             Memory(
                 model.embedding_size,
@@ -133,7 +133,7 @@ def _parts(transformer: Any) -> list[nn.Module]:
 def _built_like_bert(model: Encoder) -> bool:
     layers = getattr(getattr(model.transformer, "encoder", None), "layer", None)
     return (
-        model.runs_packed
+        model.states.runs_packed
         and layers is not None
         and all(hasattr(layer, "attention") and hasattr(layer, "feed_forward_chunk") for layer in layers)
     )
