@@ -2,7 +2,8 @@
 
 from selfsent.recipes.document import read_document
 from selfsent.recipes.recipe import Recipe, read_recipe
-from selfsent.recipes.run import StagesRun, check_data, train_stages
+from selfsent.recipes.result import StagesRun
+from selfsent.recipes.run import check_data, train_stages
 from selfsent.recipes.seeds import Seeds, over_seeds
 
 __all__ = ["Recipe", "Seeds", "StagesRun", "check_data", "over_seeds", "read_document", "read_recipe", "train_stages"]

@@ -7,10 +7,9 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from selfsent import api
 from selfsent.corpus import Corpus, check_corpus, read_corpus
@@ -18,93 +17,18 @@ from selfsent.distributed import join, rank, wait
 from selfsent.errors import DataError, SettingsError, TrainingError
 from selfsent.evaluation.arguments import ARGUMENTS, cross_validate
 from selfsent.evaluation.datasets import Store
-from selfsent.evaluation.results import MARK, MEANING, Result
+from selfsent.evaluation.results import Result
 from selfsent.evaluation.tasks import evaluate
-from selfsent.files import whole_directory, write_json, write_text
+from selfsent.files import read_json, whole_directory, write_json, write_text
 from selfsent.recipes.parts import placed
 from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
+from selfsent.recipes.result import StageRun, StagesRun
 from selfsent.training.loop import Notice
 from selfsent.training.run_directory import RunDirectory
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
 SCORES = "evaluation.json"
 _FOLD_COLUMNS = {"text_columns": ("sentence1", "sentence2"), "score_column": "score"}
-
-
-@dataclass
-class StageRun:
-    """A stage that is done.
-
-    Args:
-        name: of the stage.
-        run: its run, None within folds.
-        evaluation: what its model scored, as `Result.to_json` gives it; None where nothing was asked or is at hand.
-    """
-
-    name: str
-    run: api.Run | None
-    evaluation: dict[str, Any] | None = None
-
-
-@dataclass
-class StagesRun:
-    """A recipe that has been run.
-
-    Args:
-        directory: where it lies; the last stage's model in its `model/`.
-        recipe: what was run.
-        stages: what came of each stage, and of the cross-validation.
-    """
-
-    directory: Path
-    recipe: Recipe
-    stages: list[StageRun] = field(default_factory=list)
-
-    @property
-    def model(self) -> Any:
-        """The trained model, an ordinary SentenceTransformer."""
-        return api.Run(self.directory, {}).model
-
-    def table(self) -> Table:
-        """The scores of every stage, the published ones below."""
-        from rich.table import Column, Table
-        from rich.text import Text
-
-        table = Table("stage", "task", Column("score", justify="right"), caption_justify="left")
-        for name, value in self.figures.items():
-            stage, _, task = name.partition(": ")
-            table.add_row(stage, task, f"{value:.2f}{MARK if name in self.leaked else ''}")
-        for row in self.recipe.published:
-            place = f"{row['paper']} table {row['table']}: {row['method']}"
-            table.add_row(Text(place), f"{row['dataset']} ({row['metric']})", f"{row['value']:.2f}")
-        table.caption = MEANING if self.leaked else None
-        return table
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Every score, by stage and task."""
-        found: dict[str, float] = {}
-        for stage in self.stages:
-            for task, score in (stage.evaluation or {}).get("scores", {}).items():
-                found[f"{stage.name}: {task}"] = float(score["score"])
-            if stage.evaluation and stage.evaluation.get("average") is not None:
-                found[f"{stage.name}: average"] = float(stage.evaluation["average"])
-            if stage.run and stage.run.scores:
-                found[f"{stage.name}: context"] = float(stage.run.scores["trained"]["score"])
-        return found
-
-    @property
-    def leaked(self) -> list[str]:
-        """Which of the figures are no test, because the model was trained on pairs of theirs."""
-        found: list[str] = []
-        for stage in self.stages:
-            scores = (stage.evaluation or {}).get("scores", {})
-            found += [f"{stage.name}: {task}" for task, score in scores.items() if score.get("leaked")]
-            found += [f"{stage.name}: average"] if (stage.evaluation or {}).get("average_leaked") else []
-        return found
 
 
 def train_stages(
@@ -249,7 +173,7 @@ class _Runner:
                     **stage.arguments,
                 )
         except TrainingError as error:
-            if not _record(place).get("stopped"):
+            if not read_json(place / "run.json").get("stopped"):
                 raise
             raise _StageStoppedError(error.reason, stage.name, self.recipe.path, fold is not None) from None
 
@@ -284,11 +208,7 @@ class _Runner:
 
     def _evaluation(self, stage: Stage, place: Path) -> dict[str, Any] | None:
         """The scores of a stage's model, from its file if they are there."""
-        try:
-            known: dict[str, Any] = json.loads((place / SCORES).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            pass
-        else:
+        if known := read_json(place / SCORES):
             return known
         try:
             result = evaluate(str(place / "model"), data=self.store, **stage.tasks).to_json()
@@ -317,18 +237,9 @@ def _arguments(name: str) -> Any:
     return next(dataset for dataset in ARGUMENTS if dataset.name == name)
 
 
-def _record(place: Path) -> dict[str, Any]:
-    """What a run says of itself; nothing where there is none."""
-    try:
-        record = json.loads((place / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
 def _status(place: Path) -> str | None:
     """How far a run is; None where there is none."""
-    return _record(place).get("status")
+    return read_json(place / "run.json").get("status")
 
 
 def _take_over(stage: Path, directory: Path) -> None:
