@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
 from selfsent.errors import BaseEncoderError
+from selfsent.files import read_json
 
 BUNDLED = "bundled"
 _WANTED = ["README.md", "*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
@@ -55,9 +54,8 @@ def _checked(directory: Path) -> Path:
 
 def _why_none(run: Path) -> str:
     """Why a run has no model yet, or never will."""
-    with suppress(OSError, ValueError, AttributeError):
-        if stopped := json.loads((run / "run.json").read_text(encoding="utf-8")).get("stopped"):
-            return f"{stopped}; leave it out"
+    if stopped := read_json(run / "run.json").get("stopped"):
+        return f"{stopped}; leave it out"
     return "go on with it by --resume"
 
 

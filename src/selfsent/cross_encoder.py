@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from selfsent.encoder import POOLINGS, Encoder, Pooling, transformer_alone
+from selfsent.files import read_json
 from selfsent.heads.language_model import save_head
 from selfsent.packing import Packed
 
@@ -111,15 +111,7 @@ class CrossEncoder(Encoder):
 
 def is_cross_encoder(directory: Path) -> bool:
     """Whether a directory holds a CrossEncoder of sentence-transformers, of any version."""
-
-    def read(name: str) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = json.loads((directory / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found
-
     if (directory / "modules.json").exists():
-        return read("config_sentence_transformers.json").get("model_type") == "CrossEncoder"
-    architectures = read("config.json").get("architectures") or [""]
+        return read_json(directory / "config_sentence_transformers.json").get("model_type") == "CrossEncoder"
+    architectures = read_json(directory / "config.json").get("architectures") or [""]
     return str(architectures[0]).endswith("ForSequenceClassification")

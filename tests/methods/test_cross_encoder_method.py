@@ -163,8 +163,8 @@ def test_scores_that_are_all_the_same_show(learner_of):
     views, _ = seen(learner, learner.options, SCORES)
     start = probe(learner.model, views)
     assert start.score_deviation == pytest.approx(learner.model.predict(PAIRS).std(ddof=1), rel=1e-3)
-    assert not start.scores_alike(start)
+    assert start.fault(start) == ""
     with torch.no_grad():
         learner.model.output.linear.weight.zero_()
-    assert probe(learner.model, views).scores_alike(start)
-    assert not probe(learner.model, views).collapsed(start)
+    assert probe(learner.model, views).fault(start) == "all pairs get the same score"
+    assert probe(learner.model, views).fault(None) == ""

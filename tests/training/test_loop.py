@@ -82,7 +82,7 @@ def test_the_encoder_that_collapses_is_caught(make_loop):
         return result
 
     loop.advance = spoil
-    with pytest.raises(TrainingError, match=r"collapsing to one point at step 5 .*step-00000004;"):
+    with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 5: .*step-00000004;"):
         loop.run()
     assert not loop.directory.model.exists()
     assert loop.directory.record["status"] == "running"

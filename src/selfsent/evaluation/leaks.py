@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 import yaml
 
 from selfsent.evaluation.results import Score
+from selfsent.files import read_json
 
 LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
 _STSB = re.compile(r"(?<![a-z])sts[-_ ]?(b(?![a-z])|bench)", re.IGNORECASE)
@@ -66,10 +66,7 @@ def _lineage(directory: Path, seen: set[Path]) -> Iterator[tuple[Path, list[dict
 
 
 def _asked(record: Path) -> dict[str, Any]:
-    try:
-        asked = json.loads(record.read_text(encoding="utf-8"))["asked"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+    asked = read_json(record).get("asked")
     return asked if isinstance(asked, dict) else {}
 
 

@@ -85,7 +85,8 @@ def predicts_hidden(config: Any) -> bool:
 def new_head(transformer: Any) -> LanguageModelHead:
     """A head with fresh weights for a transformer that came without one.
 
-    That of a causal model is tied to the word embeddings, so that it needs no training of its own.
+    That of a causal model is tied to the word embeddings, so that it needs no training of its own; an output matrix
+    that the checkpoint has beside them is left aside.
 
     Raises:
         BaseEncoderError: transformers has no language model of this architecture.

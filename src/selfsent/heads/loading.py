@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from selfsent.files import read_json
 from selfsent.heads.options import CNN_POOL
 
 CNN_POOL_MODULE = "selfsent.heads.cnn_pool.CnnPool"
@@ -41,13 +42,10 @@ def saved_pooling(directory: Path) -> str | None:
         if kind == CNN_POOL_MODULE:
             return CNN_POOL
         if kind.endswith(".Pooling"):
-            try:
-                config = json.loads((directory / place / "config.json").read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                return None
+            config = read_json(directory / place / "config.json")
             on = [name for name, key in _FORMER.items() if config.get(key)]
-            mode = config.get("pooling_mode", on[0] if len(on) == 1 else on)
-            return mode if isinstance(mode, str) else " and ".join(mode)
+            mode = config.get("pooling_mode", on)
+            return mode if isinstance(mode, str) else " and ".join(mode) or None
     return None
 
 

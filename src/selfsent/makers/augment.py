@@ -16,7 +16,7 @@ import numpy as np
 from selfsent.corpus import Corpus
 from selfsent.corpus.clean import clean
 from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
-from selfsent.files import locked, whole_file, write_json
+from selfsent.files import locked, read_json, whole_file, write_json
 from selfsent.makers.maker import Change, Maker, Sentences
 from selfsent.makers.statistics import Difference
 from selfsent.views.noise import make_key
@@ -183,11 +183,7 @@ def _begin(parts: Path, plan: dict[str, Any], overwrite: bool) -> None:
         for each in kept:
             each.unlink(missing_ok=True)
     elif kept:
-        try:
-            known = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            known = None
-        if known != plan:
+        if read_json(file) != plan:
             raise OutputError(f"{parts} keeps what other makers, another seed or corpus made: give --overwrite")
         return
     write_json(file, plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
-from selfsent.files import write_json
+from selfsent.files import read_json, write_json
 from selfsent.training.loop import Notice
 from selfsent.training.run_directory import RunDirectory
 
@@ -130,7 +129,7 @@ def over_seeds(
         notice(f"seed {seed}")
         try:
             figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
-            leaked = tuple(dict.fromkeys((*leaked, *_read(place / "run.json").get("leaked", ()))))
+            leaked = tuple(dict.fromkeys((*leaked, *read_json(place / "run.json").get("leaked", ()))))
         except TrainingError as error:
             failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
@@ -160,16 +159,7 @@ def _leave_nothing(path: Path) -> None:
 
 def _known(directory: RunDirectory) -> Seeds:
     """What `seeds.json` says of the runs that ended."""
-    known = _read(directory.path / "seeds.json")
+    known = read_json(directory.path / "seeds.json")
     figures = {int(seed): values for seed, values in known.get("seeds", {}).items()}
     failures = {int(seed): reason for seed, reason in known.get("failures", {}).items()}
     return Seeds(directory.path, figures, failures, tuple(known.get("leaked", ())))
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """What a file of JSON says; nothing where there is none."""
-    try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found

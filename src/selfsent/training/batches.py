@@ -132,10 +132,11 @@ class Batches:
             folder: where the vectors lie during the run, in a file without a name.
             device: where the batches are wanted.
         """
-        tables, template, limit = self.teaching or (dict(enumerate(self.tables)), self.template, 10**9)
+        longest = self.settings.max_length
+        tables, template, limit = self.teaching or (dict(enumerate(self.tables)), self.template, longest)
         for view in {view.column: view for view in self.views if view.ready}.values():
             for rows in self._parts(0, 1):
-                packed = template.pack(tables[view.column][rows], min(self.settings.max_length, limit))
+                packed = template.pack(tables[view.column][rows], min(longest, limit))
                 vectors = features(packed.to(device)).float().cpu().numpy()
                 if view.column not in self._vectors:
                     shape = int(self.rows.max()) + 1, vectors.shape[1]

@@ -46,6 +46,14 @@ class Health:
         now, before = self.score_deviation, start.score_deviation
         return now is not None and before is not None and now < 1e-3 < before
 
+    def fault(self, start: Health | None) -> str:
+        """Why a run must not go on, given how it began, if that is known; empty where nothing is wrong."""
+        if not math.isfinite(self.mean_cosine):
+            return "the embeddings are not finite"
+        if start is not None and self.collapsed(start):
+            return f"the embeddings are collapsing to one point (mean cosine {self.mean_cosine:.4f})"
+        return "all pairs get the same score" if start is not None and self.scores_alike(start) else ""
+
     def to_json(self) -> dict[str, float]:
         """The figures that are there, by name."""
         return {name: round(value, 6) for name, value in asdict(self).items() if value is not None}

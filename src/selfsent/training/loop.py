@@ -249,15 +249,8 @@ class Loop:
         if healthy:
             health = self.probe()
             self.figures.update(health.to_json())
-            if not math.isfinite(health.mean_cosine):
-                raise self._stop(f"the embeddings are not finite at step {self.step}")
-            if self.start_health is not None and health.collapsed(self.start_health):
-                raise self._stop(
-                    f"the embeddings are collapsing to one point at step {self.step}"
-                    f" (mean cosine {health.mean_cosine:.4f})"
-                )
-            if self.start_health is not None and health.scores_alike(self.start_health):
-                raise self._stop(f"all pairs get the same score at step {self.step}")
+            if fault := health.fault(self.start_health):
+                raise self._stop(f"{fault} at step {self.step}")
         if self.leads:
             self.directory.log(
                 {"step": self.step, **{name: float(f"{value:.6g}") for name, value in self.figures.items()}}
