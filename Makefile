@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# A process for each core; a file of tests stays in one, with what its tests share.
+PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
+
 DEMO_OUTPUT ?= runs/demo
 # Chosen on other documents than the scored ones: docs/log.md.
 DEMO_OPTIONS ?= --method simcse --pick-words 16 --dropout 0 --no-mlp --pooling mean \
