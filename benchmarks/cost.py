@@ -5,12 +5,14 @@
 
 Each command and size is a process of its own (the corpus is read, cleaned and tokenised in it as well); its peak
 resident memory is what the operating system counted. What is measured already is not measured again, unless the
-output is removed. The curves are drawn beside the output.
+output is removed. The curves are drawn beside the output. Sources with too few sentences are gone through again, with a
+number behind each sentence.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -42,18 +44,19 @@ def command(name: str, size: int, text: Path, folder: Path, model: str) -> list[
     }[name]
 
 
-def first_sentences(sources: list[str], count: int, path: Path, cache: Path) -> int:
-    """Write the first distinct sentences of some corpora, 20 to a document; how many there were."""
+def write_sentences(sources: list[str], count: int, path: Path, cache: Path) -> None:
+    """Write `count` distinct sentences, 20 to a document: those of the sources in order, over again numbered."""
     corpus = read_corpus(sources, cache=cache)
     written = 0
     with path.open("w", encoding="utf-8") as file:
-        for batch in corpus.batches():
-            for text in batch[: count - written]:
-                file.write(text + "\n" + ("\n" if written % 20 == 19 else ""))
-                written += 1
-            if written == count:
-                break
-    return written
+        for turn in itertools.count(1):
+            tail = f" {turn}" if turn > 1 else ""
+            for batch in corpus.batches():
+                for text in batch[: count - written]:
+                    file.write(text + tail + "\n" + ("\n" if written % 20 == 19 else ""))
+                    written += 1
+                if written == count:
+                    return
 
 
 def measure(arguments: list[str], folder: Path) -> dict[str, float]:
@@ -113,20 +116,20 @@ def main() -> None:
     if options.output.is_file():
         rows = json.loads(options.output.read_text(encoding="utf-8"))["rows"]
     for size in sorted(options.sizes):
-        missing = [n for n in options.commands if (n, size) not in {(row["command"], row["size"]) for row in rows}]
+        missing = [n for n in options.commands if (n, size) not in {(row["command"], row["sentences"]) for row in rows}]
         if not missing:
             continue
         with tempfile.TemporaryDirectory() as place:
             text = Path(place) / "text.txt"
-            count = first_sentences(options.sources, size, text, Path(place) / "source")
+            write_sentences(options.sources, size, text, Path(place) / "source")
             for name in missing:
                 with tempfile.TemporaryDirectory(dir=place) as folder:
                     arguments = command(name, size, text, Path(folder), options.model)
-                    row = {"command": name, "size": size, "sentences": count, **measure(arguments, Path(folder))}
+                    row = {"command": name, "sentences": size, **measure(arguments, Path(folder))}
                 rows.append(row)
                 write_json(options.output, {"machine": machine(), "model": options.model, "rows": rows})
                 figures = f"peak {row['peak_mb']:8.1f} MB  on disk {row['disk_mb']:8.1f} MB"
-                print(f"{name:7} {count:>10,} sentences  {row['seconds']:8.1f} s  {figures}", flush=True)
+                print(f"{name:7} {size:>10,} sentences  {row['seconds']:8.1f} s  {figures}", flush=True)
     for name in dict.fromkeys(row["command"] for row in rows):
         line = sorted((row for row in rows if row["command"] == name), key=lambda row: int(row["sentences"]))
         if line[0]["sentences"] < line[-1]["sentences"]:
