@@ -77,8 +77,9 @@ def test_cnn_pool_goes_on_to_every_later_stage_until_one_names_a_pooling(recipe)
 
 
 def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_stays(recipe):
-    joined = "\n    head: ngram-cnn\n    activation: relu\n  joined: {corpus: a.csv, method: cross-encoder, pooling: max}"
-    stages = recipe(("steps: 3", f"steps: 3{joined}"), ("budget: 1m", "budget: 1m\n    head: ngram-cnn")).stages
+    first = "steps: 3\n    head: ngram-cnn\n    activation: relu"
+    second = "  joined: {corpus: a.csv, method: cross-encoder, pooling: max}"
+    stages = recipe(("steps: 3", f"{first}\n{second}"), ("budget: 1m", "budget: 1m\n    head: ngram-cnn")).stages
     assert stages[2].plan("bundled").head.activation == "none"
     assert stages[2].arguments["pooling"] == "max"
 
