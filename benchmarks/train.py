@@ -4,11 +4,12 @@
     python benchmarks/train.py --full                # two bases, batches of 8, 32 and 128
     python benchmarks/train.py --methods tsdae --bases path/to/encoder --batch-sizes 128 --repetitions 5
 
-Ours and theirs alternate; medians are compared. Both sides are timed from text to trained weights (reading files and
-loading models left out, tokenising left in), over the same number of sentences, and both are then scored on the same
-held-out sentences by the same measure, and on STS-B where SELFSENT_DATA is set, so that a faster run that learned less
-would show. Precision is float32 for both where the processor does not compute bfloat16; otherwise both are tried in
-both, and the peer's fastest is what ours is held against. `infomax` and `bootstrap` have no counterpart there.
+Ours and theirs alternate, every repetition with a seed of its own; medians are compared. Both sides are timed from text
+to trained weights (reading files and loading models left out, tokenising left in), over the same number of sentences,
+and both are then scored on the same held-out sentences by the same measure, and on STS-B where SELFSENT_DATA is set, so
+that a faster run that learned less would show. Precision is float32 for both where the processor does not compute
+bfloat16; otherwise both are tried in both, and the peer's fastest is what ours is held against. `infomax` and
+`bootstrap` have no counterpart there.
 
 The share of the matrix product counts, for both sides, the operations that ours takes: those of real tokens, and of the
 few slots of padding in attention. Padding of the peer is that of the undamaged sentences.
@@ -58,7 +59,7 @@ def compare(method: str, base: str, batch_size: int, texts: list[str], held: lis
     for repetition in range(options.repetitions):
         for precision in precisions:
             for side, train in sides.items():
-                run = train(method, texts, base_of(base), batch_size, precision)
+                run = train(method, texts, base_of(base), batch_size, precision, repetition)
                 work = work or run.work
                 row = rows.setdefault(f"{side} {precision}", {"seconds": [], "held_out_loss": [], "waste": run.waste})
                 row["seconds"].append(run.seconds)

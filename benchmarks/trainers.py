@@ -66,15 +66,15 @@ class Trained:
     waste: tuple[float, float]
 
 
-def ours(method: str, texts: list[str], base: str, batch_size: int, precision: str) -> Trained:
+def ours(method: str, texts: list[str], base: str, batch_size: int, precision: str, seed: int) -> Trained:
     """Train with selfsent."""
     with tempfile.TemporaryDirectory() as folder:
         plan = make_plan(
             get_method(method), base, batch_size=batch_size, learning_rate=RATE, steps=len(texts) // batch_size,
-            precision=precision, max_length=LENGTH, pooling=get_method(method).pooling, **OPTIONS[method],
+            precision=precision, max_length=LENGTH, pooling=get_method(method).pooling, seed=seed, **OPTIONS[method],
         )  # fmt: skip
         corpus = read_corpus(texts, cache=Path(folder) / "cache")
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         model = load_encoder(base, plan.pooling)
         learner = plan.method.learner(model, plan.options)
         directory = RunDirectory(Path(folder) / "run")
@@ -102,12 +102,12 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
     return Trained(seconds, learner, model, work, waste)
 
 
-def theirs(method: str, texts: list[str], base: str, batch_size: int, precision: str) -> Trained:
+def theirs(method: str, texts: list[str], base: str, batch_size: int, precision: str, seed: int) -> Trained:
     """Train with sentence-transformers; `mlm` with transformers' trainer, as its documentation has it."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     transformer = Transformer(base, model_kwargs={"dtype": torch.float32}, max_seq_length=LENGTH)
     pooling = Pooling(transformer.get_embedding_dimension(), get_method(method).pooling)
     model = SentenceTransformer(modules=[transformer, pooling], device="cpu")
@@ -120,7 +120,7 @@ def theirs(method: str, texts: list[str], base: str, batch_size: int, precision:
             "output_dir": folder, "per_device_train_batch_size": batch_size, "num_train_epochs": 1,
             "learning_rate": RATE, "warmup_steps": 0.1, "use_cpu": True, "bf16": precision == "bfloat16",
             "save_strategy": "no", "logging_strategy": "no", "report_to": "none", "disable_tqdm": True,
-            "dataloader_drop_last": True, "seed": 0, "remove_unused_columns": False,
+            "dataloader_drop_last": True, "seed": seed, "remove_unused_columns": False,
         }  # fmt: skip
         trainer, loss = (their_mlm if method == "mlm" else their_loss)(method, texts, model, base, arguments)
         start_time = time.perf_counter()
