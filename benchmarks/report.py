@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from train import SAME
+
 from selfsent.files import whole_file, write_text
 
 HEAD = """# Benchmarks
@@ -23,9 +25,6 @@ measures again and writes this page. A ratio above 1 means that selfsent is fast
 fastest setting that keeps the quality of its own float32. Where ours ends at a worse loss than theirs, the ratio says
 so.
 """
-
-SAME = 1.02
-"""Times the peer's held-out loss, ours still counts as of the same quality."""
 
 
 def about(report: dict[str, Any]) -> str:

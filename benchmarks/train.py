@@ -39,7 +39,7 @@ from selfsent.training.precision import computes_bfloat16
 HELD_OUT = 512
 ALONE = ("infomax", "bootstrap")
 SAME = 1.02
-"""Times the loss of its own float32 run, a setting still counts as one of the same quality."""
+"""Times the loss it is held against, a setting still counts as one of the same quality."""
 
 
 def draw_sentences(count: int, source: str) -> tuple[list[str], list[str]]:

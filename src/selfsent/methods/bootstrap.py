@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ class Options(NetworkOptions):
     )
 
 
-class TwoNetworks(Learner):
+class TwoNetworks(Learner, ABC):
     """An online network with a predictor, and a target network that follows it."""
 
     options: NetworkOptions
@@ -69,9 +70,9 @@ class TwoNetworks(Learner):
             targets = self.target(both).float().chunk(2)
         return self.compare(first, second, *targets)
 
+    @abstractmethod
     def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂."""
-        raise NotImplementedError
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
         """As ever, and the predictor, which starts from nothing, at a rate of its own."""

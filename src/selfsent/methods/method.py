@@ -59,11 +59,14 @@ class Learner(nn.Module):
         """
 
     def features(self, packed: Packed) -> Tensor:
-        """(sentences, d) vectors by the frozen part: made once, and read ever after by views that are `ready`."""
+        """(sentences, d) vectors by the frozen part, made once; only of methods with views that are `ready`."""
         raise NotImplementedError
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
-        """The loss of one batch, given as one packed batch a view; `labels` is (batch,) or (batch, d)."""
+        """The loss of one batch, given as one packed batch a view; `labels` is (batch,) or (batch, d).
+
+        Methods that only look at the data once, in `prepare`, have none.
+        """
         raise NotImplementedError
 
     @property
