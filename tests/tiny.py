@@ -1,5 +1,6 @@
 """Tiny encoders of every architecture, with random weights and tokenizers of their own, made on the spot."""
 
+import json
 import random
 from pathlib import Path
 
@@ -10,12 +11,15 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 SIZE = 32
 LONGEST = 96
 VOCABULARY = 240
+CONSONANTS, VOWELS = "bdfgklmnprst", "aeiou"
+INNER = [f"##{letter}" for letter in CONSONANTS + VOWELS]
+"""Listed for the trainer of word pieces, which numbers what it finds by itself in another order in every process."""
 
 
 def make_sentences(count, seed=0, words=(2, 14)):
     """Distinct sentences of made-up words, which a small tokenizer splits into one to four tokens."""
     rng = random.Random(seed)
-    syllables = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
+    syllables = [consonant + vowel for consonant in CONSONANTS for vowel in VOWELS]
     lexicon = ["".join(rng.choice(syllables) for _ in range(rng.randint(1, 4))) for _ in range(150)]
     found = {}
     while len(found) < count:
@@ -30,7 +34,7 @@ def _word_pieces():
     tokenizer.decoder = decoders.WordPiece()
     special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
     trainer = trainers.WordPieceTrainer(
-        vocab_size=VOCABULARY, special_tokens=list(special.values()), show_progress=False
+        vocab_size=VOCABULARY, special_tokens=[*special.values(), *INNER], show_progress=False
     )
     return tokenizer, trainer, special
 
@@ -56,6 +60,12 @@ def _pieces():
     return tokenizer, trainer, special
 
 
+def _rounded(learner):
+    """Its Unigram model without the last digits of its scores, which differ from one training to the next."""
+    found = json.loads(learner.to_str())["model"]
+    return models.Unigram([(piece, round(score, 6)) for piece, score in found["vocab"]], found["unk_id"])
+
+
 def make_tokenizer(kind="word pieces", wrap=True):
     """A fast tokenizer trained on made-up sentences.
 
@@ -66,7 +76,10 @@ def make_tokenizer(kind="word pieces", wrap=True):
     from transformers import PreTrainedTokenizerFast
 
     tokenizer, trainer, special = {"word pieces": _word_pieces, "byte pairs": _byte_pairs, "pieces": _pieces}[kind]()
-    tokenizer.train_from_iterator(make_sentences(400), trainer)
+    learner = Tokenizer.from_str(tokenizer.to_str())
+    learner.train_from_iterator(make_sentences(400), trainer)
+    tokenizer.model = learner.model if kind != "pieces" else _rounded(learner)
+    tokenizer.add_special_tokens(list(special.values()))
     first, last, typed = special["cls"], special["sep"], int(kind == "word pieces")
     if wrap == "behind":
         ids = [(last, tokenizer.token_to_id(last))]

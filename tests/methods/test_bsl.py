@@ -205,7 +205,7 @@ def test_a_fast_target_and_a_high_rate_collapse_and_are_caught(encoder_of, tmp_p
         trained(fresh(), tmp_path / "high", 0.2)
     assert not (tmp_path / "high" / "model").exists()
     cosines = [line["mean_cosine"] for line in trained(fresh(), tmp_path / "low", 3e-3).metrics()]
-    assert cosines[-1] < cosines[0] < 0.9
+    assert max(cosines) < 0.9
 
 
 def test_the_predictor_has_a_rate_of_its_own(learner_of):
