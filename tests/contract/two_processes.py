@@ -21,8 +21,17 @@ ARCHITECTURES = ("bert", "modernbert")
 """The first for every run; the others for tsdae, whose decoder they change."""
 SENTENCES = tiny.make_sentences(48, seed=6)
 # Adam divides a gradient by its size: with an epsilon below rounding errors it would blow those up to whole steps.
+# Where a ReLU sees nothing but rounding errors, one process and two take different sides: with this seed, what the
+# predictors' see is never nearer to 0 than 3e-4.
 SETTINGS = Settings(
-    batch_size=12, learning_rate=1e-2, steps=4, warmup=0, epsilon=1e-2, precision="float32", max_length=tiny.LONGEST
+    batch_size=12,
+    learning_rate=1e-2,
+    steps=4,
+    warmup=0,
+    epsilon=1e-2,
+    precision="float32",
+    max_length=tiny.LONGEST,
+    seed=14,
 )
 RUNS = {
     "tsdae": ({}, 1),
