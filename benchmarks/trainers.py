@@ -105,12 +105,12 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
 def theirs(method: str, texts: list[str], base: str, batch_size: int, precision: str, seed: int) -> Trained:
     """Train with sentence-transformers; `mlm` with transformers' trainer, as its documentation has it."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
 
     torch.manual_seed(seed)
-    transformer = Transformer(base, model_kwargs={"dtype": torch.float32}, max_seq_length=LENGTH)
-    pooling = Pooling(transformer.get_embedding_dimension(), get_method(method).pooling)
-    model = SentenceTransformer(modules=[transformer, pooling], device="cpu")
+    model = SentenceTransformer(base, device="cpu", model_kwargs={"dtype": torch.float32})
+    model.max_seq_length = LENGTH
+    model[1] = Pooling(model[0].get_embedding_dimension(), get_method(method).pooling)  # what follows stays, as in ours
     slots = used = 0
     for start in range(0, min(len(texts), 8 * batch_size), batch_size):
         mask = padded(model.tokenizer, texts[start : start + batch_size])["attention_mask"]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.autograd import apply
+from selfsent.autograd import add_gradient, apply, block_for
 
 _CHUNK = 2**23
 """Scores computed at a time: the vocabulary projection of a batch never lies in memory as a whole."""
@@ -21,12 +21,14 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
         device = states.device.type
         low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-        ctx.dtypes = states.dtype, weight.dtype
+        ctx.dtype, ctx.weight = states.dtype, weight
         with torch.autocast(device, enabled=False):
             states, projection = states.to(low), weight.to(low)
             needed = any(ctx.needs_input_grad)
             grad_states = torch.empty_like(states) if needed else states.new_empty(0)
-            grad_weight = torch.zeros_like(weight, dtype=torch.float32) if needed else states.new_empty(0)
+            grad_weight = block_for(weight) if needed else states.new_empty(0)
+            if not len(states):
+                grad_weight.zero_()
             grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed and bias is not None else None
             total = states.new_zeros((), dtype=torch.float32)
             rows = max(1, _CHUNK // len(weight))
@@ -44,22 +46,20 @@ class _LinearCrossEntropy(torch.autograd.Function):
                         grad_bias += error.sum(0)
                     error = error.to(low)
                     torch.mm(error, projection, out=grad_states[chunk : chunk + rows])
+                    kept = min(chunk, 1)  # nothing of what lay in the block before
                     if low == torch.float32:
-                        grad_weight.addmm_(error.t(), part)
+                        grad_weight.addmm_(error.t(), part, beta=kept)
                     else:
-                        grad_weight += error.t() @ part
+                        (grad_weight.add_ if kept else grad_weight.copy_)(error.t() @ part)
         ctx.save_for_backward(grad_states, grad_weight, *([] if grad_bias is None else [grad_bias]))
         return total
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, None]:
         grad_states, grad_weight, *rest = ctx.saved_tensors
         scale = grads[0]
-        states_dtype, weight_dtype = ctx.dtypes
         grad_bias = rest[0] * scale if rest else None
-        # In place, as this is the largest tensor of many a step: nobody else has it, and it is wanted once.
-        grad_weight.mul_(scale)
-        return (grad_states * scale).to(states_dtype), grad_weight.to(weight_dtype), grad_bias, None
+        return (grad_states * scale).to(ctx.dtype), add_gradient(ctx.weight, grad_weight, scale), grad_bias, None
 
 
 def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:

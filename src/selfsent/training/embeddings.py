@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from selfsent.autograd import apply
+from selfsent.autograd import accumulate_in_place, apply
 
 LARGE = 1000
 """Rows below which torch's own way is faster: many lookups of few rows."""
@@ -58,6 +58,7 @@ def put_lookups(module: nn.Module, rows: int = LARGE) -> list[Tensor]:
             continue
         if type(part) is nn.Embedding and not (part.max_norm or part.sparse or part.scale_grad_by_freq):
             part.__class__ = Lookup
+            accumulate_in_place(part.weight)
             found.append(part.weight)
     return list(dict.fromkeys(found))
 
