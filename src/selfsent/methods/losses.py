@@ -12,6 +12,19 @@ from selfsent.autograd import add_gradient, apply, block_for
 
 _CHUNK = 2**23
 """Scores computed at a time: the vocabulary projection of a batch never lies in memory as a whole."""
+_BLOCK = 1024
+"""Rows of the projection multiplied at a time on a CPU: they fit into its cache."""
+
+
+def _project(states: Tensor, projection: Tensor) -> Tensor:
+    """(n, vocabulary) scores in float32. On a CPU in blocks: as one product they take a third longer."""
+    if states.device.type != "cpu" or states.dtype != torch.float32:
+        return F.linear(states, projection).float()
+    scores = states.new_empty(len(states), len(projection))
+    for begin in range(0, len(projection), _BLOCK):
+        block = slice(begin, begin + _BLOCK)
+        torch.mm(states, projection[block].t(), out=scores[:, block])
+    return scores
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -34,7 +47,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             rows = max(1, _CHUNK // len(weight))
             for chunk in range(0, len(states), rows):
                 part, goal = states[chunk : chunk + rows], targets[chunk : chunk + rows, None]
-                scores = F.linear(part, projection).float()
+                scores = _project(part, projection)
                 if bias is not None:
                     scores += bias.float()
                 scores = torch.log_softmax(scores, dim=-1)
