@@ -5,8 +5,8 @@
 
 Each command and size is a process of its own (the corpus is read, cleaned and tokenised in it as well); its peak
 resident memory is what the operating system counted. What is measured already is not measured again, unless the
-output is removed. The curves are drawn beside the output. Sources with too few sentences are gone through again, with a
-number behind each sentence.
+output is removed; several of these may fill one output, each with other commands or sizes. The curves are drawn beside
+it. Sources with too few sentences are gone through again, with a number behind each sentence.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from grid import alone_at
 from sides import machine
 
 from selfsent import read_corpus
@@ -78,6 +79,17 @@ def measure(arguments: list[str], folder: Path) -> dict[str, float]:
     return {"seconds": time.perf_counter() - start, "peak_mb": usage.ru_maxrss / 1024, "disk_mb": disk / 2**20}
 
 
+def measured(output: Path) -> list[dict[str, Any]]:
+    """The rows that the output holds, by size."""
+    rows: list[dict[str, Any]] = json.loads(output.read_text())["rows"] if output.is_file() else []
+    return rows
+
+
+def is_measured(output: Path, name: str, size: int) -> bool:
+    """Whether the output holds a command at a size."""
+    return (name, size) in {(row["command"], row["sentences"]) for row in measured(output)}
+
+
 def straightness(rows: list[dict[str, Any]], figure: str) -> float:
     """The exponent between smallest and largest size: 1 is a straight line, 0 a constant."""
     first, last = rows[0], rows[-1]
@@ -94,7 +106,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     figure, panels = pyplot.subplots(1, len(PANELS), figsize=(12, 3.6), layout="constrained")
     for panel, (key, label) in zip(panels, PANELS, strict=True):
         for name in dict.fromkeys(row["command"] for row in rows):
-            line = sorted((row["sentences"], row[key]) for row in rows if row["command"] == name)
+            line = [(row["sentences"], row[key]) for row in rows if row["command"] == name]
             panel.loglog(*zip(*line, strict=True), marker="o", label=name)
         panel.set(xlabel="sentences", title=label)
         panel.grid(alpha=0.3)
@@ -112,26 +124,26 @@ def main() -> None:
     parser.add_argument("--model", default="bundled")
     parser.add_argument("--output", type=Path, default=Path("docs/results/cost.json"))
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    if options.output.is_file():
-        rows = json.loads(options.output.read_text(encoding="utf-8"))["rows"]
     for size in sorted(options.sizes):
-        missing = [n for n in options.commands if (n, size) not in {(row["command"], row["sentences"]) for row in rows}]
-        if not missing:
+        if all(is_measured(options.output, name, size) for name in options.commands):
             continue
         with tempfile.TemporaryDirectory() as place:
             text = Path(place) / "text.txt"
             write_sentences(options.sources, size, text, Path(place) / "source")
-            for name in missing:
+            for name in options.commands:
+                if is_measured(options.output, name, size):
+                    continue
                 with tempfile.TemporaryDirectory(dir=place) as folder:
                     arguments = command(name, size, text, Path(folder), options.model)
                     row = {"command": name, "sentences": size, **measure(arguments, Path(folder))}
-                rows.append(row)
-                write_json(options.output, {"machine": machine(), "model": options.model, "rows": rows})
+                with alone_at(options.output):
+                    rows = sorted([*measured(options.output), row], key=lambda each: int(each["sentences"]))
+                    write_json(options.output, {"machine": machine(), "model": options.model, "rows": rows})
                 figures = f"peak {row['peak_mb']:8.1f} MB  on disk {row['disk_mb']:8.1f} MB"
                 print(f"{name:7} {size:>10,} sentences  {row['seconds']:8.1f} s  {figures}", flush=True)
+    rows = measured(options.output)
     for name in dict.fromkeys(row["command"] for row in rows):
-        line = sorted((row for row in rows if row["command"] == name), key=lambda row: int(row["sentences"]))
+        line = [row for row in rows if row["command"] == name]
         if line[0]["sentences"] < line[-1]["sentences"]:
             grown = (line[-1]["peak_mb"] - line[0]["peak_mb"]) * 2**20 / (line[-1]["sentences"] - line[0]["sentences"])
             print(

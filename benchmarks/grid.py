@@ -22,6 +22,8 @@ import fcntl
 import json
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -165,11 +167,18 @@ def merged(shared: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in shared.items() if name not in left}, **row}
 
 
-def keep(output: Path, recipe: str, key: str, row: dict[str, Any]) -> None:
-    """Add a row to the output, which others may be filling too."""
+@contextmanager
+def alone_at(output: Path) -> Iterator[None]:
+    """While this lasts, nobody else changes the output."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def keep(output: Path, recipe: str, key: str, row: dict[str, Any]) -> None:
+    """Add a row to the output, which others may be filling too."""
+    with alone_at(output):
         write_json(output, {"recipe": recipe, "versions": versions(), "rows": {**finished(output), key: row}})
 
 
