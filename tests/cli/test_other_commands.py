@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -33,6 +34,21 @@ assert not heavy, heavy
         "usage: selfsent methods",
     ):
         assert said in shown.stdout
+
+
+def test_torch_is_told_to_keep_its_memory_in_large_pieces():
+    code = """
+import os
+from selfsent.cli import main
+try:
+    main(["methods"])
+finally:
+    print(os.environ["THP_MEM_ALLOC_ENABLE"])
+"""
+    for given, expected in (({}, "1"), ({"THP_MEM_ALLOC_ENABLE": "0"}, "0")):
+        others = {name: value for name, value in os.environ.items() if not name.startswith("THP_")}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=others | given)
+        assert done.stdout.endswith(f"\n{expected}\n"), done.stderr
 
 
 def test_the_version(selfsent):
