@@ -21,8 +21,8 @@ ARCHITECTURES = ("bert", "modernbert")
 """The first for every run; the others for tsdae, whose decoder they change."""
 SENTENCES = tiny.make_sentences(48, seed=6)
 # Adam divides a gradient by its size: with an epsilon below rounding errors it would blow those up to whole steps.
-# Where a ReLU sees nothing but rounding errors, one process and two take different sides: with this seed, what the
-# predictors' see is never nearer to 0 than 3e-4.
+# Within rounding errors of 0, a ReLU of a predictor may take one side in one process and the other in two: with this
+# seed none of them is given anything nearer to 0 than 3e-4.
 SETTINGS = Settings(
     batch_size=12,
     learning_rate=1e-2,

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit status: 0 done, 1 a run went wrong, 2 bad input, 130 interrupted."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    # torch then cuts its memory into pieces of 2 MB: batches of many sizes leave few holes, and memory stays constant.
+    # torch then cuts its memory into pieces of 2 MB: batches of many sizes leave few holes, and memory hardly grows.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this: what is said there goes nowhere

@@ -40,7 +40,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             needed = any(ctx.needs_input_grad)
             grad_states = torch.empty_like(states) if needed else states.new_empty(0)
             grad_weight = block_for(weight) if needed else states.new_empty(0)
-            if not len(states):
+            if low != torch.float32 or not len(states):
                 grad_weight.zero_()
             grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed and bias is not None else None
             total = states.new_zeros((), dtype=torch.float32)
@@ -59,11 +59,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
                         grad_bias += error.sum(0)
                     error = error.to(low)
                     torch.mm(error, projection, out=grad_states[chunk : chunk + rows])
-                    kept = min(chunk, 1)  # nothing of what lay in the block before
-                    if low == torch.float32:
-                        grad_weight.addmm_(error.t(), part, beta=kept)
+                    if low == torch.float32:  # the first product writes over what lay in the block before
+                        grad_weight.addmm_(error.t(), part, beta=int(chunk > 0))
                     else:
-                        (grad_weight.add_ if kept else grad_weight.copy_)(error.t() @ part)
+                        grad_weight += error.t() @ part
         ctx.save_for_backward(grad_states, grad_weight, *([] if grad_bias is None else [grad_bias]))
         return total
 

@@ -60,14 +60,14 @@ class Learner(nn.Module):
 
     def features(self, packed: Packed) -> Tensor:
         """(sentences, d) vectors by the frozen part, made once; only of methods with views that are `ready`."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} has no frozen part")
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch, given as one packed batch a view; `labels` is (batch,) or (batch, d).
 
         Methods that only look at the data once, in `prepare`, have none.
         """
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} has no loss: it looks at the sentences once")
 
     @property
     def teacher(self) -> Encoder | None:
