@@ -49,8 +49,10 @@ def held_views(method: str, texts: list[str], draw: random.Random) -> list[list[
     if method == "simcse":
         return [texts, [damaged(text, draw, 0.2) for text in texts]]
     if method == "ct":
-        others = [draw.choice(texts) if row % (NEGATIVES + 1) else text for row, text in enumerate(texts)]
-        return [texts, others]
+        last = len(texts) - 1
+        # Never the sentence itself: the peer goes by what the texts say, ours by the place in the group.
+        steps = [draw.randint(1, last) if row % (NEGATIVES + 1) else 0 for row in range(len(texts))]
+        return [texts, [texts[(row + step) % len(texts)] for row, step in enumerate(steps)]]
     return [texts] if method == "ct-inbatch" else [texts, texts]
 
 

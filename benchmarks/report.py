@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,13 @@ def about(report: dict[str, Any]) -> str:
     return f"*{processor}; {versions}; {machine['date']}.*"
 
 
+def spread(values: list[float]) -> str:
+    """Mean and standard deviation over the seeds."""
+    if len(values) < 2:
+        return "".join(f"{value:.2f}" for value in values)
+    return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"
+
+
 def train(report: dict[str, Any]) -> str:
     """Speed and quality of each method, base and batch size."""
     products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
@@ -43,7 +51,7 @@ def train(report: dict[str, Any]) -> str:
         "## Training\n",
         f"{report['sentences']:,} sentences of {report['corpus']}, from text to weights; the median of"
         f" {report['repetitions']}. {seconds}. Both sides are scored alike: the loss on held-out sentences, and"
-        " Spearman on STS-B. The matrix product reaches"
+        " Spearman on STS-B, over as many seeds. The matrix product reaches"
         f" {products}; what counts towards its share is what ours computes. Padding: slots of the linear layers and of"
         " attention that hold no token.\n",
         "| method | base | batch | side | sentences/s | of the product | padding | held-out loss | STS-B | ratio |",
@@ -56,7 +64,7 @@ def train(report: dict[str, Any]) -> str:
         theirs = min((loss for side, loss in losses.items() if side.startswith("theirs")), default=0.0)
         for side, row in found["rows"].items():
             loss = f"{losses[side]:.4f}" if row["held_out_loss"] else ""
-            quality = f"{row['stsb']:.2f}" if "stsb" in row else ""
+            quality = spread(row["stsb"])
             ratio = f"**{found['ratio']:.2f}x**" if side.startswith("ours") and "ratio" in found else ""
             if ratio and losses[side] > SAME * theirs + 1e-4:
                 ratio = f"{found['ratio']:.2f}x, at a worse loss"

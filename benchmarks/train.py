@@ -61,15 +61,16 @@ def compare(method: str, base: str, batch_size: int, texts: list[str], held: lis
             for side, train in sides.items():
                 run = train(method, texts, base_of(base), batch_size, precision, repetition)
                 work = work or run.work
-                row = rows.setdefault(f"{side} {precision}", {"seconds": [], "held_out_loss": [], "waste": run.waste})
+                fresh: dict[str, Any] = {"seconds": [], "held_out_loss": [], "stsb": [], "waste": run.waste}
+                row = rows.setdefault(f"{side} {precision}", fresh)
                 row["seconds"].append(run.seconds)
                 said = ""
                 if method not in ALONE:
                     row["held_out_loss"].append(held_out_loss(side, method, run.loss, run.encoder.tokenizer, held))
                     said = f", held-out loss {row['held_out_loss'][-1]:.4f}"
-                if repetition == options.repetitions - 1 and os.environ.get("SELFSENT_DATA"):
-                    row["stsb"] = sts_b(run.encoder)
-                    said += f", STS-B {row['stsb']:.2f}"
+                if os.environ.get("SELFSENT_DATA"):
+                    row["stsb"].append(sts_b(run.encoder))
+                    said += f", STS-B {row['stsb'][-1]:.2f}"
                 print(f"  {method} {side} {precision}: {run.seconds:.1f} s{said}", file=sys.stderr, flush=True)
     for side, row in rows.items():
         median, best = statistics.median(row["seconds"]), options.ceilings[side.split()[1]]
@@ -98,7 +99,7 @@ def show(found: dict[str, Any]) -> None:
     print(f"\n{name_of(found)}")
     for side, row in found["rows"].items():
         loss = f"   held-out loss {statistics.mean(row['held_out_loss']):.4f}" if row["held_out_loss"] else ""
-        quality = f"   STS-B {row['stsb']:.2f}" if "stsb" in row else ""
+        quality = f"   STS-B {statistics.mean(row['stsb']):.2f}" if row["stsb"] else ""
         linear, attention = row["waste"]
         print(
             f"  {side:16} {row['sentences_per_second']:8.1f} sentences/s   {row['utilisation']:4.0%} of the matrix"

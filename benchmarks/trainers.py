@@ -28,13 +28,13 @@ RATE = 1e-4
 OPTIONS: dict[str, dict[str, Any]] = {
     "tsdae": {},
     "simcse": {"mlp": False},
-    "ct": {"twin_dropout": True, "reduction": "sum"},
-    "ct-inbatch": {},
+    "ct": {"dropout_in": "kept", "reduction": "sum"},
+    "ct-inbatch": {"dropout_in": "kept"},
     "mlm": {},
     "infomax": {},
     "bootstrap": {},
 }
-"""Of ours, so that both sides compute the same loss."""
+"""Of ours, so that both sides compute the same loss. The peer's twin is copied, and stays, in evaluation mode."""
 UNCOUNTED = {
     torch.ops.aten.addmm_: lambda _, left, right, *__, **___: 2 * left[0] * left[1] * right[1],
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: (

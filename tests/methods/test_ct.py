@@ -88,9 +88,11 @@ def test_vectors_of_zero_cost_log_two(learner_of):
 
 def test_dropout_is_off_unless_asked_for(learner_of):
     given = batch_of(learner_of("ct"))
-    for twin_dropout in (False, True):
-        learner = learner_of("ct", dropout=0.3, twin_dropout=twin_dropout)
-        assert (learner(given).total == learner(given).total) == (not twin_dropout)
+    for dropout_in in ("none", "kept", "both"):
+        learner = learner_of("ct", dropout=0.3, dropout_in=dropout_in)
+        once, again = (learner.encode(given[0], given[1]) for _ in range(2))
+        moves = [not torch.equal(*pair) for pair in zip(once, again, strict=True)]
+        assert moves == {"none": [False, False], "kept": [False, True], "both": [True, True]}[dropout_in]
         assert learner.model.training
 
 
@@ -111,8 +113,8 @@ def test_presets():
     original, other = (make_plan(method, preset=name) for name in ("original", "sentence-transformers"))
     assert original.settings == method.published
     assert (original.settings.optimizer, original.settings.schedule, original.settings.clip) == ("rmsprop", "stairs", 0)
-    assert (original.options.twin_dropout, original.options.reduction) == (False, "mean")
-    assert (other.options.twin_dropout, other.options.reduction, other.settings.epochs) == (True, "sum", 1)
+    assert (original.options.dropout_in, original.options.reduction) == ("none", "mean")
+    assert (other.options.dropout_in, other.options.reduction, other.settings.epochs) == ("kept", "sum", 1)
 
 
 def test_a_batch_of_one_is_refused(learner_of):

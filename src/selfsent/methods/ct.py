@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -19,6 +19,9 @@ from selfsent.packing import Packed
 from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import Partners, View
 
+DropoutIn = Literal["none", "kept", "both"]
+DROPOUT_IN = "which encoders train with dropout: none, the one that is kept, or both"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -28,7 +31,7 @@ class Options:
     anchored: bool = setting(
         False, "the negatives of a group share their first sentence; otherwise both are drawn independently"
     )
-    twin_dropout: bool = setting(False, "dropout in both encoders")
+    dropout_in: DropoutIn = setting("none", DROPOUT_IN, choices=get_args(DropoutIn))
     reduction: Literal["mean", "sum"] = setting("mean", "over the pairs of a batch", choices=("mean", "sum"))
 
     def __post_init__(self) -> None:
@@ -47,10 +50,11 @@ class TwinLearner(Learner):
         super().__init__(model, options)
         self.first = model.twin()
 
-    def encode(self, first: Packed, second: Packed, dropout: bool) -> tuple[Tensor, Tensor]:
+    def encode(self, first: Packed, second: Packed) -> tuple[Tensor, Tensor]:
         """(n, d) and (m, d) vectors of the sentences that each encoder reads."""
+        still = {"none": (self.first, self.model), "kept": (self.first,), "both": ()}[self.options.dropout_in]
         with ExitStack() as stack:
-            for encoder in () if dropout else (self.first, self.model):
+            for encoder in still:
                 stack.enter_context(without_dropout(encoder))
             return self.first(first), self.model(second)
 
@@ -67,7 +71,7 @@ class TensionLearner(TwinLearner):
         group = self.options.negatives + 1
         place = torch.arange(len(right), device=right.device)
         left = right.take(range(0, len(right), group)) if self.options.anchored else views[0]
-        a, b = self.encode(left, right, self.options.twin_dropout)
+        a, b = self.encode(left, right)
         if self.options.anchored:
             a = a.repeat_interleave(group, dim=0)[: len(b)]
         scores = (a.float() * b.float()).sum(-1)
@@ -103,7 +107,7 @@ CT = Method(
         "original": {},
         "faithful": {},
         "sentence-transformers": {
-            "twin_dropout": True,
+            "dropout_in": "kept",
             "reduction": "sum",
             "schedule": "linear",
             "epochs": 1.0,

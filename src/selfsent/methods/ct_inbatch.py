@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from selfsent.distributed import gather, rank
 from selfsent.encoder import Encoder
-from selfsent.methods.ct import CT, TwinLearner
+from selfsent.methods.ct import CT, DROPOUT_IN, DropoutIn, TwinLearner
 from selfsent.methods.method import Loss, Method
 from selfsent.methods.pairs import whole_batch
 from selfsent.packing import Packed
@@ -28,7 +28,7 @@ class Options:
     similarity: Literal["cosine", "dot"] = setting("cosine", "what is scaled", choices=("cosine", "dot"))
     scale: float = setting(20.0, "what similarities are multiplied by, at first", above=0.0)
     learn_scale: bool = setting(True, "the scale is trained, by its logarithm")
-    twin_dropout: bool = setting(True, "dropout in both encoders")
+    dropout_in: DropoutIn = setting("both", DROPOUT_IN, choices=get_args(DropoutIn))
 
     def __post_init__(self) -> None:
         check_limits(self)
@@ -47,7 +47,7 @@ class InBatchTensionLearner(TwinLearner):
         """The loss of one batch."""
         (packed,) = views
         whole_batch(len(packed))
-        first, second = (vectors.float() for vectors in self.encode(packed, packed, self.options.twin_dropout))
+        first, second = (vectors.float() for vectors in self.encode(packed, packed))
         if self.options.similarity == "cosine":
             first, second = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
         own = torch.arange(len(packed), device=first.device) + rank() * len(packed)
