@@ -34,27 +34,32 @@ EXACT_PAIRS = 100_000
 PANELS = (("seconds", "seconds"), ("peak_mb", "peak memory, MB"), ("disk_mb", "on disk, MB"))
 
 
-def command(name: str, size: int, text: Path, folder: Path, model: str) -> list[str]:
+def command(name: str, size: int, place: Path, folder: Path, model: str) -> list[str]:
     """The command line."""
-    train = ["train", str(text), "--base", model, "--batch-size", "32", "--output", str(folder / "run")]
+    text, documents = str(place / "text.txt"), str(place / "documents.txt")
+    run = ["--base", model, "--batch-size", "32", "--output", str(folder / "run")]
     return {
-        "read": [*train, "--method", "simcse", "--steps", "1"],
-        "train": [*train, "--method", "tsdae", "--steps", "10"],
-        "encode": ["encode", model, str(text), "--output", str(folder / "vectors.npy")],
-        "pairs": ["pairs", model, str(text), *(["--approximate"] if size > EXACT_PAIRS else [])],
+        "read": ["train", text, *run, "--method", "simcse", "--steps", "1"],
+        "train": ["train", documents, *run, "--method", "tsdae", "--steps", "10"],
+        "encode": ["encode", model, text, "--output", str(folder / "vectors.npy")],
+        "pairs": ["pairs", model, text, *(["--approximate"] if size > EXACT_PAIRS else [])],
     }[name]
 
 
-def write_sentences(sources: list[str], count: int, path: Path, cache: Path) -> None:
-    """Write `count` distinct sentences, 20 to a document: those of the sources in order, over again numbered."""
-    corpus = read_corpus(sources, cache=cache)
+def write_sentences(sources: list[str], count: int, folder: Path) -> None:
+    """Write `count` distinct sentences: those of the sources in order, over again numbered.
+
+    documents.txt has 20 to a document, text.txt no documents: reading it is not followed by scoring.
+    """
+    corpus = read_corpus(sources, cache=folder / "source")
     written = 0
-    with path.open("w", encoding="utf-8") as file:
+    with (folder / "text.txt").open("w") as plain, (folder / "documents.txt").open("w") as documents:
         for turn in itertools.count(1):
             tail = f" {turn}" if turn > 1 else ""
             for batch in corpus.batches():
                 for text in batch[: count - written]:
-                    file.write(text + tail + "\n" + ("\n" if written % 20 == 19 else ""))
+                    plain.write(text + tail + "\n")
+                    documents.write(text + tail + "\n" + ("\n" if written % 20 == 19 else ""))
                     written += 1
                 if written == count:
                     return
@@ -133,13 +138,12 @@ def main() -> None:
         if all(is_measured(options.output, name, size) for name in options.commands):
             continue
         with tempfile.TemporaryDirectory() as place:
-            text = Path(place) / "text.txt"
-            write_sentences(options.sources, size, text, Path(place) / "source")
+            write_sentences(options.sources, size, Path(place))
             for name in options.commands:
                 if is_measured(options.output, name, size):
                     continue
                 with tempfile.TemporaryDirectory(dir=place) as folder:
-                    arguments = command(name, size, text, Path(folder), options.model)
+                    arguments = command(name, size, Path(place), Path(folder), options.model)
                     row = {"command": name, "sentences": size, **measure(arguments, Path(folder))}
                 with alone_at(options.output):
                     rows = sorted([*measured(options.output), row], key=lambda each: int(each["sentences"]))

@@ -241,9 +241,18 @@ def _dev_scorer(
         task = ContextTask(corpus, hold_out.dev)
         return lambda model: task.score(scored(model, "dev")).score
     store = Store(data)
-    # A data set that is absent or damaged is to be found out now, not when the first score is due.
-    TASKS[dev](Scored(_anything, "nothing"), store)
+    check_dev_data(dev, store)
     return lambda model: TASKS[dev](scored(model, "dev"), store).score
+
+
+def check_dev_data(dev: Dev, store: Store) -> None:
+    """Find out now, not when the first score is due, that a task's data set is absent or damaged.
+
+    Raises:
+        DataError: it is.
+    """
+    if dev != "context":
+        TASKS[dev](Scored(_anything, "nothing"), store)
 
 
 def _anything(texts: Sequence[str]) -> np.ndarray:

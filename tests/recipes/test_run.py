@@ -5,7 +5,7 @@ import pytest
 import tiny
 from selfsent import train_stages
 from selfsent.encoder import load_encoder
-from selfsent.errors import RunError, SelfsentError, SettingsError, TrainingError
+from selfsent.errors import DataError, RunError, SelfsentError, SettingsError, TrainingError
 from selfsent.recipes import over_seeds, read_recipe
 from selfsent.training.loop import Loop
 
@@ -267,3 +267,10 @@ def test_a_pooling_that_does_not_exist_is_refused_with_its_line(recipe, tmp_path
     path = recipe(AS_ENCODER.replace("{mirror}", str(tmp_path)).replace("pooling: cls", "pooling: first"))
     with pytest.raises(SelfsentError, match=r"recipe.yaml line 9: pooling is 'first'; it must be one of cls, mean"):
         train_stages(path, tmp_path / "run")
+
+
+def test_a_data_set_to_be_scored_along_the_way_is_missed_before_anything_runs(recipe, tmp_path):
+    later = STAGES.replace("steps: 3", "steps: 3, dev: ukp-aspect")
+    with pytest.raises(DataError, match="ukp-aspect is absent"):
+        train_stages(recipe(later), tmp_path / "run", data=tmp_path)
+    assert not (tmp_path / "run").exists()

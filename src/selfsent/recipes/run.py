@@ -116,7 +116,7 @@ def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
 
     Raises:
         CorpusError: of a corpus.
-        DataError: of the data set of a cross-validation.
+        DataError: of the data set of a cross-validation, or of one scored along the way.
     """
     _Runner(recipe, data, lambda line: None, lambda: nullcontext({})).check()
 
@@ -134,6 +134,8 @@ class _Runner:
         for stage in self.recipe.stages:
             if stage.source != FOLD:
                 check_corpus(placed(stage.source, self.mirror), **self._reading(stage))
+            if dev := stage.arguments.get("dev"):
+                api.check_dev_data(dev, self.store)
         if self.recipe.folds:
             self.store.load(_arguments(self.recipe.folds[0]))
 
