@@ -41,13 +41,12 @@ from selfsent.evaluation.tasks import evaluate
 from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.recipes import read_document
-from selfsent.settings import parse_duration
+from selfsent.settings import DURATIONS, parse_duration
 from selfsent.training.fit import fit
 from selfsent.training.loop import Habits
 from selfsent.training.plan import asked, make_plan
 from selfsent.training.run_directory import RunDirectory, versions
 
-DURATIONS = {"steps", "epochs", "budget"}
 STS = ("sts12", "sts13", "sts14", "sts15")
 
 
@@ -163,7 +162,7 @@ def merged(shared: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
     """A row's settings over those that all share; how long one trains is said by steps, epochs or budget."""
     if "method" not in row:
         return dict(row)
-    left = DURATIONS if DURATIONS & row.keys() else set()
+    left = set(DURATIONS) if row.keys() & set(DURATIONS) else set()
     return {**{name: value for name, value in shared.items() if name not in left}, **row}
 
 

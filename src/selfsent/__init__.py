@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from selfsent.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
     from selfsent.recipes import over_seeds, read_recipe, train_stages
+    from selfsent.selection import compare
 
 __all__ = [
     "Corpus",
     "Run",
     "__version__",
+    "compare",
     "evaluate",
     "load_run",
     "over_seeds",
@@ -30,6 +32,7 @@ __all__ = [
 _HOMES = {
     "Corpus": "corpus",
     "Run": "api",
+    "compare": "selection",
     "evaluate": "evaluation",
     "load_run": "api",
     "over_seeds": "recipes",

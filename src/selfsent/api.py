@@ -213,7 +213,17 @@ def _without_score(notice: Notice, plan: Plan, dev: Dev | None) -> Notice:
 def _check_dev(dev: Dev | None, dev_every: int | None, keep_best: bool) -> None:
     if dev is None and (keep_best or dev_every):
         raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
-    if dev is not None and dev != "context" and dev not in TASKS:
+    if dev is not None:
+        check_dev(dev)
+
+
+def check_dev(dev: Dev) -> None:
+    """Refuse what cannot be scored along the way.
+
+    Raises:
+        SettingsError: there is no such task.
+    """
+    if dev != "context" and dev not in TASKS:
         raise SettingsError(f"there is no task {dev!r} to score on; there are context, {', '.join(TASKS)}")
 
 
@@ -232,17 +242,27 @@ def load_run(output: str | Path) -> Run:
     return Run(path, record, report["scores"], report["neighbours"])
 
 
+def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Encoder], Score]:
+    """What models are scored on to choose among them.
+
+    Raises:
+        DataError: its data set is absent or damaged.
+    """
+    if dev == "context":
+        task = ContextTask(corpus, hold_out.dev)
+        return lambda model: task.score(scored(model, "dev"))
+    store = Store(data)
+    check_dev_data(dev, store)
+    return lambda model: TASKS[dev](scored(model, "dev"), store)
+
+
 def _dev_scorer(
     dev: Dev | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None
 ) -> Callable[[Encoder], float] | None:
     if dev is None:
         return None
-    if dev == "context":
-        task = ContextTask(corpus, hold_out.dev)
-        return lambda model: task.score(scored(model, "dev")).score
-    store = Store(data)
-    check_dev_data(dev, store)
-    return lambda model: TASKS[dev](scored(model, "dev"), store).score
+    task = dev_task(dev, corpus, hold_out, data)
+    return lambda model: task(model).score
 
 
 def check_dev_data(dev: Dev, store: Store) -> None:
@@ -266,7 +286,7 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
     if hold_out.test is not None:
         before = load_encoder(base)
         after = load_encoder(directory.model)
-        scores, neighbours = compare(corpus, hold_out.test, before, after)
+        scores, neighbours = before_and_after(corpus, hold_out.test, before, after)
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
     alone = not needs_selfsent(directory.model)
     write_text(
@@ -279,7 +299,7 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
     directory.update(status="finished")
 
 
-def compare(
+def before_and_after(
     corpus: Corpus, rows: np.ndarray, before: Encoder, after: Encoder
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The label-free score of two encoders on held-out documents, paired, and the neighbours of three sentences."""

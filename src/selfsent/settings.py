@@ -13,6 +13,8 @@ from selfsent.errors import SettingsError
 Schedule = Literal["constant", "linear", "cosine", "stairs"]
 Optimizer = Literal["adamw", "rmsprop"]
 Precision = Literal["auto", "bfloat16", "float32"]
+DURATIONS = ("steps", "epochs", "budget")
+"""The settings that say how long; one of them does."""
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:
@@ -62,7 +64,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_limits(self)
-        given = [name for name in ("steps", "epochs", "budget") if getattr(self, name) is not None]
+        given = [name for name in DURATIONS if getattr(self, name) is not None]
         if len(given) > 1:
             raise SettingsError(f"{given[0]} and {given[1]} both say how long to train: give one of them")
         if self.accumulate > self.batch_size:
@@ -76,8 +78,8 @@ class Settings:
 
     def but(self, **changes: Any) -> Settings:
         """A copy with some values changed; a new `steps`, `epochs` or `budget` replaces whichever was set."""
-        if any(changes.get(name) is not None for name in ("steps", "epochs", "budget")):
-            changes = {"steps": None, "epochs": None, "budget": None, **changes}
+        if any(changes.get(name) is not None for name in DURATIONS):
+            changes = {**dict.fromkeys(DURATIONS), **changes}
         return dataclasses.replace(self, **changes)
 
 

@@ -44,12 +44,24 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> Parser:
     """The parser of all commands, without anything that takes time to import."""
-    from selfsent.cli import analyse, augment, encode, evaluate, export, methods, pairs, pretrain, search, train
+    from selfsent.cli import (
+        analyse,
+        augment,
+        compare,
+        encode,
+        evaluate,
+        export,
+        methods,
+        pairs,
+        pretrain,
+        search,
+        train,
+    )
 
     parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for module in (augment, train, pretrain, evaluate, analyse, encode, search, pairs, export, methods):
+    for module in (augment, train, compare, pretrain, evaluate, analyse, encode, search, pairs, export, methods):
         module.add_parser(commands)
     return parser
 

@@ -7,10 +7,12 @@ import dataclasses
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from selfsent.settings import parse_duration
+from selfsent.heads.options import HEADS, POOLINGS
+from selfsent.settings import Settings, parse_duration
 
 if TYPE_CHECKING:
     from selfsent.corpus import Corpus
+    from selfsent.methods import Method
 
 
 def duration(text: str) -> float:
@@ -54,6 +56,32 @@ def add_label_options(parser: argparse.ArgumentParser) -> None:
 def _names(text: str) -> tuple[str, ...]:
     """Names between commas, for argparse."""
     return tuple(name.strip() for name in text.split(","))
+
+
+class Unset:
+    """Stands for defaults that depend on the method."""
+
+    def __getattr__(self, name: str) -> None:
+        return None
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """How the base becomes the encoder that is trained."""
+    parser.add_argument("--settings", metavar="PRESET", dest="preset", help="published: exactly the paper's settings")
+    parser.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or the method's where it has none")
+    parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
+    parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
+    parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
+
+
+def add_method_options(parser: argparse.ArgumentParser, method: Method, head: str | None) -> set[str]:
+    """The options of a method, and of a head that it is given; the names of these and of the general settings."""
+    add_dataclass_options(parser.add_argument_group(f"options of {method.name}"), method.options)
+    kinds: list[type[Any]] = [Settings, method.options]
+    if head and not method.head:
+        kinds.append(HEADS[head])
+        add_dataclass_options(parser.add_argument_group(f"options of the head {head}"), kinds[-1])
+    return {item.name for kind in kinds for item in dataclasses.fields(kind)}
 
 
 def read(options: argparse.Namespace, source: str | list[str]) -> Corpus:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
+from selfsent.cli.options import (
+    Unset,
+    add_corpus_options,
+    add_dataclass_options,
+    add_label_options,
+    add_method_options,
+    add_model_options,
+    check,
+    read,
+)
 from selfsent.cli.recipe import bars, is_recipe, resumable, run_recipe, show_seeds
-from selfsent.heads.options import HEADS, POOLINGS
 from selfsent.makers.registry import parse_makers
 from selfsent.settings import Settings
 
@@ -41,19 +48,13 @@ def add_parser(commands: Any) -> None:
         "--base", default="bundled", metavar="ENCODER", help="bundled, a directory or a hub id (default: bundled)"
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")
-    parser.add_argument(
-        "--settings", default=None, metavar="PRESET", dest="preset", help="published: exactly the paper's settings"
-    )
-    parser.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or the method's where it has none")
-    parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
-    parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
-    parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
+    add_model_options(parser)
     parser.add_argument(
         "--views", metavar="MAKER[,MAKER]", help="make the two views first, as selfsent augment does: synonym, mlm ..."
     )
     add_corpus_options(parser)
     add_label_options(parser)
-    add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, _Unset())
+    add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, Unset())
     habits = parser.add_argument_group("run")
     habits.add_argument("--resume", action="store_true", help="go on with the run in DIR")
     habits.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
@@ -75,13 +76,6 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run, parser=parser)
 
 
-class _Unset:
-    """Stands for defaults that depend on the method."""
-
-    def __getattr__(self, name: str) -> None:
-        return None
-
-
 def run(options: argparse.Namespace) -> None:
     """Train, then print the scores before and after."""
     if is_recipe(options.corpus):
@@ -97,14 +91,9 @@ def run(options: argparse.Namespace) -> None:
 
     method = get_method(options.method)
     # The options of the method are known only now: everything is parsed again with them.
-    add_dataclass_options(options.parser.add_argument_group(f"options of {method.name}"), method.options)
-    kinds: list[type[Any]] = [Settings, method.options]
-    if options.head and not method.head:
-        kinds.append(HEADS[options.head])
-        add_dataclass_options(options.parser.add_argument_group(f"options of the head {options.head}"), kinds[-1])
+    names = add_method_options(options.parser, method, options.head)
     arguments = options.arguments
     options = options.parser.parse_args(arguments[1:])
-    names = {item.name for kind in kinds for item in dataclasses.fields(kind)}
     changes = {name: value for name, value in vars(options).items() if name in names}
     with resumable(arguments, options.output):
         if options.seeds is not None:

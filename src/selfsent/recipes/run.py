@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -19,12 +18,12 @@ from selfsent.evaluation.arguments import ARGUMENTS, cross_validate
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.tasks import evaluate
-from selfsent.files import read_json, whole_directory, write_json, write_text
+from selfsent.files import read_json, write_json, write_text
 from selfsent.recipes.parts import placed
 from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
 from selfsent.recipes.result import StageRun, StagesRun
 from selfsent.training.loop import Notice
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, take_over
 
 Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
 SCORES = "evaluation.json"
@@ -85,7 +84,7 @@ def train_stages(
         raise
     if rank() == 0:
         if recipe.folds is None:
-            _take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
+            take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
         directory.update(status="finished", figures=done.figures, leaked=done.leaked, stopped=None, stopped_in=None)
     wait()
     return done
@@ -242,17 +241,3 @@ def _arguments(name: str) -> Any:
 def _status(place: Path) -> str | None:
     """How far a run is; None where there is none."""
     return read_json(place / "run.json").get("status")
-
-
-def _take_over(stage: Path, directory: Path) -> None:
-    """Give the whole run the model and the scores of its last stage; the weights are not written twice if possible."""
-    with whole_directory(directory / "model") as temporary:
-        shutil.copytree(stage / "model", temporary, copy_function=_link, dirs_exist_ok=True)
-    write_text(directory / "scores.json", (stage / "scores.json").read_text(encoding="utf-8"))
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)

@@ -19,7 +19,7 @@ from selfsent.heads.loading import saved_pooling
 from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
 from selfsent.methods import Method
 from selfsent.methods.whitening import WHITENING
-from selfsent.settings import Settings
+from selfsent.settings import DURATIONS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
 from selfsent.views import View
 
@@ -160,7 +160,7 @@ def make_plan(
     if not (settings.steps or settings.epochs or settings.budget):
         settings = settings.but(epochs=1.0)
     # One pass unless told otherwise, but on a huge corpus never more than the paper took.
-    told = preset is not None or bool({"steps", "epochs", "budget"} & changes.keys())
+    told = preset is not None or bool(changes.keys() & set(DURATIONS))
     longest = None if told else method.published.steps
     if pooling is None and head != CNN_POOL:
         saved = saved_pooling(resolve(base)) or method.pooling

@@ -16,11 +16,11 @@ from typing import Any
 
 from selfsent.distributed import rank
 from selfsent.errors import RunError
-from selfsent.files import is_half_written, write_json, write_text
+from selfsent.files import is_half_written, whole_directory, write_json, write_text
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
-_WHOLES = ("stages", "folds", "seeds", "seeds.json", "evaluation.json", "recipe.yaml")
+_WHOLES = ("stages", "folds", "seeds", "seeds.json", "methods", "comparison.json", "evaluation.json", "recipe.yaml")
 """What it writes into the directory of several runs."""
 _PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json", "prepared", *_WHOLES)
 """What selfsent writes into a run directory."""
@@ -218,6 +218,20 @@ class RunDirectory:
         """Remove all but the newest `keep` checkpoints."""
         for directory in sorted(self.checkpoints.glob("step-*"))[:-keep]:
             _remove(directory)
+
+
+def take_over(run: Path, directory: Path) -> None:
+    """Give a directory of several runs the model and the scores of one; weights are not written twice if possible."""
+    with whole_directory(directory / "model") as temporary:
+        shutil.copytree(run / "model", temporary, copy_function=_link, dirs_exist_ok=True)
+    write_text(directory / "scores.json", (run / "scores.json").read_text(encoding="utf-8"))
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _remove(path: Path) -> None:

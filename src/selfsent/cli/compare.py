@@ -1,0 +1,144 @@
+"""`selfsent compare`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from selfsent.cli.options import (
+    Unset,
+    add_corpus_options,
+    add_dataclass_options,
+    add_label_options,
+    add_method_options,
+    add_model_options,
+    check,
+    read,
+)
+from selfsent.cli.recipe import bars, resumable
+from selfsent.errors import SettingsError
+from selfsent.heads.options import POOLINGS
+from selfsent.settings import Settings
+
+if TYPE_CHECKING:
+    from selfsent.corpus import Corpus
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "compare",
+        help="train with several methods for the same time, and choose the best encoder without labels",
+        description="Train with several methods, from the same base, on the same sentences, for the same time; choose"
+        " the best encoder by documents that none was trained on, and score it on others, which nothing was chosen by.",
+        epilog="A method may have options of its own, those of selfsent train:"
+        ' --methods "tsdae, simcse, simcse --pick-words 16 --no-mlp"',
+    )
+    parser.add_argument(
+        "corpus", nargs="+", metavar="CORPUS", help="sentences with documents, as selfsent train takes them"
+    )
+    parser.add_argument(
+        "--methods", metavar="NAME[,NAME]", help="methods between commas (default: all that need no labels)"
+    )
+    parser.add_argument(
+        "--base", default="bundled", metavar="ENCODER", help="bundled, a directory or a hub id (default: bundled)"
+    )
+    parser.add_argument(
+        "--output",
+        default="comparison",
+        metavar="DIR",
+        help="runs in DIR/methods, the best in DIR/model (default: comparison)",
+    )
+    parser.add_argument("--dev", default="context", metavar="TASK", help="what to choose by (default: context)")
+    parser.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
+    parser.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
+    parser.add_argument("--resume", action="store_true", help="go on in DIR; methods may be added")
+    parser.add_argument("--overwrite", action="store_true", help="throw away what is in DIR")
+    add_corpus_options(parser)
+    add_label_options(parser)
+    settings = parser.add_argument_group("of all methods (defaults: --budget 2m, and each method's own)")
+    settings.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or each method's")
+    settings.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
+    add_dataclass_options(settings, Settings, Unset())
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train and choose, then print what was chosen by, and the scores of the chosen one."""
+    check(options, options.corpus)
+    methods = None if options.methods is None else _methods(options.methods)
+    from selfsent import selection
+    from selfsent.cli.console import notice, show
+    from selfsent.report.terminal import scores_table
+
+    def corpus() -> Corpus:
+        found = read(options, options.corpus)
+        notice(found.report.summary())
+        return found
+
+    names = {"pooling", "dropout", *(item.name for item in dataclasses.fields(Settings))}
+    common = {name: value for name, value in vars(options).items() if name in names and value is not None}
+    with resumable(options.arguments, options.output):
+        found = selection.compare(
+            corpus,
+            methods or selection.UNSUPERVISED,
+            options.base,
+            options.output,
+            dev=options.dev,
+            sentences=options.sentences,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            data=options.data,
+            notice=notice,
+            callbacks=bars,
+            **common,
+        )
+    show(found.table())
+    for line in found.verdict():
+        show(line)
+    if found.chosen and found.chosen.run.scores:
+        show("")
+        show(scores_table(found.chosen.run.scores))
+    if found.chosen:
+        show(f"The model is in {Path(options.output) / 'model'}")
+
+
+def _methods(text: str) -> dict[str, dict[str, Any]]:
+    """Methods between commas, each with options of its own, by what was written.
+
+    Raises:
+        SettingsError: there is no such method, or one stands there twice.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for part in text.split(","):
+        try:
+            words = shlex.split(part)
+        except ValueError as error:
+            raise SettingsError(f"--methods {part.strip()!r}: {error}") from None
+        if not words:
+            raise SettingsError(f"--methods {text!r} has a comma with nothing beside it")
+        name = " ".join(words)
+        if name in found:
+            raise SettingsError(f"--methods names {name!r} twice")
+        found[name] = _method(words)
+    return found
+
+
+def _method(words: list[str]) -> dict[str, Any]:
+    from selfsent.cli.main import Parser
+    from selfsent.methods import get_method
+
+    method = get_method(words[0])
+    parser = Parser(
+        prog=f"selfsent compare --methods {method.name}", add_help=False, argument_default=argparse.SUPPRESS
+    )
+    add_model_options(parser)
+    add_dataclass_options(parser, Settings, Unset())
+    known, _ = parser.parse_known_args(words[1:])
+    add_method_options(parser, method, getattr(known, "head", None))
+    given = parser.parse_known_args(words[1:])
+    parser.refuse(given[1])
+    return {"method": method.name, **vars(given[0])}

@@ -1,0 +1,323 @@
+"""Which method makes the best encoder of a text: each from the same base, on the same sentences, in the same time.
+
+Nothing here needs labels. The encoders are judged on documents that none of them was trained on, the best one is
+chosen, and what it is worth is measured on documents that neither training nor choice has seen.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from selfsent import api
+from selfsent.api import Dev, Run
+from selfsent.corpus import Corpus, read_corpus
+from selfsent.distributed import join, rank, wait
+from selfsent.encoder import load_encoder
+from selfsent.errors import SettingsError, TrainingError
+from selfsent.evaluation.bootstrap import Difference
+from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.results import Score
+from selfsent.files import write_json
+from selfsent.methods import METHODS, SUPERVISED, get_method
+from selfsent.settings import DURATIONS
+from selfsent.training.loop import Notice
+from selfsent.training.plan import Plan, make_plan
+from selfsent.training.run_directory import RunDirectory, take_over
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
+BUDGET = 120.0
+"""Seconds that each method trains, unless told otherwise."""
+LEVEL = 0.05
+"""Below this p-value two encoders count as told apart."""
+UNSUPERVISED = tuple(name for name in METHODS if name not in SUPERVISED)
+RESULT = "comparison.json"
+_TITLE = "To choose by: find the next sentence, in development documents (MRR@10 x 100)"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An encoder that was trained, and judged on the development documents.
+
+    Args:
+        name: what it is called.
+        run: its run.
+        score: on the development documents.
+        gain: that score minus the untrained base's, paired.
+    """
+
+    name: str
+    run: Run
+    score: Score
+    gain: Difference
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What came of a comparison.
+
+    Args:
+        directory: where it lies: every run in `methods/NAME/`, the chosen model in `model/`.
+        dev: what was chosen by.
+        base: the untrained base's score on it.
+        candidates: best first.
+        failures: why methods failed, by name.
+    """
+
+    directory: Path
+    dev: str
+    base: Score
+    candidates: tuple[Candidate, ...]
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The best one; None where the untrained base is at least as good."""
+        best = self.candidates[0]
+        return best if best.score.score > self.base.score else None
+
+    @property
+    def rivals(self) -> dict[str, float]:
+        """The p-values, paired, of those that the development data do not tell from the chosen one."""
+        if self.chosen is None:
+            return {}
+        beside = {"untrained": self.base} | {each.name: each.score for each in self.candidates[1:]}
+        found = {name: self.chosen.score.minus(score).p for name, score in beside.items()}
+        return {name: p for name, p in found.items() if p >= LEVEL}
+
+    @property
+    def model(self) -> Any:
+        """The chosen model, an ordinary SentenceTransformer.
+
+        Raises:
+            SettingsError: the untrained base is at least as good.
+        """
+        if self.chosen is None:
+            raise SettingsError("no method made the base better: there is no model to load")
+        return self.chosen.run.model
+
+    def verdict(self) -> list[str]:
+        """What to make of the table, a line each."""
+        lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
+        if self.chosen is None:
+            return [*lines, "No method made the base better: use the base as it is, or give more text or more time."]
+        lines.append(f"Chosen: {self.chosen.name}")
+        if self.rivals:
+            beside = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
+            lines.append(f"Not told apart from it by these items: {beside}")
+        return lines
+
+    def table(self) -> Table:
+        """The candidates, the best first, and the untrained base among them."""
+        from rich.table import Column, Table
+        from rich.text import Text
+
+        label_free = self.dev == "context"
+        right = ("steps", "score", "95 % interval", "against untrained", "p")
+        table = Table(
+            "method",
+            *(Column(name, justify="right") for name in right),
+            title=_TITLE if label_free else f"To choose by: {self.dev}",
+            caption=f"{self.base.n:,} {'queries' if label_free else 'items'}; differences and p-values are paired",
+            title_justify="left",
+            caption_justify="left",
+        )
+        rows: list[tuple[str, Score, Candidate | None]] = [(each.name, each.score, each) for each in self.candidates]
+        rows.append(("untrained", self.base, None))
+        for name, score, candidate in sorted(rows, key=lambda row: -row[1].score):
+            cells = [f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}"]
+            if candidate:
+                gain, steps = candidate.gain, candidate.run.record.get("steps")
+                cells = [f"{steps:,}" if steps else "", *cells]
+                cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", f"{gain.p:.3f}"]
+            else:
+                cells = ["", *cells]
+            table.add_row(Text(name), *cells, style="bold" if candidate and candidate is self.chosen else "")
+        if label_free:
+            table.add_section()
+            table.add_row("TF-IDF, for comparison", "", f"{self.base.metrics['tfidf']:.2f}")
+        return table
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "dev": self.dev,
+            "chosen": self.chosen.name if self.chosen else None,
+            "rivals": self.rivals,
+            "base": self.base.to_json(),
+            "candidates": [
+                {
+                    "name": each.name,
+                    "directory": str(each.run.directory.relative_to(self.directory)),
+                    "steps": each.run.record.get("steps"),
+                    "seconds": each.run.record.get("seconds"),
+                    "dev": each.score.to_json(),
+                    "gain": vars(each.gain),
+                    "test": each.run.scores,
+                }
+                for each in self.candidates
+            ],
+            "failures": dict(self.failures),
+        }
+
+
+def compare(
+    corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
+    methods: Sequence[str] | Mapping[str, Mapping[str, Any]] = UNSUPERVISED,
+    base: str | Path = "bundled",
+    output: str | Path = "comparison",
+    *,
+    dev: Dev = "context",
+    sentences: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    data: str | Path | None = None,
+    notice: Notice = lambda line: None,
+    callbacks: Callbacks = lambda: nullcontext({}),
+    **common: Any,
+) -> Selection:
+    """Train with several methods, choose the best encoder without labels, and score it on documents kept apart.
+
+    Args:
+        corpus: sentences with documents, as `selfsent.train` takes them.
+        methods: names of methods, or by a name of one's own what `selfsent.train` is to be given:
+            `{"simcse": {}, "slower": {"method": "simcse", "learning_rate": 1e-4}}`.
+        base: the encoder that all start from.
+        output: the directory: an ordinary run in `methods/NAME/` for each, the chosen `model/`, and `comparison.json`.
+        dev: what to choose by: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
+        sentences: train on no more rows than this, drawn at random, the same for all.
+        resume: go on in `output`; methods that are done are not trained again, and others may be added.
+        overwrite: throw away what is in `output`.
+        data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
+        notice: called with lines the user should see.
+        callbacks: called before every run for the `watch`, `tokenising`, `encoding` and `making` of `selfsent.train`,
+            within a context.
+        **common: of all methods: fields of `Settings`, `pooling` and `dropout`. `steps`, `epochs` or `budget` say how
+            long each trains; two minutes without them.
+
+    Raises:
+        SelfsentError: what is wrong with corpus, base, methods or directory, before anything runs; or all failed.
+    """
+    join()
+    asked = _arguments(methods, common)
+    places = _places(asked)
+    plans = {name: _plan(name, base, **given) for name, given in asked.items()}
+    api.check_dev(dev)
+    directory = RunDirectory(Path(output))
+    directory.check(resume, overwrite)
+    if not isinstance(corpus, Corpus):
+        corpus = corpus() if callable(corpus) else read_corpus(corpus)
+    hold_out = HoldOut.of(corpus, dev == "context", notice).thinned(sentences)
+    for plan in plans.values():
+        plan.on(corpus).known(corpus, hold_out.train)
+    judge = api.dev_task(dev, corpus, hold_out, data)
+    source = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(hold_out.train)}
+    directory.match({"dev": dev, "base": str(base), "settings": common, "corpus": source})
+    directory.begin(steps=False)
+    untrained = judge(load_encoder(base))
+    notice(f"untrained: {untrained.score:.2f} on {'the development documents' if dev == 'context' else dev}")
+    candidates: dict[str, Candidate] = {}
+    failures: dict[str, str] = {}
+
+    def result() -> Selection:
+        ordered = tuple(sorted(candidates.values(), key=lambda each: -each.score.score))
+        return Selection(directory.path, dev, untrained, ordered, failures)
+
+    for number, (name, given) in enumerate(asked.items(), 1):
+        place = directory.path / "methods" / places[name]
+        notice(f"{number} of {len(asked)}: {name}")
+        try:
+            with callbacks() as bars:
+                run = api.train(
+                    corpus,
+                    base=base,
+                    output=place,
+                    dev=dev,
+                    dev_every=_ONLY_AT_THE_END,
+                    sentences=sentences,
+                    resume=directory.resumed and (place / "run.json").is_file(),
+                    data=data,
+                    notice=notice,
+                    **bars,
+                    **given,
+                )
+        except TrainingError as error:
+            failures[name] = error.reason
+            notice(f"{name} failed: {error.reason}")
+            continue
+        score = judge(load_encoder(place / "model"))
+        candidates[name] = Candidate(name, run, score, score.minus(untrained))
+        notice(f"{name}: {score.score:.2f}, {candidates[name].gain.difference:+.2f} against untrained")
+        if rank() == 0:
+            write_json(directory.path / RESULT, result().to_json())
+    if not candidates:
+        name, reason = next(iter(failures.items()))
+        raise TrainingError(f"no method went well; {name}: {reason}", "give lower learning rates and --overwrite")
+    found = result()
+    if rank() == 0:
+        shutil.rmtree(directory.model, ignore_errors=True)  # of an earlier choice
+        if found.chosen:
+            take_over(found.chosen.run.directory, directory.path)
+        directory.update(status="finished", chosen=found.chosen.name if found.chosen else None)
+    wait()
+    return found
+
+
+_ONLY_AT_THE_END = 10**9
+
+
+def _arguments(
+    methods: Sequence[str] | Mapping[str, Mapping[str, Any]], common: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """What `selfsent.train` is given, by name: what is common, and what is a method's own in its place."""
+    named = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
+    if not named:
+        raise SettingsError("there is no method to compare")
+    found = {}
+    for name, own in named.items():
+        method = get_method(str(own.get("method", name)))
+        shared = dict(common)
+        if method.fits or own.keys() & set(DURATIONS):
+            shared = {key: value for key, value in shared.items() if key not in DURATIONS}
+        elif not shared.keys() & set(DURATIONS):
+            shared["budget"] = BUDGET
+        found[name] = {**shared, **own, "method": method.name}
+    return found
+
+
+def _plan(name: str, base: str | Path, method: str, **given: Any) -> Plan:
+    """What a method would do.
+
+    Raises:
+        SettingsError: something is wrong with its settings, or it makes no vectors.
+    """
+    try:
+        plan = make_plan(get_method(method), base, **given)
+    except SettingsError as error:
+        raise SettingsError(f"{name}: {error}") from None
+    if plan.joins:
+        raise SettingsError(f"{name} makes scores of pairs, and no vectors to be compared: leave it out")
+    return plan
+
+
+def _places(names: Iterable[str]) -> dict[str, str]:
+    """A directory's name for each, of letters, digits and dots.
+
+    Raises:
+        SettingsError: two would lie in one place.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        place = re.sub(r"[^\w.]+", "-", name).strip("-.") or "-"
+        if place in found.values():
+            raise SettingsError(f"two methods would lie in methods/{place}: give them names that differ in letters")
+        found[name] = place
+    return found

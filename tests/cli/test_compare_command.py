@@ -1,0 +1,164 @@
+import json
+
+import numpy as np
+import pytest
+
+import selfsent as package
+from selfsent.api import scored
+from selfsent.encoder import load_encoder
+from selfsent.evaluation.bootstrap import paired
+from selfsent.evaluation.context import ContextTask
+from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.results import Score
+from selfsent.selection import Candidate, Selection
+
+METHODS = "simcse, whitening, mlm --learning-rate 1e-3 --steps 2"
+
+
+@pytest.fixture(scope="module")
+def compared(base, documents, tmp_path_factory, cache):
+    """A comparison that is done."""
+    return compare_in(tmp_path_factory.mktemp("compared") / "out", documents, base)
+
+
+def compare_in(output, documents, base, **options):
+    methods = {"simcse": {}, "whitening": {}, "slow mlm": {"method": "mlm", "steps": 2}}
+    return package.compare(documents, methods, base, output, steps=3, batch_size=8, max_length=32, **options)
+
+
+@pytest.fixture
+def compare(selfsent, base, documents, tmp_path):
+    """Run `selfsent compare` on the tiny base, a few steps, into tmp_path/out."""
+
+    def run(*arguments, corpus=documents, methods=METHODS):
+        common = ("--base", base, "--output", tmp_path / "out", "--batch-size", 8, "--max-length", 32, "--steps", 3)
+        return selfsent("compare", corpus, "--methods", methods, *common, *arguments)
+
+    return run
+
+
+def test_the_best_encoder_is_chosen_and_scored_on_other_documents(compare, tmp_path):
+    done = compare()
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    names = ["simcse", "whitening", "mlm --learning-rate 1e-3 --steps 2"]
+    assert sorted(each["name"] for each in found["candidates"]) == sorted(names)
+    dev = [each["dev"]["score"] for each in found["candidates"]]
+    assert dev == sorted(dev, reverse=True)
+    assert {each["name"]: each["steps"] for each in found["candidates"]}[names[2]] == 2
+    assert all(name in done.out for name in ("untrained", "TF-IDF", "[", names[2]))
+    best = found["candidates"][0]
+    if best["dev"]["score"] > found["base"]["score"]:
+        assert found["chosen"] == best["name"]
+        assert f"Chosen: {best['name']}" in done.out
+        assert (tmp_path / "out" / "model" / "modules.json").is_file()
+        assert best["test"]["trained"]["signature"] != best["dev"]["signature"]
+    else:
+        assert found["chosen"] is None
+        assert "No method made the base better" in done.out
+
+
+def test_scores_are_those_of_the_saved_models_on_documents_apart(compared, documents, base):
+    corpus = package.read_corpus(documents)
+    hold_out = HoldOut.of(corpus, dev=True, notice=lambda line: None)
+    parts = [set(corpus.documents[rows]) for rows in (hold_out.train, hold_out.dev, hold_out.test)]
+    assert len(set.union(*parts)) == sum(map(len, parts))
+    task = ContextTask(corpus, hold_out.dev)
+    for each in compared.candidates:
+        again = task.score(scored(load_encoder(each.run.directory / "model"), each.name))
+        assert each.score.score == pytest.approx(again.score)
+        untrained = task.score(scored(load_encoder(base), "base"))
+        assert each.gain.difference == pytest.approx(again.score - untrained.score)
+        assert each.gain.p == pytest.approx(again.minus(untrained).p)
+        assert each.run.record["asked"]["corpus"]["sentences"] == len(hold_out.train)
+    assert {each.run.directory.name for each in compared.candidates} == {"simcse", "whitening", "slow-mlm"}
+
+
+def test_going_on_trains_only_what_is_new(compare, tmp_path):
+    assert compare(methods="simcse").status == 0
+    weights = tmp_path / "out" / "methods" / "simcse" / "model" / "model.safetensors"
+    before = weights.stat().st_mtime_ns
+    assert "give --resume" in compare(methods="simcse, mlm").complaint
+    assert compare("--resume", methods="simcse, mlm").status == 0
+    assert weights.stat().st_mtime_ns == before
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert {each["name"] for each in found["candidates"]} == {"simcse", "mlm"}
+    assert "batch_size was 8, now 16".replace("_", " ") in compare("--resume", "--batch-size", 16).late_complaint
+
+
+def test_a_method_that_goes_wrong_does_not_stop_the_others(compare, tmp_path):
+    done = compare(methods="mlm --learning-rate 1e30, simcse")
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert list(found["failures"]) == ["mlm --learning-rate 1e30"]
+    assert "mlm --learning-rate 1e30 failed: " in done.out
+    failed = compare("--overwrite", methods="mlm --learning-rate 1e30")
+    assert failed.status == 1
+    assert "no method went well; mlm" in failed.err
+
+
+@pytest.mark.parametrize(
+    ("methods", "complaint"),
+    [
+        ("simces", "there is no method 'simces'"),
+        ("simcse,,mlm", "a comma with nothing beside it"),
+        ("simcse, simcse", "names 'simcse' twice"),
+        ("simcse --momentum 0.9", "--methods simcse: unrecognised argument --momentum"),
+        ("simcse --batch-size many", "argument --batch-size: invalid int value"),
+        ("mlm, simcse --learning-rate 0", "simcse --learning-rate 0: --learning-rate is 0.0; it must be above 0.0"),
+        ("simcse 'x", "No closing quotation"),
+        ("cosine", "2 text columns"),
+        ("simcse --no-mlp, simcse  --no-mlp", "names 'simcse --no-mlp' twice"),
+        ("cross-encoder", "makes scores of pairs"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(methods, complaint, compare, tmp_path):
+    assert complaint in compare(methods=methods).late_complaint
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_corpus_without_documents_can_be_judged_by_a_task_alone(compare, sentences, tmp_path):
+    refused = compare(corpus=sentences).late_complaint
+    assert "no documents" in refused or "too few documents" in refused
+    assert not (tmp_path / "out").exists()
+    assert "stsb-dve" in compare("--dev", "stsb-dve", corpus=sentences).complaint
+
+
+def score(value, shift=0.0):
+    samples = value + np.random.default_rng(0).normal(size=1000) + shift
+    return Score("context", value, value - 2, value + 2, 100, "context", {"tfidf": 50.0}, samples=samples)
+
+
+def selection(base, **scores):
+    run = package.Run(None, {"steps": 3}, None, [])
+    candidates = [
+        Candidate(name, run, one, paired(one.score, base.score, one.samples, base.samples))
+        for name, one in sorted(scores.items(), key=lambda item: -item[1].score)
+    ]
+    return Selection(None, "context", base, tuple(candidates), {})
+
+
+def test_an_untrained_base_that_is_best_is_kept():
+    found = selection(score(30.0), simcse=score(29.0), mlm=score(20.0))
+    assert found.chosen is None
+    assert found.rivals == {}
+    assert "No method made the base better" in found.verdict()[-1]
+    with pytest.raises(package.errors.SettingsError, match="no model to load"):
+        _ = found.model
+
+
+def test_those_that_cannot_be_told_from_the_best_are_named():
+    noise = np.random.default_rng(1).normal(size=1000)
+    found = selection(score(20.0), simcse=score(30.0), ntxent=score(29.9, noise), mlm=score(25.0))
+    assert found.chosen.name == "simcse"
+    assert set(found.rivals) == {"ntxent"}
+    assert found.verdict()[-1].startswith("Not told apart from it by these items: ntxent (p ")
+
+
+def test_two_methods_do_not_lie_in_one_place(documents, base, tmp_path):
+    methods = {"a b": {"method": "mlm"}, "a-b": {"method": "simcse"}}
+    with pytest.raises(package.errors.SettingsError, match="methods/a-b"):
+        package.compare(documents, methods, base, tmp_path / "out")
+    with pytest.raises(package.errors.SettingsError, match="no method to compare"):
+        package.compare(documents, [], base, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
