@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,13 @@ from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.bootstrap import Difference
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
-from selfsent.files import write_json
+from selfsent.files import write_json, write_text
 from selfsent.methods import METHODS, SUPERVISED, get_method
+from selfsent.report.page import comparison_page
 from selfsent.settings import DURATIONS
 from selfsent.training.loop import Notice
 from selfsent.training.plan import Plan, make_plan
-from selfsent.training.run_directory import RunDirectory, take_over
+from selfsent.training.run_directory import RunDirectory, take_over, versions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,7 +40,9 @@ BUDGET = 120.0
 LEVEL = 0.05
 """Below this p-value two encoders count as told apart."""
 UNSUPERVISED = tuple(name for name in METHODS if name not in SUPERVISED)
-RESULT = "comparison.json"
+RESULT, PAGE = "comparison.json", "report.html"
+_TOLD = ("batch_size", "learning_rate", "max_length", "seed")
+_ONLY_AT_THE_END = 10**9
 _TITLE = "To choose by: find the next sentence, in development documents (MRR@10 x 100)"
 
 
@@ -81,8 +84,8 @@ class Selection:
     @property
     def chosen(self) -> Candidate | None:
         """The best one; None where the untrained base is at least as good."""
-        best = self.candidates[0]
-        return best if best.score.score > self.base.score else None
+        better = (each for each in self.candidates if each.score.score > self.base.score)
+        return next(better, None)
 
     @property
     def rivals(self) -> dict[str, float]:
@@ -208,8 +211,7 @@ def compare(
     """
     join()
     asked = _arguments(methods, common)
-    places = _places(asked)
-    plans = {name: _plan(name, base, **given) for name, given in asked.items()}
+    places, plans = _places(asked), {name: _plan(name, base, **given) for name, given in asked.items()}
     api.check_dev(dev)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
@@ -224,54 +226,61 @@ def compare(
     directory.begin(steps=False)
     untrained = judge(load_encoder(base))
     notice(f"untrained: {untrained.score:.2f} on {'the development documents' if dev == 'context' else dev}")
-    candidates: dict[str, Candidate] = {}
-    failures: dict[str, str] = {}
-
-    def result() -> Selection:
-        ordered = tuple(sorted(candidates.values(), key=lambda each: -each.score.score))
-        return Selection(directory.path, dev, untrained, ordered, failures)
-
+    alike: dict[str, Any] = {"base": base, "dev": dev, "dev_every": _ONLY_AT_THE_END}
+    alike |= {"sentences": sentences, "data": data, "notice": notice}
+    found = Selection(directory.path, dev, untrained, ())
     for number, (name, given) in enumerate(asked.items(), 1):
         place = directory.path / "methods" / places[name]
+        again = directory.resumed and (place / "run.json").is_file()
         notice(f"{number} of {len(asked)}: {name}")
         try:
             with callbacks() as bars:
-                run = api.train(
-                    corpus,
-                    base=base,
-                    output=place,
-                    dev=dev,
-                    dev_every=_ONLY_AT_THE_END,
-                    sentences=sentences,
-                    resume=directory.resumed and (place / "run.json").is_file(),
-                    data=data,
-                    notice=notice,
-                    **bars,
-                    **given,
-                )
+                run = api.train(corpus, output=place, resume=again, **alike, **bars, **given)
         except TrainingError as error:
-            failures[name] = error.reason
+            found = replace(found, failures={**found.failures, name: error.reason})
             notice(f"{name} failed: {error.reason}")
             continue
         score = judge(load_encoder(place / "model"))
-        candidates[name] = Candidate(name, run, score, score.minus(untrained))
-        notice(f"{name}: {score.score:.2f}, {candidates[name].gain.difference:+.2f} against untrained")
+        gain = score.minus(untrained)
+        notice(f"{name}: {score.score:.2f}, {gain.difference:+.2f} against untrained")
+        ordered = sorted((*found.candidates, Candidate(name, run, score, gain)), key=lambda each: -each.score.score)
+        found = replace(found, candidates=tuple(ordered))
         if rank() == 0:
-            write_json(directory.path / RESULT, result().to_json())
-    if not candidates:
-        name, reason = next(iter(failures.items()))
+            write_json(directory.path / RESULT, found.to_json())
+    _finish(found, directory, {"corpus": corpus.report.summary(), "base": str(base)})
+    return found
+
+
+def _finish(found: Selection, directory: RunDirectory, about: dict[str, str]) -> None:
+    """Put the chosen model where it is looked for, and write the page.
+
+    Raises:
+        TrainingError: there is none to choose from.
+    """
+    if not found.candidates:
+        name, reason = next(iter(found.failures.items()))
         raise TrainingError(f"no method went well; {name}: {reason}", "give lower learning rates and --overwrite")
-    found = result()
     if rank() == 0:
         shutil.rmtree(directory.model, ignore_errors=True)  # of an earlier choice
         if found.chosen:
             take_over(found.chosen.run.directory, directory.path)
+        write_json(directory.path / RESULT, found.to_json())
+        write_text(directory.path / PAGE, _page(found, about))
         directory.update(status="finished", chosen=found.chosen.name if found.chosen else None)
     wait()
-    return found
 
 
-_ONLY_AT_THE_END = 10**9
+def _page(found: Selection, about: dict[str, str]) -> str:
+    curves = {}
+    for each in found.candidates:
+        metrics = RunDirectory(each.run.directory).metrics()
+        curves[each.name] = [(int(entry["step"]), float(entry["loss"])) for entry in metrics if "loss" in entry]
+        asked, steps = each.run.record["asked"], each.run.record.get("steps")
+        how = [f"{key.replace('_', ' ')} {asked['settings'][key]:g}" for key in _TOLD] if steps else ["a fit"]
+        about[each.name] = ", ".join([asked["method"], f"pooling {asked['pooling']}", *how])
+    about["versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
+    neighbours = found.chosen.run.neighbours if found.chosen else []
+    return comparison_page(found.to_json(), about, neighbours, curves)
 
 
 def _arguments(

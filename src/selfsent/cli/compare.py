@@ -104,6 +104,7 @@ def run(options: argparse.Namespace) -> None:
         show(scores_table(found.chosen.run.scores))
     if found.chosen:
         show(f"The model is in {Path(options.output) / 'model'}")
+    show(f"The same as a page, with neighbours and losses: {Path(options.output) / selection.PAGE}")
 
 
 def _methods(text: str) -> dict[str, dict[str, Any]]:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,6 +23,8 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and p
   selfsent search runs/tickets/model tickets.csv "printer does not answer"
 """
 
+_MAKING = ("augment", "train", "compare", "pretrain", "evaluate", "analyse")
+_USING = ("encode", "search", "pairs", "cluster", "export", "methods")
 _PATIENCE = 5
 """Seconds that a process other than the first waits before it speaks of an error which it may be alone with."""
 
@@ -44,25 +47,11 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> Parser:
     """The parser of all commands, without anything that takes time to import."""
-    from selfsent.cli import (
-        analyse,
-        augment,
-        compare,
-        encode,
-        evaluate,
-        export,
-        methods,
-        pairs,
-        pretrain,
-        search,
-        train,
-    )
-
     parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for module in (augment, train, compare, pretrain, evaluate, analyse, encode, search, pairs, export, methods):
-        module.add_parser(commands)
+    for name in (*_MAKING, *_USING):
+        import_module(f"selfsent.cli.{name}").add_parser(commands)
     return parser
 
 

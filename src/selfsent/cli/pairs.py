@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.outputs import check_outputs
     from selfsent.encoder import load_encoder
     from selfsent.errors import SettingsError
-    from selfsent.search.tables import check_table, with_texts, write_pairs
+    from selfsent.search.tables import PAIRS, check_table, with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
     corpus = read(options, options.corpus)
     pairs = _find(load_encoder(options.model), corpus, options)
     if options.output:
-        write_pairs(pairs, corpus, Path(options.output))
+        write_table(with_texts(pairs, corpus), PAIRS, Path(options.output))
         notice(f"{len(pairs):,} pairs in {options.output}")
         return
     for row in with_texts(pairs, corpus):

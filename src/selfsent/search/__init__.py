@@ -1,7 +1,19 @@
-"""What vectors are good for: files of them, the sentences nearest to a query, and the most similar pairs."""
+"""What vectors are good for: files of them, the sentences nearest to a query, the most similar pairs, groups."""
 
+from selfsent.search.clusters import Clusters, find_clusters, telling_words
 from selfsent.search.nearest import search
 from selfsent.search.pairs import Pair, most_similar_pairs
 from selfsent.search.vectors import FORMATS, check_output, encode_corpus, encode_to_file
 
-__all__ = ["FORMATS", "Pair", "check_output", "encode_corpus", "encode_to_file", "most_similar_pairs", "search"]
+__all__ = [
+    "FORMATS",
+    "Clusters",
+    "Pair",
+    "check_output",
+    "encode_corpus",
+    "encode_to_file",
+    "find_clusters",
+    "most_similar_pairs",
+    "search",
+    "telling_words",
+]

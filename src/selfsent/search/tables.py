@@ -1,10 +1,10 @@
-"""Pairs of sentences in a file."""
+"""Pairs and groups of sentences in a file."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,13 @@ import numpy as np
 from selfsent.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.files import whole_file
+from selfsent.search.clusters import Clusters
 from selfsent.search.pairs import Pair
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+PAIRS = {"cosine": float, "row1": int, "row2": int, "text1": str, "text2": str}
+GROUPS = {"cluster": int, "cosine": float, "row": int, "text": str}
+_TOGETHER = 4096
 
 
 def check_table(output: Path) -> None:
@@ -36,38 +40,49 @@ def with_texts(pairs: Sequence[Pair], corpus: Corpus) -> Iterator[dict[str, Any]
         yield {"cosine": round(pair.cosine, 6), "row1": pair.first, "row2": pair.second, "text1": text, "text2": other}
 
 
-def write_pairs(pairs: Sequence[Pair], corpus: Corpus, output: Path) -> None:
-    """Write pairs with their texts, whole or not at all.
+def grouped(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
+    """Each sentence as a row of a table: its group, the cosine to the group's centre, row number and text.
+
+    Groups come in order, and within a group the most typical sentences first.
+    """
+    order = np.lexsort((-clusters.cosine, clusters.cluster))
+    for start in range(0, len(order), _TOGETHER):
+        rows = order[start : start + _TOGETHER]
+        for row, text in zip(rows.tolist(), corpus.texts(rows), strict=True):
+            cosine = round(float(clusters.cosine[row]), 6)
+            yield {"cluster": int(clusters.cluster[row]), "cosine": cosine, "row": row, "text": text}
+
+
+def write_table(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], output: Path) -> None:
+    """Write a table, whole or not at all.
 
     Args:
-        pairs: best first.
-        corpus: the sentences.
-        output: a `.csv`, `.tsv`, `.jsonl` or `.parquet` file with the columns `cosine`, `row1`, `row2`, `text1`,
-            `text2`; rows are numbers of distinct sentences, from 0.
+        rows: of the table.
+        columns: the name of each, and whether it holds `int`, `float` or `str`.
+        output: a `.csv`, `.tsv`, `.jsonl` or `.parquet` file.
 
     Raises:
         SettingsError: the name ends otherwise.
         OutputError: it cannot be written.
     """
     check_table(output)
-    rows = list(with_texts(pairs, corpus))
     with whole_file(output) as temporary:
         if output.suffix == ".parquet":
-            _write_parquet(rows, temporary)
+            _write_parquet(rows, columns, temporary)
             return
         with temporary.open("w", encoding="utf-8", newline="") as file:
             if output.suffix == ".jsonl":
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
                 return
             table = csv.writer(file, delimiter="\t" if output.suffix == ".tsv" else ",", lineterminator="\n")
-            table.writerow(["cosine", "row1", "row2", "text1", "text2"])
+            table.writerow(columns)
             table.writerows(row.values() for row in rows)
 
 
-def _write_parquet(rows: list[dict[str, Any]], path: Path) -> None:
+def _write_parquet(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    numbers = [("cosine", pa.float64()), ("row1", pa.int64()), ("row2", pa.int64())]
-    schema = pa.schema([*numbers, ("text1", pa.string()), ("text2", pa.string())])
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path)

@@ -20,7 +20,10 @@ from selfsent.files import is_half_written, whole_directory, write_json, write_t
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
-_WHOLES = ("stages", "folds", "seeds", "seeds.json", "methods", "comparison.json", "evaluation.json", "recipe.yaml")
+_WHOLES = (
+    *("stages", "folds", "seeds", "seeds.json", "evaluation.json", "recipe.yaml"),
+    *("methods", "comparison.json", "report.html"),
+)
 """What it writes into the directory of several runs."""
 _PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json", "prepared", *_WHOLES)
 """What selfsent writes into a run directory."""

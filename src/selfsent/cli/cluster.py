@@ -1,0 +1,89 @@
+"""`selfsent cluster`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from selfsent.cli.fast import add_fast_option, fast
+from selfsent.cli.options import add_corpus_options, read
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from selfsent.corpus import Corpus
+    from selfsent.search import Clusters
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "cluster",
+        help="put the sentences of a corpus into groups of like meaning",
+        description="Put the distinct sentences of a corpus into groups by k-means on their vectors, and show the words"
+        " that tell each group from the others and its most typical sentence.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
+    parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
+    parser.add_argument("--clusters", type=int, default=20, metavar="N", help="how many groups (default: 20)")
+    parser.add_argument(
+        "--output", metavar="FILE", help="write every sentence with its group to a .csv, .tsv, .jsonl or .parquet file"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the first centres (default: 0)")
+    add_fast_option(parser)
+    add_corpus_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Find the groups, print them, and write the sentences where wanted."""
+    from selfsent.cli.console import counting, doing, notice, show
+    from selfsent.cli.outputs import check_outputs
+    from selfsent.encoder import load_encoder
+    from selfsent.errors import SettingsError
+    from selfsent.search import encode_corpus, find_clusters
+    from selfsent.search.tables import GROUPS, check_table, grouped, write_table
+
+    if options.clusters < 2:
+        raise SettingsError(f"--clusters is {options.clusters}; it must be at least 2")
+    if not 0 <= options.seed < 2**32:
+        raise SettingsError(f"--seed is {options.seed}; it must be at least 0 and below 2^32")
+    if options.output:
+        check_table(Path(options.output))
+        check_outputs({"--output": options.output})
+    corpus = read(options, options.corpus)
+    if len(corpus) < options.clusters:
+        raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} distinct sentences")
+    model = load_encoder(options.model)
+    how = fast(options, model)
+    with counting("encoding") as encoded:
+        vectors = encode_corpus(model, corpus, how, lambda count: encoded(count, len(corpus)))
+    with doing() as say:
+        say("grouping")
+        found = find_clusters(vectors, options.clusters, options.seed)
+        shown = _table(found, corpus)
+    show(shown)
+    if options.output:
+        write_table(grouped(found, corpus), GROUPS, Path(options.output))
+        notice(f"{len(corpus):,} sentences in {options.output}")
+
+
+def _table(found: Clusters, corpus: Corpus) -> Table:
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from selfsent.search import telling_words
+
+    words = telling_words((text for batch in corpus.batches() for text in batch), found)
+    table = Table(
+        Column("cluster", justify="right"),
+        Column("sentences", justify="right"),
+        Column("telling words", ratio=2),
+        Column("most typical sentence", ratio=3, no_wrap=True, overflow="ellipsis"),
+        expand=True,
+    )
+    for number, size in enumerate(found.sizes):
+        (typical,) = corpus.texts(found.typical(number))
+        table.add_row(str(number), f"{size:,}", Text(", ".join(words[number])), Text(typical))
+    return table
