@@ -99,6 +99,7 @@ def train(
     head: str | None = None,
     views: str | None = None,
     sentences: int | None = None,
+    hold_out: HoldOut | None = None,
     resume: bool = False,
     overwrite: bool = False,
     checkpoint_every: int | None = None,
@@ -131,6 +132,7 @@ def train(
         views: one or two makers between commas, such as `synonym` or `translate:pivot=spa,translate:pivot=cat`: the
             views they make become the two columns that the method reads, and stay in the corpus' cache.
         sentences: train on no more rows than this, drawn at random, the same for every seed.
+        hold_out: which documents are trained on and scored, where they are shared out already.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         checkpoint_every: steps between checkpoints; ten in a run by default.
@@ -165,7 +167,9 @@ def train(
     if makers:
         corpus = _with_views(corpus, makers, plan.settings.seed, making, notice)
     plan = plan.on(corpus)
-    hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev), plan.joins).thinned(sentences)
+    if hold_out is None:
+        hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev), plan.joins)
+    hold_out = hold_out.thinned(sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     if plan.columns < len(corpus.view_columns):
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]

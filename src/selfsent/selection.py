@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent import api
 from selfsent.api import Dev, Run
+from selfsent.bases import resolve
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.distributed import join, rank, wait
 from selfsent.encoder import load_encoder
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.errors import BaseEncoderError, SettingsError, TrainingError
 from selfsent.evaluation.bootstrap import Difference
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
@@ -28,7 +29,7 @@ from selfsent.methods import METHODS, SUPERVISED, get_method
 from selfsent.report.page import comparison_page
 from selfsent.settings import DURATIONS
 from selfsent.training.loop import Notice
-from selfsent.training.plan import Plan, make_plan
+from selfsent.training.plan import Plan, make_plan, weights_digest
 from selfsent.training.run_directory import RunDirectory, take_over, versions
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Selection:
 
 def compare(
     corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
-    methods: Sequence[str] | Mapping[str, Mapping[str, Any]] = UNSUPERVISED,
+    methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] = UNSUPERVISED,
     base: str | Path = "bundled",
     output: str | Path = "comparison",
     *,
@@ -191,13 +192,13 @@ def compare(
 
     Args:
         corpus: sentences with documents, as `selfsent.train` takes them.
-        methods: names of methods, or by a name of one's own what `selfsent.train` is to be given:
-            `{"simcse": {}, "slower": {"method": "simcse", "learning_rate": 1e-4}}`.
+        methods: names of methods, or by a name of one's own the method with its `preset`, `pooling`, `head`, `dropout`,
+            `whiten`, settings and options: `{"simcse": {}, "slower": {"method": "simcse", "learning_rate": 1e-4}}`.
         base: the encoder that all start from.
         output: the directory: an ordinary run in `methods/NAME/` for each, the chosen `model/`, and `comparison.json`.
         dev: what to choose by: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
         sentences: train on no more rows than this, drawn at random, the same for all.
-        resume: go on in `output`; methods that are done are not trained again, and others may be added.
+        resume: go on in `output`, with the methods that are there and others; what is done is not trained again.
         overwrite: throw away what is in `output`.
         data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
         notice: called with lines the user should see.
@@ -210,25 +211,29 @@ def compare(
         SelfsentError: what is wrong with corpus, base, methods or directory, before anything runs; or all failed.
     """
     join()
-    asked = _arguments(methods, common)
-    places, plans = _places(asked), {name: _plan(name, base, **given) for name, given in asked.items()}
     api.check_dev(dev)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
+    # Those of an earlier run of this comparison stay in it.
+    asked = {**directory.record.get("methods", {}), **_arguments(methods, common)}
+    places, plans = _places(asked), {name: _plan(name, base, given) for name, given in asked.items()}
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
     hold_out = HoldOut.of(corpus, dev == "context", notice).thinned(sentences)
     for plan in plans.values():
         plan.on(corpus).known(corpus, hold_out.train)
+    if dev != "context" and not dev.endswith("-dev"):
+        notice(f"{dev} is a test set: for a model chosen by it, its score is none")
     judge = api.dev_task(dev, corpus, hold_out, data)
     source = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(hold_out.train)}
-    directory.match({"dev": dev, "base": str(base), "settings": common, "corpus": source})
-    directory.begin(steps=False)
+    start = {"base": str(base), "base_digest": weights_digest(resolve(base))}
+    directory.match({"dev": dev, **start, "settings": common, "corpus": source})
     untrained = judge(load_encoder(base))
+    directory.begin(steps=False)
+    directory.update(status="running", methods=asked)
     notice(f"untrained: {untrained.score:.2f} on {'the development documents' if dev == 'context' else dev}")
-    alike: dict[str, Any] = {"base": base, "dev": dev, "dev_every": _ONLY_AT_THE_END}
-    alike |= {"sentences": sentences, "data": data, "notice": notice}
     found = Selection(directory.path, dev, untrained, ())
+    alike: dict[str, Any] = {"base": base, "hold_out": hold_out, "data": data, "notice": notice}
     for number, (name, given) in enumerate(asked.items(), 1):
         place = directory.path / "methods" / places[name]
         again = directory.resumed and (place / "run.json").is_file()
@@ -236,17 +241,16 @@ def compare(
         try:
             with callbacks() as bars:
                 run = api.train(corpus, output=place, resume=again, **alike, **bars, **given)
-        except TrainingError as error:
-            found = replace(found, failures={**found.failures, name: error.reason})
-            notice(f"{name} failed: {error.reason}")
+        except (TrainingError, SettingsError, BaseEncoderError) as error:  # of the others nothing is wrong
+            reason = error.reason if isinstance(error, TrainingError) else str(error)
+            found = replace(found, failures={**found.failures, name: reason})
+            notice(f"{name} failed: {reason}")
             continue
         score = judge(load_encoder(place / "model"))
         gain = score.minus(untrained)
         notice(f"{name}: {score.score:.2f}, {gain.difference:+.2f} against untrained")
         ordered = sorted((*found.candidates, Candidate(name, run, score, gain)), key=lambda each: -each.score.score)
         found = replace(found, candidates=tuple(ordered))
-        if rank() == 0:
-            write_json(directory.path / RESULT, found.to_json())
     _finish(found, directory, {"corpus": corpus.report.summary(), "base": str(base)})
     return found
 
@@ -259,11 +263,13 @@ def _finish(found: Selection, directory: RunDirectory, about: dict[str, str]) ->
     """
     if not found.candidates:
         name, reason = next(iter(found.failures.items()))
-        raise TrainingError(f"no method went well; {name}: {reason}", "give lower learning rates and --overwrite")
+        raise TrainingError(f"no method went well; {name}: {reason}")
     if rank() == 0:
-        shutil.rmtree(directory.model, ignore_errors=True)  # of an earlier choice
         if found.chosen:
             take_over(found.chosen.run.directory, directory.path)
+        else:  # of an earlier choice
+            shutil.rmtree(directory.model, ignore_errors=True)
+            (directory.path / "scores.json").unlink(missing_ok=True)
         write_json(directory.path / RESULT, found.to_json())
         write_text(directory.path / PAGE, _page(found, about))
         directory.update(status="finished", chosen=found.chosen.name if found.chosen else None)
@@ -284,10 +290,11 @@ def _page(found: Selection, about: dict[str, str]) -> str:
 
 
 def _arguments(
-    methods: Sequence[str] | Mapping[str, Mapping[str, Any]], common: Mapping[str, Any]
+    methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]], common: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """What `selfsent.train` is given, by name: what is common, and what is a method's own in its place."""
-    named = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
+    names = [methods] if isinstance(methods, str) else methods
+    named = names if isinstance(names, Mapping) else {name: {} for name in names}
     if not named:
         raise SettingsError("there is no method to compare")
     found = {}
@@ -302,14 +309,17 @@ def _arguments(
     return found
 
 
-def _plan(name: str, base: str | Path, method: str, **given: Any) -> Plan:
+def _plan(name: str, base: str | Path, given: Mapping[str, Any]) -> Plan:
     """What a method would do.
 
     Raises:
         SettingsError: something is wrong with its settings, or it makes no vectors.
     """
+    if fixed := given.keys() & {"base", "output", "corpus"}:
+        raise SettingsError(f"{name}: {fixed.pop()} is the same for all methods")
+    method = get_method(given["method"])
     try:
-        plan = make_plan(get_method(method), base, **given)
+        plan = make_plan(method, base, **{key: value for key, value in given.items() if key != "method"})
     except SettingsError as error:
         raise SettingsError(f"{name}: {error}") from None
     if plan.joins:

@@ -45,11 +45,22 @@ def test_hostile_text_is_shown_as_it_is(selfsent, model, tmp_path):
         (("--clusters", 1), "--clusters is 1; it must be at least 2"),
         (("--seed", -1), "--seed is -1"),
         (("--output", "groups.txt"), "must end in .csv"),
-        (("--output", "missing/groups.csv"), "missing"),
     ],
 )
 def test_bad_input(selfsent, model, sentences, options, complaint):
     assert complaint in selfsent("cluster", model, sentences, *options).complaint
+
+
+def test_a_place_that_cannot_be_written_to(selfsent, model, sentences):
+    assert str(sentences) in selfsent("cluster", model, sentences, "--output", sentences / "groups.csv").complaint
+
+
+def test_sentences_with_equal_vectors_make_fewer_groups(selfsent, model, tmp_path):
+    (tmp_path / "equal.txt").write_text("ba de\nBA de\nba DE\nmo ki\n")
+    done = selfsent("cluster", model, tmp_path / "equal.txt", "--clusters", 3)
+    assert done.status == 0
+    assert done.err.endswith("2 groups instead of 3: the other sentences have equal vectors\n")
+    assert "Warning" not in done.err
 
 
 def test_more_groups_than_sentences(selfsent, model, sentences):

@@ -79,7 +79,7 @@ def test_going_on_trains_only_what_is_new(compare, tmp_path):
     weights = tmp_path / "out" / "methods" / "simcse" / "model" / "model.safetensors"
     before = weights.stat().st_mtime_ns
     assert "give --resume" in compare(methods="simcse, mlm").complaint
-    assert compare("--resume", methods="simcse, mlm").status == 0
+    assert compare("--resume", methods="mlm").status == 0
     assert weights.stat().st_mtime_ns == before
     found = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert {each["name"] for each in found["candidates"]} == {"simcse", "mlm"}
@@ -95,6 +95,40 @@ def test_a_method_that_goes_wrong_does_not_stop_the_others(compare, tmp_path):
     failed = compare("--overwrite", methods="mlm --learning-rate 1e30")
     assert failed.status == 1
     assert "no method went well; mlm" in failed.err
+
+
+def test_a_method_the_base_is_not_made_for_does_not_stop_the_others(selfsent, base_of, documents, tmp_path):
+    still = base_of("bert", initializer_range=0.5, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    common = ("--base", still, "--output", tmp_path / "out", "--batch-size", 8, "--max-length", 32, "--steps", 2)
+    done = selfsent("compare", documents, "--methods", "simcse, mlm", *common)
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert list(found["failures"]) == ["simcse"]
+    assert "dropout" in found["failures"]["simcse"]
+    assert [each["name"] for each in found["candidates"]] == ["mlm"]
+
+
+def test_another_base_is_not_taken_for_the_same(compared, documents, base_of):
+    other = base_of("bert", initializer_range=0.4)
+    with pytest.raises(package.errors.RunError, match="base digest was"):
+        compare_in(compared.directory, documents, other, resume=True)
+
+
+def test_the_page_shows_what_was_found(compared, base):
+    page = (compared.directory / "report.html").read_text()
+    assert all(f"{each.score.score:.2f}" in page and each.name in page for each in compared.candidates)
+    assert "simcse, pooling cls, batch size 8, learning rate" in page
+    assert page.count("<polyline") == 2  # whitening takes no steps
+    assert str(base) in page
+
+
+def test_a_preset_trains_as_long_as_the_others(documents, base, tmp_path):
+    ours = {"ct": {"preset": "sentence-transformers", "batch_size": 16}}
+    found = package.compare(documents, ours, base, tmp_path / "out", steps=2, batch_size=8, max_length=32)
+    (only,) = found.candidates
+    assert (only.run.record["steps"], only.run.record["asked"]["settings"]["batch_size"]) == (2, 16)
+    with pytest.raises(package.errors.SettingsError, match="ct: base is the same for all methods"):
+        package.compare(documents, {"ct": {"base": "other"}}, base, tmp_path / "out2")
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,11 @@ def run(options: argparse.Namespace) -> None:
     with doing() as say:
         say("grouping")
         found = find_clusters(vectors, options.clusters, options.seed)
+        del vectors
         shown = _table(found, corpus)
     show(shown)
+    if len(found.sizes) < options.clusters:
+        notice(f"{len(found.sizes)} groups instead of {options.clusters}: the other sentences have equal vectors")
     if options.output:
         write_table(grouped(found, corpus), GROUPS, Path(options.output))
         notice(f"{len(corpus):,} sentences in {options.output}")

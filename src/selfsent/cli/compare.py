@@ -55,7 +55,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--dev", default="context", metavar="TASK", help="what to choose by (default: context)")
     parser.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
     parser.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
-    parser.add_argument("--resume", action="store_true", help="go on in DIR; methods may be added")
+    parser.add_argument("--resume", action="store_true", help="go on in DIR, with its methods and more")
     parser.add_argument("--overwrite", action="store_true", help="throw away what is in DIR")
     add_corpus_options(parser)
     add_label_options(parser)

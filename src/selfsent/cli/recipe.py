@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,7 @@ def show_seeds(seeds: Seeds) -> None:
 
 
 @contextmanager
-def bars() -> Iterator[dict[str, Callable[..., None]]]:
+def bars() -> Iterator[dict[str, Any]]:
     """The progress bars of a training, as callbacks of `selfsent.train`."""
     from selfsent.cli.console import counting, training_bar
 

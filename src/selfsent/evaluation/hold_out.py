@@ -9,7 +9,7 @@ import numpy as np
 
 from selfsent.corpus import Corpus
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.context import split_documents
+from selfsent.evaluation.context import HELD_MINIMUM, split_documents
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,13 @@ class HoldOut:
             return cls(everything, None, None)
         if not dev:
             return cls(train, None, test)
-        rest, chosen = split_documents(Part(corpus, train), seed=1)
+        try:
+            rest, chosen = split_documents(Part(corpus, train), seed=1)
+        except DataError:
+            found, needed = len(np.unique(np.asarray(corpus.documents))), 3 * HELD_MINIMUM
+            raise DataError(
+                f"too few documents to choose by: the corpus has {found}, and that needs {needed}"
+            ) from None
         return cls(train[rest], train[chosen], test)
 
     def thinned(self, count: int | None) -> HoldOut:

@@ -70,5 +70,5 @@ CT_INBATCH = Method(
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=5e-5,
-    presets={"dot": {"similarity": "dot", "scale": 1.0, "learn_scale": False}},
+    presets={"published": {"dropout_in": "kept"}, "dot": {"similarity": "dot", "scale": 1.0, "learn_scale": False}},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from selfsent.errors import SettingsError
 from selfsent.search.vectors import unit
 
-MANY = 100_000
+MANY, BLOCK = 100_000, 1 << 16
 """Sentences from which on the centres are moved by samples of them, not by all of them at once."""
 WORDS = 5
 LIFT = 2.0
-"""Times as frequent as everywhere, at least, is a word that tells a group."""
+"""Times as frequent as elsewhere, at least, is a word that tells a group."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Clusters:
 
 
 def find_clusters(vectors: NDArray[np.float32], count: int, seed: int = 0) -> Clusters:
-    """Group rows by k-means on the unit sphere (Dhillon and Modha, 2001).
+    """Group rows by k-means.
 
     Args:
         vectors: (n, d) of length 1.
@@ -55,24 +56,30 @@ def find_clusters(vectors: NDArray[np.float32], count: int, seed: int = 0) -> Cl
         SettingsError: there are fewer than two groups, or fewer rows than groups.
     """
     from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
 
     if not 2 <= count <= len(vectors):
         raise SettingsError(f"--clusters is {count}; it must be at least 2, and at most the {len(vectors):,} sentences")
     kind: Any = MiniBatchKMeans if len(vectors) > MANY else KMeans
-    fitted = kind(n_clusters=count, n_init=3, random_state=seed).fit(vectors)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are equal
+        fitted = kind(n_clusters=count, n_init=3, random_state=seed).fit(vectors)
     names, sizes = np.unique(fitted.labels_, return_counts=True)
     order = names[np.argsort(-sizes, kind="stable")]
     number = np.empty(count, dtype=np.int64)
     number[order] = np.arange(len(order))
-    cosine = np.einsum("nd,nd->n", vectors, unit(fitted.cluster_centers_)[fitted.labels_])
+    centres, cosine = unit(fitted.cluster_centers_), np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), BLOCK):
+        part = slice(start, start + BLOCK)
+        cosine[part] = np.einsum("nd,nd->n", vectors[part], centres[fitted.labels_[part]])
     return Clusters(number[fitted.labels_], cosine)
 
 
 def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) -> list[list[str]]:
     """The words that tell each group from the rest, the most telling first.
 
-    Of the words at least twice as frequent in the group (p) as everywhere (q), those with the largest p log (p / q),
-    their part in the divergence of the group's words from all words. So function words drop out, in any language.
+    Of the words at least twice as frequent in the group (p) as in the other groups together (q), those with the largest
+    p log (p / q), their part in the divergence of the one from the other. q is smoothed by half a word.
 
     Args:
         texts: of the rows, in order.
@@ -82,17 +89,22 @@ def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) 
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
 
-    vectorizer = CountVectorizer(token_pattern=r"(?u)\b[^\W\d_]{2,}\b", max_features=50_000)
+    vectorizer = CountVectorizer(token_pattern=r"(?u)\b[^\W\d_]{2,40}\b", max_features=50_000)
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:  # no words at all
         return [[] for _ in clusters.sizes]
     rows = len(clusters.cluster)
     member = csr_array((np.ones(rows), (clusters.cluster, np.arange(rows))), shape=(len(clusters.sizes), rows))
-    inside = (member @ counts).toarray()
-    share = inside / np.maximum(inside.sum(1, keepdims=True), 1)
-    everywhere = inside.sum(0) / inside.sum()
-    weight = np.where(share >= LIFT * everywhere, share * np.log(np.maximum(share, 1e-300) / everywhere), 0)
+    inside = (member @ counts).tocsr()
+    total = inside.sum(0)
     names = vectorizer.get_feature_names_out()
-    best = np.argsort(-weight, axis=1, kind="stable")[:, :count]
-    return [[str(names[i]) for i in row if each[i] > 0] for row, each in zip(best, weight, strict=True)]
+    found = []
+    for group in range(len(clusters.sizes)):
+        own = inside[[group]].toarray()[0]
+        share = own / max(own.sum(), 1)
+        elsewhere = (total - own + 0.5) / (total - own + 0.5).sum()
+        weight = np.where(share >= LIFT * elsewhere, share * np.log(np.maximum(share, 1e-300) / elsewhere), 0)
+        best = np.argsort(-weight, kind="stable")[:count]
+        found.append([str(names[place]) for place in best if weight[place] > 0])
+    return found

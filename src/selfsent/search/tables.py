@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -85,4 +86,7 @@ def _write_parquet(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], 
 
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path)
+    left = iter(rows)
+    with pq.ParquetWriter(path, schema) as file:
+        while part := list(islice(left, _TOGETHER)):
+            file.write_table(pa.Table.from_pylist(part, schema=schema))

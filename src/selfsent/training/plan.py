@@ -129,7 +129,10 @@ def make_plan(
     known = {"published": {}, **method.presets}
     if preset is not None and preset not in known:
         raise SettingsError(f"{method.name} has no settings {preset!r}; it has {', '.join(known)}")
-    changes = {**(known[preset] if preset else {}), **changes}
+    given = known[preset] if preset else {}
+    if changes.keys() & set(DURATIONS):
+        given = {name: value for name, value in given.items() if name not in DURATIONS}
+    changes = {**given, **changes}
     general = {item.name for item in dataclasses.fields(Settings)}
     own = {item.name for item in dataclasses.fields(method.options)}
     chosen_head = _head(method, head, pooling, changes)
@@ -202,7 +205,7 @@ def _parameters(directory: Path) -> int:
     return total
 
 
-def _digest(directory: Path) -> str:
+def weights_digest(directory: Path) -> str:
     """A short digest of a base's weights."""
     total = hashlib.sha256()
     for file in sorted(directory.rglob("*.safetensors")):
@@ -217,10 +220,10 @@ def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
     return {
         "method": plan.method.name,
         "options": dataclasses.asdict(plan.options),
-        **({"teacher_digest": _digest(resolve(teacher))} if teacher else {}),
+        **({"teacher_digest": weights_digest(resolve(teacher))} if teacher else {}),
         "settings": dataclasses.asdict(plan.settings),
         "base": plan.base,
-        "base_digest": _digest(resolve(plan.base)),
+        "base_digest": weights_digest(resolve(plan.base)),
         "pooling": plan.pooling or CNN_POOL,
         **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
         "dropout": plan.dropout,
