@@ -107,6 +107,7 @@ def train(
     dev: Dev | None = None,
     dev_every: int | None = None,
     keep_best: bool = False,
+    trackers: Sequence[str] = (),
     data: str | Path | None = None,
     notice: Notice = lambda line: None,
     watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
@@ -140,6 +141,7 @@ def train(
         dev: score along the way: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
         dev_every: steps between these scores; ten in a run by default.
         keep_best: save the model with the best `dev` score instead of the last.
+        trackers: also log to these of accelerate's trackers: `tensorboard`, `wandb`, `mlflow` ...
         data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
         notice: called with lines the user should see.
         watch: called after every step with its number, the number of steps, and the latest figures.
@@ -152,7 +154,7 @@ def train(
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
     join()
-    habits = Habits(checkpoint_every, keep, None, dev_every, keep_best)
+    habits = Habits(checkpoint_every, keep, None, dev_every, keep_best, tuple(trackers))
     _check_dev(dev, dev_every, keep_best)
     makers = parse_makers(views) if views else []
     if makers and "columns" in {item.name for item in fields(get_method(method).options)}:

@@ -47,13 +47,13 @@ def add_label_options(parser: argparse.ArgumentParser) -> None:
     """Several texts in a row, and what is known about them."""
     group = parser.add_argument_group("corpus of pairs or triples")
     group.add_argument(
-        "--text-columns", type=_names, metavar="A,B[,C]", help="two or three columns with texts, for pairs or triples"
+        "--text-columns", type=names, metavar="A,B[,C]", help="two or three columns with texts, for pairs or triples"
     )
     group.add_argument("--label-column", metavar="NAME", help="column with classes: names or whole numbers")
     group.add_argument("--score-column", metavar="NAME", help="column with numbers, such as similarities")
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names(text: str) -> tuple[str, ...]:
     """Names between commas, for argparse."""
     return tuple(name.strip() for name in text.split(","))
 

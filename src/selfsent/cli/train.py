@@ -14,6 +14,7 @@ from selfsent.cli.options import (
     add_method_options,
     add_model_options,
     check,
+    names,
     read,
 )
 from selfsent.cli.recipe import bars, is_recipe, resumable, run_recipe, show_seeds
@@ -69,6 +70,13 @@ def add_parser(commands: Any) -> None:
     habits.add_argument(
         "--keep-best", action="store_true", help="keep the model with the best --dev score instead of the last"
     )
+    habits.add_argument(
+        "--track",
+        type=names,
+        default=(),
+        metavar="NAME[,NAME]",
+        help="also log to tensorboard (in DIR/trackers), wandb, mlflow ...",
+    )
     habits.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
     habits.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
     habits.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
@@ -91,10 +99,10 @@ def run(options: argparse.Namespace) -> None:
 
     method = get_method(options.method)
     # The options of the method are known only now: everything is parsed again with them.
-    names = add_method_options(options.parser, method, options.head)
+    known = add_method_options(options.parser, method, options.head)
     arguments = options.arguments
     options = options.parser.parse_args(arguments[1:])
-    changes = {name: value for name, value in vars(options).items() if name in names}
+    changes = {name: value for name, value in vars(options).items() if name in known}
     with resumable(arguments, options.output):
         if options.seeds is not None:
             show_seeds(_over_seeds(options, changes))
@@ -148,6 +156,7 @@ def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
             dev=options.dev,
             dev_every=options.dev_every,
             keep_best=options.keep_best,
+            trackers=options.track,
             data=options.data,
             notice=notice,
             **callbacks,

@@ -34,6 +34,7 @@ from selfsent.training.precision import resolve_precision
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
+from selfsent.training.trackers import Trackers, check_trackers
 from selfsent.views.noise import make_key
 
 _BEST = "learner.safetensors"
@@ -52,6 +53,7 @@ class Habits:
         scorer: scores the encoder on development data; higher is better.
         score_every: steps between two scores; None for ten in a run.
         keep_best: whether the model with the best score is the result, instead of the last.
+        trackers: names of accelerate's trackers that are told the figures as well.
 
     Raises:
         SettingsError: a value is out of range.
@@ -62,8 +64,10 @@ class Habits:
     scorer: Scorer | None = None
     score_every: int | None = None
     keep_best: bool = False
+    trackers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_trackers(self.trackers)
         if self.keep < 2:
             raise SettingsError(
                 f"--keep is {self.keep}; at least 2 checkpoints are kept, in case the newest is cut short"
@@ -119,6 +123,7 @@ class Loop:
         self.optimizer = make_optimizer(learner, settings)
         self.wrapped = self.accelerator.prepare_model(learner)
         self.step, self.steps = 0, settings.steps or 0
+        self.trackers = Trackers(habits.trackers, directory, notice)
         self.start_health: Health | None = None
         self.seconds = 0.0
         """Spent in steps, before interruptions too."""
@@ -147,7 +152,7 @@ class Loop:
         self._resume()
         if self.start_health is None:
             self.start_health = self.probe()
-        with set_by_signals(self.stopped):
+        with set_by_signals(self.stopped), self.trackers:
             self._train()
         self._save_result()
         self.directory.update(status="trained", seconds=time.perf_counter() - started)
@@ -251,6 +256,7 @@ class Loop:
             self.figures.update(health.to_json())
             if fault := health.fault(self.start_health):
                 raise self._stop(f"{fault} at step {self.step}")
+        self.trackers.log(self.figures, self.step)
         if self.leads:
             self.directory.log(
                 {"step": self.step, **{name: float(f"{value:.6g}") for name, value in self.figures.items()}}
@@ -260,6 +266,7 @@ class Loop:
         self.learner.eval()
         score = scorer(self.learner.model)
         self.learner.train()
+        self.trackers.log({"score": score}, self.step)
         if self.leads:
             self.directory.log({"step": self.step, "score": score})
         self.figures["score"] = score

@@ -25,7 +25,7 @@ _WHOLES = (
     *("methods", "comparison.json", "report.html"),
 )
 """What it writes into the directory of several runs."""
-_PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "scores.json", "prepared", *_WHOLES)
+_PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "prepared", *_WHOLES)
 """What selfsent writes into a run directory."""
 _DISCARDED = "discarded"
 _WATCHED = ("torch", "transformers", "sentence-transformers", "tokenizers", "accelerate", "numpy")

@@ -1,0 +1,116 @@
+import json
+
+import pytest
+from accelerate.tracking import LOGGER_TYPE_TO_CLASS
+
+import selfsent
+import tiny
+from selfsent.errors import SettingsError
+from selfsent.training.trackers import Trackers, check_trackers
+
+
+class Told:
+    """A tracker that remembers what it is told; told, it fails where it is to fail."""
+
+    requires_logging_directory = False
+    fails_at = ()
+
+    def __init__(self, project, **own):
+        self.heard = [("project", project, own)]
+        type(self).last = self
+
+    def _hear(self, what, *values):
+        if what in self.fails_at:
+            raise RuntimeError(f"no {what}")
+        self.heard.append((what, *values))
+
+    def start(self):
+        self._hear("start")
+
+    def store_init_configuration(self, values):
+        self._hear("asked", values)
+
+    def log(self, values, step):
+        self._hear("log", step, values)
+
+    def finish(self):
+        self._hear("finish")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Stands for TensorBoard."""
+    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "tensorboard", Told)
+    monkeypatch.setattr(Told, "fails_at", ())
+    return Told
+
+
+@pytest.fixture
+def train(base_of, tmp_path):
+    def run(**options):
+        lines = []
+        common = {"steps": 4, "batch_size": 8, "max_length": 32, "seed": 7, "notice": lines.append}
+        base = base_of("bert", initializer_range=0.5)
+        done = selfsent.train(tiny.make_sentences(40), "mlm", base, tmp_path / "run", **common, **options)
+        return done, lines
+
+    return run
+
+
+def test_a_tracker_hears_what_the_log_says(train, told):
+    run, _ = train(trackers=("tensorboard",))
+    project, start, asked, *logs, finish = told.last.heard
+    assert (project, start, finish) == (("project", "selfsent", {}), ("start",), ("finish",))
+    assert asked[1]["method"] == "mlm"
+    assert (asked[1]["settings.steps"], asked[1]["settings.seed"]) == (4, 7)
+    assert all(isinstance(value, (bool, int, float, str)) for value in asked[1].values())
+    written = [json.loads(line) for line in (run.directory / "metrics.jsonl").read_text().splitlines()]
+    assert [step for _, step, _ in logs] == [entry["step"] for entry in written] == [1, 2, 3, 4]
+    for (_, _, values), entry in zip(logs, written, strict=True):
+        assert values["loss"] == pytest.approx(entry["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize("when", ["log", "finish"])
+def test_a_tracker_that_fails_does_not_stop_the_run(train, told, when, monkeypatch):
+    monkeypatch.setattr(told, "fails_at", (when,))
+    run, lines = train(trackers=("tensorboard",))
+    assert run.record["status"] == "finished"
+    assert sum(f"no {when}" in line for line in lines) == 1
+
+
+def test_a_tracker_that_does_not_start_is_said_in_one_line(train, told, monkeypatch):
+    monkeypatch.setattr(told, "fails_at", ("start",))
+    with pytest.raises(SettingsError, match="--track tensorboard cannot start: no start"):
+        train(trackers=("tensorboard",))
+
+
+def test_only_the_first_process_tells(told, monkeypatch):
+    monkeypatch.setattr("selfsent.training.trackers.rank", lambda: 1)
+    with Trackers(("tensorboard",), None, print) as trackers:
+        trackers.log({"loss": 1.0}, 1)
+    assert trackers.names == ()
+
+
+def test_names_are_looked_at_first(train, monkeypatch):
+    with pytest.raises(SettingsError, match=r"there is no 'tensorbord'; there are .*tensorboard"):
+        train(trackers=("tensorbord",))
+    monkeypatch.setattr("selfsent.training.trackers.get_available_trackers", list)
+    with pytest.raises(SettingsError, match="wandb: its package is not installed: pip install wandb"):
+        check_trackers(("wandb",))
+
+
+def test_tensorboard_reads_what_was_written(train):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run, _ = train(trackers=("tensorboard",))
+    written = [json.loads(line) for line in (run.directory / "metrics.jsonl").read_text().splitlines()]
+    events = EventAccumulator(str(run.directory / "trackers" / "selfsent")).Reload().Scalars("loss")
+    assert [(event.step, event.value) for event in events] == [
+        (entry["step"], pytest.approx(entry["loss"], rel=1e-4)) for entry in written
+    ]
+    assert not (run.directory / "model" / "trackers").exists()
