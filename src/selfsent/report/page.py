@@ -10,9 +10,9 @@ Curve = Sequence[tuple[int, float]]
 """Steps and losses."""
 
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1b; --soft: #6b6b6b; --line: #d9d9d9; --best: #0072b2; --paper: #ffffff }
+:root { color-scheme: light dark; --ink: #1b1b1b; --soft: #6b6b6b; --line: #d9d9d9; --paper: #ffffff }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e8e8e8; --soft: #a0a0a0; --line: #3d3d3d; --best: #56b4e9; --paper: #161616 }
+  :root { --ink: #e8e8e8; --soft: #a0a0a0; --line: #3d3d3d; --paper: #161616 }
 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 60rem;
   margin: 2rem auto; padding: 0 1rem }
@@ -25,6 +25,8 @@ tr.best td { font-weight: 600 } .soft { color: var(--soft) }
 svg { width: 100%; height: auto } svg text { fill: currentColor; font: 13px system-ui, sans-serif }
 """
 _WIDTH, _LEFT, _ROW = 760, 230, 26
+BEST, OTHER = "#2a86c4", "#8c8c8c"
+"""Legible on white and on black; written into the drawings, so that they keep them wherever they are shown."""
 
 
 def comparison_page(
@@ -91,12 +93,12 @@ def _dots(rows: Sequence[Mapping[str, Any]], base: Mapping[str, Any], best: str 
 
     height, middle = _ROW * len(rows) + 8, place(base["score"])
     parts = [
-        f'<line x1="{middle:.1f}" x2="{middle:.1f}" y1="0" y2="{height}" stroke="var(--line)" stroke-dasharray="4 3"/>'
+        f'<line x1="{middle:.1f}" x2="{middle:.1f}" y1="0" y2="{height}" stroke="{OTHER}" stroke-dasharray="4 3"/>'
     ]
     for number, row in enumerate(rows):
         y, score = _ROW * number + _ROW / 2 + 2, row["score"]
-        colour = "var(--best)" if row["name"] == best else "var(--soft)"
-        name = row["name"] if len(row["name"]) <= 32 else row["name"][:31] + "…"
+        colour = BEST if row["name"] == best else OTHER
+        name = row["name"] if len(row["name"]) <= 24 else row["name"][:23] + "…"
         parts += [
             f'<text x="{_LEFT - 12}" y="{y + 4:.0f}" text-anchor="end">{escape(name)}</text>',
             f'<line x1="{place(score["low"]):.1f}" x2="{place(score["high"]):.1f}" y1="{y:.0f}" y2="{y:.0f}"'
@@ -157,7 +159,7 @@ def _curve(name: str, curve: Curve, width: int = 230, height: int = 90) -> str:
         f"{4 + (height - 8) * (high - loss) / ((high - low) or 1):.1f}"
         for step, loss in curve
     )
-    line = f'<polyline points="{points}" fill="none" stroke="var(--best)" stroke-width="1.5"/>'
+    line = f'<polyline points="{points}" fill="none" stroke="{BEST}" stroke-width="1.5"/>'
     return (
         f'<figure style="margin:0;width:{width}px"><svg viewBox="0 0 {width} {height}">{line}</svg>'
         f'<figcaption>{escape(name)}<br><span class="soft">{losses[0]:.3g} to {losses[-1]:.3g} in {steps[-1]:,} steps'
