@@ -145,6 +145,23 @@ def test_split_keeps_documents_whole(corpus_of):
     assert len(set(corpus.documents[split_documents(corpus, share=0.5, minimum=10)[1]])) == 30
 
 
+def test_no_more_is_held_out_than_is_scored(corpus_of, monkeypatch):
+    corpus = corpus_of(make_documents(60))
+    before = split_documents(corpus, share=0.5, minimum=2)[1]
+    scored = set(ContextTask(corpus, before).texts)
+    assert len(scored) == len(before) == 120
+    monkeypatch.setattr(context, "MAX_SENTENCES", 22)
+    held = split_documents(corpus, share=0.5, minimum=2)[1]
+    assert len(held) == 20
+    assert set(corpus.texts(held)) == set(ContextTask(corpus, before).texts) < scored
+    assert len(split_documents(corpus, share=0.5, minimum=10)[1]) == 40
+
+
+def test_a_document_larger_than_all_that_is_scored_is_scored_alone(corpus, monkeypatch):
+    monkeypatch.setattr(context, "MAX_SENTENCES", 3)
+    assert len(ContextTask(corpus, everything(corpus)).texts) == 4
+
+
 def test_split_follows_documents_and_not_their_order(corpus_of):
     documents = make_documents(40)
     there, back = corpus_of(documents), corpus_of(documents[::-1])

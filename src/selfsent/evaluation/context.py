@@ -65,7 +65,7 @@ def split_documents(
 
     Args:
         corpus: sentences with documents.
-        share: part of the documents to hold out.
+        share: part of the documents to hold out, as long as all their sentences are scored.
         minimum: documents to hold out at least.
         seed: another seed, another choice.
 
@@ -77,13 +77,14 @@ def split_documents(
     """
     if corpus.documents is None:
         raise DataError("the corpus has no documents, which the label-free score needs: give a document column")
-    names, first = np.unique(corpus.documents, return_index=True)
+    names, first, sizes = np.unique(corpus.documents, return_index=True, return_counts=True)
     if len(names) < 2 * minimum:
         raise DataError(
             f"too few documents to hold any out: the corpus has {len(names)}, the label-free score needs {2 * minimum}"
         )
     order = np.argsort(_hashes(corpus.texts(first), seed), kind="stable")
-    held = np.isin(corpus.documents, names[order[: max(minimum, round(share * len(names)))]])
+    scored = int(np.searchsorted(sizes[order].cumsum(), MAX_SENTENCES, side="right"))
+    held = np.isin(corpus.documents, names[order[: max(minimum, min(round(share * len(names)), scored))]])
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
@@ -235,7 +236,8 @@ def _limited(corpus: Documents, documents: Rows, rows: Rows, seed: int) -> Rows:
     names, first, member, size = np.unique(documents[rows], return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(_hashes(corpus.texts(rows[first]), seed), kind="stable")
     chosen = np.zeros(len(names), bool)
-    chosen[order[size[order].cumsum() <= MAX_SENTENCES]] = True
+    fitting = int(np.searchsorted(size[order].cumsum(), MAX_SENTENCES, side="right"))
+    chosen[order[: max(1, fitting)]] = True
     return rows[chosen[member]]
 
 

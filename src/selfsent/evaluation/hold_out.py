@@ -22,7 +22,9 @@ class HoldOut:
 
     @classmethod
     def of(cls, corpus: Corpus, dev: bool, notice: Callable[[str], None], joins: bool = False) -> HoldOut:
-        """Hold out a tenth of the documents for the label-free score, and another one when choices are made by it.
+        """Hold out documents for the label-free score, and others when choices are made by it.
+
+        Each time a tenth of them, 500 at least, and no more than are scored.
 
         Raises:
             DataError: choices are to be made by it, and the corpus has no documents.
