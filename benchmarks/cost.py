@@ -117,10 +117,11 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     for panel, (key, label) in zip(panels, PANELS, strict=True):
         for name in dict.fromkeys(row["command"] for row in rows):
             line = [(row["sentences"], row[key]) for row in rows if row["command"] == name]
-            panel.loglog(*zip(*line, strict=True), marker="o", label=name)
-        panel.set(xlabel="sentences", title=label)
+            panel.plot(*zip(*line, strict=True), marker="o", label=name)
+        panel.set(xlabel="sentences", title=label, xscale="log")
+        panel.set(**({"ylim": (0, None)} if key == "peak_mb" else {"yscale": "log"}))
         panel.grid(alpha=0.3)
-    panels[0].legend()
+    panels[1].legend(loc="lower right")
     with whole_file(path) as temporary:
         figure.savefig(temporary, format="svg", metadata={"Date": None})
 
