@@ -125,10 +125,10 @@ class Selection:
         from rich.text import Text
 
         label_free = self.dev == "context"
-        right = ("steps", "score", "95 % interval", "against untrained", "p")
+        right = ("score", "95 % interval", "against untrained", "p")
         table = Table(
             "method",
-            *(Column(name, justify="right") for name in right),
+            *(Column(name, justify="right", no_wrap=True) for name in right),
             title=_TITLE if label_free else f"To choose by: {self.dev}",
             caption=f"{self.base.n:,} {'queries' if label_free else 'items'}; differences and p-values are paired",
             title_justify="left",
@@ -139,15 +139,12 @@ class Selection:
         for name, score, candidate in sorted(rows, key=lambda row: -row[1].score):
             cells = [f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}"]
             if candidate:
-                gain, steps = candidate.gain, candidate.run.record.get("steps")
-                cells = [f"{steps:,}" if steps else "", *cells]
+                gain = candidate.gain
                 cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", f"{gain.p:.3f}"]
-            else:
-                cells = ["", *cells]
             table.add_row(Text(name), *cells, style="bold" if candidate and candidate is self.chosen else "")
         if label_free:
             table.add_section()
-            table.add_row("TF-IDF, for comparison", "", f"{self.base.metrics['tfidf']:.2f}")
+            table.add_row("TF-IDF", f"{self.base.metrics['tfidf']:.2f}")
         return table
 
     def to_json(self) -> dict[str, Any]:
