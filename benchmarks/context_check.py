@@ -19,10 +19,10 @@ from typing import Any
 import torch
 
 from selfsent import read_corpus
-from selfsent.api import scored
 from selfsent.encoder import Encoder, load_encoder
 from selfsent.evaluation.context import ContextTask
 from selfsent.files import write_json
+from selfsent.scoring import scored
 from selfsent.training.run_directory import versions
 
 VARIANTS: list[tuple[Any, int | None]] = [

@@ -31,7 +31,6 @@ from typing import Any
 import numpy as np
 
 from selfsent import read_corpus
-from selfsent.api import scored
 from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling, load_encoder
 from selfsent.errors import TrainingError
@@ -41,6 +40,7 @@ from selfsent.evaluation.tasks import evaluate
 from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.recipes import read_document
+from selfsent.scoring import scored
 from selfsent.settings import DURATIONS, parse_duration
 from selfsent.training.fit import fit
 from selfsent.training.loop import Habits

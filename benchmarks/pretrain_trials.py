@@ -30,7 +30,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
-from selfsent.api import scored, train
+from selfsent.api import train
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.encoder import load_encoder
 from selfsent.errors import TrainingError
@@ -40,6 +40,7 @@ from selfsent.methods import Loss
 from selfsent.packing import IGNORED, Packed
 from selfsent.pretraining.learner import PretrainingLearner
 from selfsent.pretraining.pretrain import pretrain
+from selfsent.scoring import scored
 from selfsent.training.run_directory import RunDirectory, versions
 
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 from train import SAME
 
-from selfsent.files import whole_file, write_text
+from selfsent.files import write_text
 
 HEAD = """# Benchmarks
 
@@ -119,7 +118,7 @@ def cost(report: dict[str, Any]) -> str:
         "## Cost against size\n",
         "Whole commands, each in a process of its own. `read` is reading, cleaning and tokenising, with one step of"
         " training; `train` is ten steps of `tsdae`, and scoring up to 10,000 held-out sentences before and after.\n",
-        "![Seconds, peak memory and bytes on disk against the number of sentences](cost.svg)\n",
+        "![Seconds, peak memory and bytes on disk against the number of sentences](results/cost.svg)\n",
         "| command | sentences | seconds | peak memory, MB | on disk, MB |",
         "|---|--:|--:|--:|--:|",
     ]
@@ -150,10 +149,6 @@ def main() -> None:
             parts.append(
                 section(json.loads(path.read_text(encoding="utf-8"))) + f"\n\nRaw figures: `docs/results/{name}`.\n"
             )
-    plot = options.results / "cost.svg"
-    if plot.is_file():
-        with whole_file(options.output.with_name("cost.svg")) as temporary:
-            shutil.copyfile(plot, temporary)
     write_text(options.output, "\n".join(parts))
 
 

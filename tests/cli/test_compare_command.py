@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import selfsent as package
-from selfsent.api import scored
 from selfsent.encoder import load_encoder
 from selfsent.evaluation.bootstrap import paired
 from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
+from selfsent.scoring import scored
 from selfsent.selection import Candidate, Selection
 
 METHODS = "simcse, whitening, mlm --learning-rate 1e-3 --steps 2"

@@ -34,7 +34,7 @@ def test_a_labelled_score_along_the_way(train, mirror, tmp_path):
 @pytest.mark.parametrize(("keep_best", "kept"), [(True, 3), (False, 5)])
 def test_the_best_model_is_kept_if_asked_for(keep_best, kept, train, mirror, tmp_path, monkeypatch):
     given = iter([10.0, 11.0, 30.0, 30.0, 20.0])
-    monkeypatch.setattr("selfsent.api._dev_scorer", lambda *arguments: lambda model: next(given))
+    monkeypatch.setattr("selfsent.api.dev_scorer", lambda *arguments: lambda model: next(given))
     flags = ("--dev", "stsb-dev", "--data", mirror, "--dev-every", 1, "--checkpoint-every", 1, "--keep", 9)
     done = train(*flags, *(["--keep-best"] if keep_best else []), steps=("--steps", 5))
     assert done.status == 0, done.err

@@ -34,7 +34,7 @@ def add_parser(commands: Any) -> None:
         help="train with several methods for the same time, and choose the best encoder without labels",
         description="Train with several methods, from the same base, on the same sentences, for the same time; choose"
         " the best encoder by documents that none was trained on, and score it on others, which nothing was chosen by.",
-        epilog="A method may have options of its own, those of selfsent train:"
+        epilog="A method may have settings and options of its own, as selfsent train takes them:"
         ' --methods "tsdae, simcse, simcse --pick-words 16 --no-mlp"',
     )
     parser.add_argument(

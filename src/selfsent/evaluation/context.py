@@ -83,8 +83,8 @@ def split_documents(
             f"too few documents to hold any out: the corpus has {len(names)}, the label-free score needs {2 * minimum}"
         )
     order = np.argsort(_hashes(corpus.texts(first), seed), kind="stable")
-    scored = int(np.searchsorted(sizes[order].cumsum(), MAX_SENTENCES, side="right"))
-    held = np.isin(corpus.documents, names[order[: max(minimum, min(round(share * len(names)), scored))]])
+    count = max(minimum, min(round(share * len(names)), _fitting(sizes[order])))
+    held = np.isin(corpus.documents, names[order[:count]])
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
@@ -236,9 +236,13 @@ def _limited(corpus: Documents, documents: Rows, rows: Rows, seed: int) -> Rows:
     names, first, member, size = np.unique(documents[rows], return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(_hashes(corpus.texts(rows[first]), seed), kind="stable")
     chosen = np.zeros(len(names), bool)
-    fitting = int(np.searchsorted(size[order].cumsum(), MAX_SENTENCES, side="right"))
-    chosen[order[: max(1, fitting)]] = True
+    chosen[order[: max(1, _fitting(size[order]))]] = True
     return rows[chosen[member]]
+
+
+def _fitting(sizes: Rows) -> int:
+    """How many of the first documents, of these sizes, have no more than MAX_SENTENCES."""
+    return int(np.searchsorted(sizes.cumsum(), MAX_SENTENCES, side="right"))
 
 
 def _hashes(texts: list[str], seed: int) -> NDArray[np.uint64]:

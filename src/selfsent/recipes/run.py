@@ -22,6 +22,7 @@ from selfsent.files import read_json, write_json, write_text
 from selfsent.recipes.parts import placed
 from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
 from selfsent.recipes.result import StageRun, StagesRun
+from selfsent.scoring import check_dev_data
 from selfsent.training.loop import Notice
 from selfsent.training.run_directory import RunDirectory, take_over
 
@@ -134,7 +135,7 @@ class _Runner:
             if stage.source != FOLD:
                 check_corpus(placed(stage.source, self.mirror), **self._reading(stage))
             if dev := stage.arguments.get("dev"):
-                api.check_dev_data(dev, self.store)
+                check_dev_data(dev, self.store)
         if self.recipe.folds:
             self.store.load(_arguments(self.recipe.folds[0]))
 

@@ -47,7 +47,11 @@ Seed {seed}; corpus fingerprint `{fingerprint}`; {versions}.
 
 _VECTORS = """from sentence_transformers import SentenceTransformer
 
-model = SentenceTransformer("path/to/this/directory"{trust})
+model = SentenceTransformer("path/to/this/directory")
+vectors = model.encode(["a sentence", "another one"])"""
+_OWN = """from selfsent.heads.loading import load_sentence_transformer
+
+model = load_sentence_transformer("path/to/this/directory")
 vectors = model.encode(["a sentence", "another one"])"""
 _PAIRS = """from sentence_transformers import CrossEncoder
 
@@ -107,7 +111,7 @@ def model_card(
     """
     asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
     listed = {**asked["options"], **settings, "precision": record["precision"], "processes": record["processes"]}
-    usage = _PAIRS if joins else _VECTORS.format(trust="" if alone else ", trust_remote_code=True")
+    usage = _PAIRS if joins else _VECTORS if alone else _OWN
     return _CARD.format(
         **_KINDS[joins],
         usage=usage,

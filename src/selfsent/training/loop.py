@@ -256,19 +256,18 @@ class Loop:
             self.figures.update(health.to_json())
             if fault := health.fault(self.start_health):
                 raise self._stop(f"{fault} at step {self.step}")
-        self.trackers.log(self.figures, self.step)
+        self._tell({name: float(f"{value:.6g}") for name, value in self.figures.items()})
+
+    def _tell(self, figures: dict[str, float]) -> None:
+        self.trackers.log(figures, self.step)
         if self.leads:
-            self.directory.log(
-                {"step": self.step, **{name: float(f"{value:.6g}") for name, value in self.figures.items()}}
-            )
+            self.directory.log({"step": self.step, **figures})
 
     def _score(self, scorer: Scorer) -> None:
         self.learner.eval()
         score = scorer(self.learner.model)
         self.learner.train()
-        self.trackers.log({"score": score}, self.step)
-        if self.leads:
-            self.directory.log({"step": self.step, "score": score})
+        self._tell({"score": score})
         self.figures["score"] = score
         if score > self.best:
             self.best = score

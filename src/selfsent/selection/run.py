@@ -10,164 +10,34 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from selfsent import api
-from selfsent.api import Dev, Run
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.distributed import join, rank, wait
 from selfsent.encoder import load_encoder
 from selfsent.errors import BaseEncoderError, SettingsError, TrainingError
-from selfsent.evaluation.bootstrap import Difference
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.results import Score
 from selfsent.files import write_json, write_text
 from selfsent.methods import METHODS, SUPERVISED, get_method
 from selfsent.report.page import comparison_page
+from selfsent.scoring import Dev, check_dev, dev_task
+from selfsent.selection.result import Candidate, Selection
 from selfsent.settings import DURATIONS
 from selfsent.training.loop import Notice
 from selfsent.training.plan import Plan, make_plan, weights_digest
 from selfsent.training.run_directory import RunDirectory, take_over, versions
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
 BUDGET = 120.0
 """Seconds that each method trains, unless told otherwise."""
-LEVEL = 0.05
-"""Below this p-value two encoders count as told apart."""
 UNSUPERVISED = tuple(name for name in METHODS if name not in SUPERVISED)
 RESULT, PAGE = "comparison.json", "report.html"
 _TOLD = ("batch_size", "learning_rate", "max_length", "seed")
 _ONLY_AT_THE_END = 10**9
-_TITLE = "To choose by: find the next sentence, in development documents (MRR@10 x 100)"
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """An encoder that was trained, and judged on the development documents.
-
-    Args:
-        name: what it is called.
-        run: its run.
-        score: on the development documents.
-        gain: that score minus the untrained base's, paired.
-    """
-
-    name: str
-    run: Run
-    score: Score
-    gain: Difference
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What came of a comparison.
-
-    Args:
-        directory: where it lies: every run in `methods/NAME/`, the chosen model in `model/`.
-        dev: what was chosen by.
-        base: the untrained base's score on it.
-        candidates: best first.
-        failures: why methods failed, by name.
-    """
-
-    directory: Path
-    dev: str
-    base: Score
-    candidates: tuple[Candidate, ...]
-    failures: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def chosen(self) -> Candidate | None:
-        """The best one; None where the untrained base is at least as good."""
-        better = (each for each in self.candidates if each.score.score > self.base.score)
-        return next(better, None)
-
-    @property
-    def rivals(self) -> dict[str, float]:
-        """The p-values, paired, of those that the development data do not tell from the chosen one."""
-        if self.chosen is None:
-            return {}
-        beside = {"untrained": self.base} | {each.name: each.score for each in self.candidates[1:]}
-        found = {name: self.chosen.score.minus(score).p for name, score in beside.items()}
-        return {name: p for name, p in found.items() if p >= LEVEL}
-
-    @property
-    def model(self) -> Any:
-        """The chosen model, an ordinary SentenceTransformer.
-
-        Raises:
-            SettingsError: the untrained base is at least as good.
-        """
-        if self.chosen is None:
-            raise SettingsError("no method made the base better: there is no model to load")
-        return self.chosen.run.model
-
-    def verdict(self) -> list[str]:
-        """What to make of the table, a line each."""
-        lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
-        if self.chosen is None:
-            return [*lines, "No method made the base better: use the base as it is, or give more text or more time."]
-        lines.append(f"Chosen: {self.chosen.name}")
-        if self.rivals:
-            beside = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
-            lines.append(f"Not told apart from it by these items: {beside}")
-        return lines
-
-    def table(self) -> Table:
-        """The candidates, the best first, and the untrained base among them."""
-        from rich.table import Column, Table
-        from rich.text import Text
-
-        label_free = self.dev == "context"
-        right = ("score", "95 % interval", "against untrained", "p")
-        table = Table(
-            "method",
-            *(Column(name, justify="right", no_wrap=True) for name in right),
-            title=_TITLE if label_free else f"To choose by: {self.dev}",
-            caption=f"{self.base.n:,} {'queries' if label_free else 'items'}; differences and p-values are paired",
-            title_justify="left",
-            caption_justify="left",
-        )
-        rows: list[tuple[str, Score, Candidate | None]] = [(each.name, each.score, each) for each in self.candidates]
-        rows.append(("untrained", self.base, None))
-        for name, score, candidate in sorted(rows, key=lambda row: -row[1].score):
-            cells = [f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}"]
-            if candidate:
-                gain = candidate.gain
-                cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", f"{gain.p:.3f}"]
-            table.add_row(Text(name), *cells, style="bold" if candidate and candidate is self.chosen else "")
-        if label_free:
-            table.add_section()
-            table.add_row("TF-IDF", f"{self.base.metrics['tfidf']:.2f}")
-        return table
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as plain data."""
-        return {
-            "dev": self.dev,
-            "chosen": self.chosen.name if self.chosen else None,
-            "rivals": self.rivals,
-            "base": self.base.to_json(),
-            "candidates": [
-                {
-                    "name": each.name,
-                    "directory": str(each.run.directory.relative_to(self.directory)),
-                    "steps": each.run.record.get("steps"),
-                    "seconds": each.run.record.get("seconds"),
-                    "dev": each.score.to_json(),
-                    "gain": vars(each.gain),
-                    "test": each.run.scores,
-                }
-                for each in self.candidates
-            ],
-            "failures": dict(self.failures),
-        }
 
 
 def compare(
@@ -208,7 +78,7 @@ def compare(
         SelfsentError: what is wrong with corpus, base, methods or directory, before anything runs; or all failed.
     """
     join()
-    api.check_dev(dev)
+    check_dev(dev)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
     # Those of an earlier run of this comparison stay in it.
@@ -221,7 +91,7 @@ def compare(
         plan.on(corpus).known(corpus, hold_out.train)
     if dev != "context" and not dev.endswith("-dev"):
         notice(f"{dev} is a test set: for a model chosen by it, its score is none")
-    judge = api.dev_task(dev, corpus, hold_out, data)
+    judge = dev_task(dev, corpus, hold_out, data)
     source = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(hold_out.train)}
     start = {"base": str(base), "base_digest": weights_digest(resolve(base))}
     directory.match({"dev": dev, **start, "settings": common, "corpus": source})
