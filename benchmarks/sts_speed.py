@@ -29,7 +29,7 @@ from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sides import base_of, machine
 
-from selfsent.encoder import load_encoder
+from selfsent.encoder import into_bfloat16, load_encoder
 from selfsent.encoding import encode
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets import Rows, Store
@@ -84,14 +84,16 @@ def sides(base: str, device: str, fast: bool, warm: list[str]) -> dict[str, Side
     """Both sides, loaded and warm."""
     peer = SentenceTransformer(base, device=device)
     model = load_encoder(base).to(device)
+    if fast:
+        into_bfloat16(model)
 
     def theirs(left: list[str], right: list[str]) -> np.ndarray:
         return cosines(peer.encode(left, show_progress_bar=False), peer.encode(right, show_progress_bar=False))
 
     theirs(warm, warm)
-    encode(model, warm, fast)
+    encode(model, warm)
     found = {
-        "ours": Side(Encoder(lambda texts: encode(model, texts, fast), "model").similarity),
+        "ours": Side(Encoder(lambda texts: encode(model, texts), "model").similarity),
         "theirs": Side(theirs),
     }
     found["ours"].count(model.transformer)

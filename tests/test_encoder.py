@@ -6,10 +6,13 @@ import pytest
 import torch
 
 import tiny
-from selfsent.encoder import POOLINGS, Encoder, load_encoder
+from selfsent.attention import packed_attention
+from selfsent.encoder import POOLINGS, Encoder, into_bfloat16, load_encoder
+from selfsent.encoder.bfloat16 import LaidOutLinear
 from selfsent.encoding import CHUNK, encode, encode_stream
 from selfsent.errors import BaseEncoderError
 from selfsent.methods import get_method
+from selfsent.packing import Packed
 from selfsent.training.plan import make_plan
 
 SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]
@@ -75,10 +78,60 @@ def test_encoding_keeps_the_order_and_the_mode(encoder_of, monkeypatch):
     assert CHUNK > 7
 
 
-def test_bfloat16_is_near(encoder_of):
-    model = encoder_of("bert")
-    exact, fast = encode(model, SENTENCES[:4]), encode(model, SENTENCES[:4], fast=True)
-    assert 0 < np.abs(exact - fast).max() < 0.05
+def cosines(left, right):
+    """Of rows."""
+    return (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
+
+
+@pytest.mark.parametrize("name", tiny.ARCHITECTURES)
+def test_bfloat16_is_near(name, encoder_of):
+    model = encoder_of(name)
+    exact, fast = encode(model, SENTENCES), encode(into_bfloat16(model), SENTENCES)
+    assert exact.dtype == fast.dtype == np.float32
+    assert np.abs(exact - fast).max() > 0
+    some = np.abs(exact).max(1) > 0
+    assert cosines(exact[some], fast[some]).min() > 0.999
+    assert np.array_equal(fast[~some], exact[~some])
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("name", ["gpt2", "qwen3"])
+def test_a_sentence_without_tokens_is_zeros(name, pooling, encoder_of):
+    model = encoder_of(name, pooling)
+    vectors = encode(model, ["", "ba du"])
+    assert not vectors[0].any()
+    assert_same(vectors[1:], encode(model, ["ba du"]))
+    assert not encode(model, ["", ""]).any()
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_bfloat16_with_other_poolings(pooling, encoder_of):
+    model = encoder_of("bert", pooling)
+    assert cosines(encode(model, SENTENCES), encode(into_bfloat16(model), SENTENCES)).min() > 0.999
+
+
+def test_a_weight_that_is_laid_out_computes_the_same(encoder_of):
+    model = into_bfloat16(encoder_of("bert"))
+    laid_out = encode(model, SENTENCES)
+    layers = [part for part in model.transformer.modules() if type(part) is LaidOutLinear]
+    weights = model.transformer.state_dict()
+    assert len(layers) > 6 or not torch.backends.mkldnn.is_available()
+    for layer in layers:
+        layer.__class__ = torch.nn.Linear
+    assert cosines(encode(model, SENTENCES), laid_out).min() > 0.9999
+    assert weights.keys() == model.transformer.state_dict().keys()
+
+
+@pytest.mark.parametrize("length", [3, 300])
+def test_attention_in_bfloat16_is_that_of_float32(length):
+    packed = Packed(np.zeros(2 * length - 1, np.int64), np.array([length, length - 1]))
+    draw = torch.Generator().manual_seed(0)
+    states = [torch.randn(2 * length - 1, 2, 16, generator=draw) for _ in range(3)]
+    with torch.no_grad():
+        exact = packed_attention(*states, packed)
+        near = packed_attention(*(each.bfloat16() for each in states), packed)
+    assert near.dtype == torch.bfloat16
+    torch.testing.assert_close(near.float(), exact, atol=0.03, rtol=0.03)
 
 
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)

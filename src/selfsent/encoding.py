@@ -39,7 +39,7 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
-    """Packed batches of sentences of similar length."""
+    """Packed batches of sentences of similar length; those of which the tokenizer leaves nothing are in none."""
     prompt = model.sentence_transformer.prompts.get(model.sentence_transformer.default_prompt_name) or ""
     encoded = model.tokenizer(
         [prompt + text for text in texts] if prompt else list(texts),
@@ -50,10 +50,10 @@ def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
         return_token_type_ids=False,
     )["input_ids"]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    order = np.argsort(-lengths, kind="stable")
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     packs, begin = [], 0
     while begin < len(order):
-        size = max(1, TOKENS // max(1, int(lengths[order[begin]])))
+        size = max(1, TOKENS // int(lengths[order[begin]]))
         chosen = order[begin : begin + size]
         ids = np.concatenate([np.asarray(encoded[i], dtype=np.int64) for i in chosen])
         packs.append((chosen, Packed(ids, lengths[chosen], device=model.device)))
@@ -62,34 +62,37 @@ def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
 
 
 @torch.inference_mode()
-def _compute(model: Encoder, packs: Sequence[Pack], fast: bool) -> NDArray[np.float32]:
-    """The vectors of one chunk, without dropout."""
+def _compute(model: Encoder, packs: Sequence[Pack], count: int) -> NDArray[np.float32]:
+    """The vectors of the `count` sentences of one chunk, without dropout; zeros for those that are in no pack."""
     training = model.training
     model.eval()
-    vectors = np.empty((sum(len(chosen) for chosen, _ in packs), model.embedding_size), dtype=np.float32)
+    vectors = np.zeros((count, model.embedding_size), dtype=np.float32)
     for chosen, packed in packs:
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=fast):
-            vectors[chosen] = model(packed).float().cpu().numpy()
+        vectors[chosen] = model(packed).float().cpu().numpy()
     model.train(training)
     return vectors
 
 
-def encode_stream(model: Encoder, texts: Iterable[str], fast: bool = False) -> Iterator[NDArray[np.float32]]:
+def encode_stream(model: Encoder, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
     """Vectors of a stream of sentences, (up to CHUNK, d) at a time, in order."""
-    waiting: deque[Future[list[Pack]]] = deque()
+    waiting: deque[tuple[Future[list[Pack]], int]] = deque()
+
+    def compute() -> NDArray[np.float32]:
+        packs, count = waiting.popleft()
+        return _compute(model, packs.result(), count)
+
     with ThreadPoolExecutor(1) as thread:
         for chunk in _chunked(texts):
-            waiting.append(thread.submit(_packs, model, chunk))
+            waiting.append((thread.submit(_packs, model, chunk), len(chunk)))
             if len(waiting) > 1:
-                yield _compute(model, waiting.popleft().result(), fast)
+                yield compute()
         while waiting:
-            yield _compute(model, waiting.popleft().result(), fast)
+            yield compute()
 
 
 def encode(
     model: Encoder,
     texts: Sequence[str],
-    fast: bool = False,
     advance: Callable[[int], None] = lambda count: None,
 ) -> NDArray[np.float32]:
     """The vectors of sentences, as `SentenceTransformer.encode` gives them.
@@ -97,15 +100,14 @@ def encode(
     Args:
         model: the encoder; it is run without dropout.
         texts: (n,) sentences.
-        fast: compute in bfloat16.
         advance: called with the number of sentences done since the last call.
 
     Returns:
-        (n, d) float32.
+        (n, d) float32; zeros for a sentence of which the tokenizer leaves nothing.
     """
     vectors = np.empty((len(texts), model.embedding_size), dtype=np.float32)
     done = 0
-    for part in encode_stream(model, texts, fast):
+    for part in encode_stream(model, texts):
         vectors[done : done + len(part)] = part
         done += len(part)
         advance(len(part))

@@ -24,11 +24,11 @@ from selfsent.evaluation.tasks import TASKS
 Dev = Literal["context"] | str
 
 
-def scored(model: Encoder, name: str, fast: bool = False) -> Scored:
+def scored(model: Encoder, name: str) -> Scored:
     """An encoder in the form that evaluation takes."""
     if isinstance(model, CrossEncoder):
         return PairEncoder(model.predict, name)
-    return Scored(lambda texts: encode(model, texts, fast), name, model.pooling)
+    return Scored(lambda texts: encode(model, texts), name, model.pooling)
 
 
 def check_dev(dev: Dev) -> None:

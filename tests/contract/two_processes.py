@@ -56,7 +56,9 @@ RUNS = {
 }
 RECIPE = """\
 base: {base}
-all: {{batch_size: 8, steps: 3, max_length: 32, dropout: 0, learning_rate: 1e-2, warmup: 0, epsilon: 1e-2}}
+all:
+  {{batch_size: 8, steps: 3, max_length: 32, precision: float32, dropout: 0, learning_rate: 1e-2, warmup: 0,
+  epsilon: 1e-2}}
 stages:
   sentences: {{corpus: {folder}/sentences.txt, method: simcse, delete_words: 0.3}}
   pairs:

@@ -32,7 +32,8 @@ def make_loop(corpus, base_of, tmp_path):
 
     def make(method="mlm", dropout=0.0, habits=None, notice=lambda line: None, **settings):
         torch.manual_seed(0)
-        chosen = Settings(**{"batch_size": 8, "steps": 3, "learning_rate": 1e-3, "max_length": 32, **settings})
+        usual = {"batch_size": 8, "steps": 3, "learning_rate": 1e-3, "max_length": 32, "precision": "float32"}
+        chosen = Settings(**{**usual, **settings})
         encoder = load_encoder(base_of("bert", initializer_range=0.5), "mean", dropout)
         options = METHODS[method].options()
         table = build_table(corpus, encoder.tokenizer, "text")

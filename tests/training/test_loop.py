@@ -3,6 +3,8 @@ import signal
 
 import pytest
 import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.training.loop import Habits, Interrupted
@@ -151,3 +153,19 @@ def test_calibrating_leaves_no_trace(make_loop):
 def test_habits_out_of_range(habits):
     with pytest.raises(SettingsError, match=r"it must be at least 1|at least 2 checkpoints"):
         Habits(**habits)
+
+
+@pytest.mark.parametrize("method", ["tsdae", "mlm", "simcse", "ct", "ct-inbatch", "infomax", "bootstrap"])
+def test_bfloat16_learns_what_float32_does(method, make_loop):
+    """Whatever another trainer in this process made accelerate believe; one run can follow the other."""
+    AcceleratorState._reset_state()
+    Accelerator(cpu=True, mixed_precision="bf16")
+    totals = {}
+    for precision in ("float32", "bfloat16", "float32"):
+        loop = make_loop(method, dropout=0.1, precision=precision)
+        assert all(p.dtype == torch.float32 for p in loop.learner.parameters())
+        totals.setdefault(precision, []).append([loop.advance(step)[0] / loop.advance(step)[1] for step in range(4)])
+    exact, again = totals["float32"]
+    assert exact == again
+    assert totals["bfloat16"][0] != exact
+    assert totals["bfloat16"][0] == pytest.approx(exact, rel=0.05, abs=0.02)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.fast import add_fast_option, fast
+from selfsent.cli.fast import add_fast_option, load
 from selfsent.cli.options import add_corpus_options, read
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ def run(options: argparse.Namespace) -> None:
     """Find the groups, print them, and write the sentences where wanted."""
     from selfsent.cli.console import counting, doing, notice, show
     from selfsent.cli.outputs import check_outputs
-    from selfsent.encoder import load_encoder
     from selfsent.errors import SettingsError
     from selfsent.search import encode_corpus, find_clusters
     from selfsent.search.tables import GROUPS, check_table, grouped, write_table
@@ -55,10 +54,9 @@ def run(options: argparse.Namespace) -> None:
     corpus = read(options, options.corpus)
     if len(corpus) < options.clusters:
         raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} distinct sentences")
-    model = load_encoder(options.model)
-    how = fast(options, model)
+    model = load(options)
     with counting("encoding") as encoded:
-        vectors = encode_corpus(model, corpus, how, lambda count: encoded(count, len(corpus)))
+        vectors = encode_corpus(model, corpus, lambda count: encoded(count, len(corpus)))
     with doing() as say:
         say("grouping")
         found = find_clusters(vectors, options.clusters, options.seed)

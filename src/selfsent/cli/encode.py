@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.fast import add_fast_option, fast
+from selfsent.cli.fast import add_fast_option, load
 from selfsent.cli.options import add_corpus_options, read
 
 
@@ -34,17 +34,15 @@ def run(options: argparse.Namespace) -> None:
     """Encode the corpus."""
     from selfsent.cli.console import counting, notice
     from selfsent.cli.outputs import check_outputs
-    from selfsent.encoder import load_encoder
     from selfsent.search import check_output, encode_to_file
 
     output = Path(options.output)
     check_output(output)
     check_outputs({"--output": options.output})
     corpus = read(options, options.input)
-    model = load_encoder(options.model)
-    how = fast(options, model)
+    model = load(options)
     with counting("encoding") as encoded:
-        made = encode_to_file(model, corpus, output, how, lambda count: encoded(count, len(corpus)))
+        made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus)))
     if made.kept:
         notice(f"{made.kept:,} of them had been made before an earlier run stopped")
     notice(f"{made.rows:,} vectors of {made.size} numbers in {output}, in the order of the corpus' distinct sentences")

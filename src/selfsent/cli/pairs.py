@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.fast import add_fast_option, fast
+from selfsent.cli.fast import add_fast_option, load
 from selfsent.cli.options import add_corpus_options, read
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def run(options: argparse.Namespace) -> None:
     """Find the pairs, and print cosine and sentences, best first."""
     from selfsent.cli.console import notice, show
     from selfsent.cli.outputs import check_outputs
-    from selfsent.encoder import load_encoder
     from selfsent.errors import SettingsError
     from selfsent.search.tables import PAIRS, check_table, with_texts, write_table
 
@@ -57,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
         check_table(Path(options.output))
         check_outputs({"--output": options.output})
     corpus = read(options, options.corpus)
-    pairs = _find(load_encoder(options.model), corpus, options)
+    pairs = _find(load(options), corpus, options)
     if options.output:
         write_table(with_texts(pairs, corpus), PAIRS, Path(options.output))
         notice(f"{len(pairs):,} pairs in {options.output}")
@@ -76,9 +75,8 @@ def _find(model: Encoder, corpus: Corpus, options: argparse.Namespace) -> list[P
 
     if options.approximate:
         require_index()
-    how = fast(options, model)
     with counting("encoding") as encoded:
-        vectors = encode_corpus(model, corpus, how, lambda count: encoded(count, len(corpus)))
+        vectors = encode_corpus(model, corpus, lambda count: encoded(count, len(corpus)))
     with counting("comparing") as compared:
         if not options.approximate:
             total = blocks(len(vectors))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from selfsent.cli.fast import add_fast_option, fast
+from selfsent.cli.fast import add_fast_option, load
 from selfsent.cli.options import add_corpus_options, read
 
 
@@ -24,7 +24,6 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Search, and print cosine and sentence, best first."""
     from selfsent.cli.console import counting, show
-    from selfsent.encoder import load_encoder
     from selfsent.errors import SettingsError
     from selfsent.search import search
 
@@ -33,10 +32,9 @@ def run(options: argparse.Namespace) -> None:
     if not all(query.strip() for query in options.query):
         raise SettingsError("the query is empty")
     corpus = read(options, options.corpus)
-    model = load_encoder(options.model)
-    how = fast(options, model)
+    model = load(options)
     with counting("searching") as searched:
-        found = search(model, corpus, options.query, options.top, how, lambda count: searched(count, len(corpus)))
+        found = search(model, corpus, options.query, options.top, lambda count: searched(count, len(corpus)))
     import numpy as np
 
     for query, hits in zip(options.query, found, strict=True):

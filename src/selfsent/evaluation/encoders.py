@@ -206,7 +206,7 @@ def _from_directory(directory: Path, label: str, fast: bool, pooling: str | None
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from selfsent.encoder import load_encoder, transformer_alone
+    from selfsent.encoder import into_bfloat16, load_encoder, transformer_alone
     from selfsent.encoding import encode
     from selfsent.training.precision import computes_bfloat16, inference_device
 
@@ -225,7 +225,9 @@ def _from_directory(directory: Path, label: str, fast: bool, pooling: str | None
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
-    return Encoder(lambda texts: encode(model, texts, fast), label, model.pooling, trained_on(directory))
+    if fast:
+        into_bfloat16(model)
+    return Encoder(lambda texts: encode(model, texts), label, model.pooling, trained_on(directory))
 
 
 def load_object(path: str) -> Any:

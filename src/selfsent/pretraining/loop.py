@@ -122,7 +122,7 @@ class PretrainingLoop(Loop):
     def _evaluate(self, share: float) -> None:
         """Measure on held-out text, log it and say it."""
         self.learner.eval()
-        loss = self.held_out.loss(self.wrapped, self.device, AT_THE_END if share >= 1 else ALONG_THE_WAY)
+        loss = self.held_out.loss(self.forward, self.device, AT_THE_END if share >= 1 else ALONG_THE_WAY)
         self.learner.train()
         self.facts = {
             "held_out_loss": round(loss, 5),

@@ -17,7 +17,6 @@ def search(
     corpus: Corpus,
     queries: list[str],
     top: int = 10,
-    fast: bool = False,
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[list[tuple[int, float]]]:
     """The rows of the sentences nearest to each query by cosine, best first, with the cosine; exact.
@@ -27,14 +26,13 @@ def search(
         corpus: the sentences to search.
         queries: what to look for.
         top: how many sentences a query.
-        fast: compute in bfloat16.
         advance: called with the number of sentences done since the last call.
     """
-    wanted = unit(encode(model, queries, fast))
+    wanted = unit(encode(model, queries))
     best_rows = np.zeros((len(queries), 0), dtype=np.int64)
     best = np.zeros((len(queries), 0), dtype=np.float32)
     start = 0
-    for vectors in encode_stream(model, sentences(corpus), fast):
+    for vectors in encode_stream(model, sentences(corpus)):
         cosines = wanted @ unit(vectors).T
         rows = np.broadcast_to(np.arange(start, start + len(vectors)), cosines.shape)
         best, best_rows = np.hstack([best, cosines]), np.hstack([best_rows, rows])

@@ -58,19 +58,18 @@ def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
 
 
 def encode_corpus(
-    model: Encoder, corpus: Corpus, fast: bool = False, advance: Callable[[int], None] = lambda count: None
+    model: Encoder, corpus: Corpus, advance: Callable[[int], None] = lambda count: None
 ) -> NDArray[np.float32]:
     """The vectors of a corpus' sentences in memory, (n, d), each of length 1.
 
     Args:
         model: the encoder.
         corpus: the sentences.
-        fast: compute in bfloat16.
         advance: called with the number of sentences done since the last call.
     """
     vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
     done = 0
-    for part in encode_stream(model, sentences(corpus), fast):
+    for part in encode_stream(model, sentences(corpus)):
         vectors[done : done + len(part)] = unit(part)
         done += len(part)
         advance(len(part))
@@ -87,7 +86,6 @@ def encode_to_file(
     model: Encoder,
     corpus: Corpus,
     output: Path,
-    fast: bool = False,
     advance: Callable[[int], None] = lambda count: None,
 ) -> Encoded:
     """Write the vectors of a corpus' sentences, in order; memory does not grow with the corpus.
@@ -100,7 +98,6 @@ def encode_to_file(
         corpus: the sentences.
         output: a `.npy` file of (n, d) float32, a `.npz` file with that as `embeddings`, or a `.parquet` file with
             the columns `text` and `embedding`.
-        fast: compute in bfloat16.
         advance: called with the number of sentences done since the last call.
 
     Raises:
@@ -110,12 +107,12 @@ def encode_to_file(
     """
     check_output(output)
     with saying(output):
-        part = _Part(output, corpus, model, fast)
+        part = _Part(output, corpus, model)
         kept = part.done
         if kept:
             advance(kept)
         try:
-            for vectors in encode_stream(model, sentences(corpus, part.done), fast):
+            for vectors in encode_stream(model, sentences(corpus, part.done)):
                 part.append(vectors)
                 advance(len(vectors))
         except KeyboardInterrupt:
@@ -135,13 +132,12 @@ class _Part:
     Args:
         output: the file in the end; the directory with the part is hidden beside it.
         corpus: the sentences.
-        model: the encoder.
-        fast: whether it computes in bfloat16. Other sentences, another encoder or precision go into another directory.
+        model: the encoder. Other sentences, another encoder or precision go into another directory.
     """
 
-    def __init__(self, output: Path, corpus: Corpus, model: Encoder, fast: bool) -> None:
+    def __init__(self, output: Path, corpus: Corpus, model: Encoder) -> None:
         self.output, self.rows, self.size = output, len(corpus), model.embedding_size
-        self.directory = output.with_name(f".{output.name}.{_identity(corpus, model, fast)}.part")
+        self.directory = output.with_name(f".{output.name}.{_identity(corpus, model)}.part")
         self._vectors, self._state = self.directory / "vectors.npy", self.directory / "done.json"
         self.directory.mkdir(parents=True, exist_ok=True)
         self.done = 0
@@ -186,14 +182,13 @@ def _header(rows: int, size: int) -> dict[str, Any]:
     return {"descr": "<f4", "fortran_order": False, "shape": (rows, size)}
 
 
-def _identity(corpus: Corpus, model: Encoder, fast: bool) -> str:
+def _identity(corpus: Corpus, model: Encoder) -> str:
     """A short name for everything that the vectors depend on."""
     found = hashlib.sha256()
     for about in (
         corpus.fingerprint,
         corpus.text_columns[0],
         len(corpus),
-        fast,
         torch.__version__,
         torch.get_num_threads(),
     ):
@@ -207,6 +202,7 @@ def _identity(corpus: Corpus, model: Encoder, fast: bool) -> str:
     tokenizer.no_padding()
     found.update(tokenizer.to_str().encode())
     for tensor in model.sentence_transformer.state_dict().values():
+        found.update(str(tensor.dtype).encode())
         found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
     return found.hexdigest()[:12]
 

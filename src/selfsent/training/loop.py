@@ -6,13 +6,14 @@ import math
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import cast
 
 import torch
 from accelerate import Accelerator, DistributedType
+from accelerate.state import is_initialized
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -21,7 +22,8 @@ from selfsent.dropout import put_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.files import whole_directory
-from selfsent.methods import Learner
+from selfsent.methods import Learner, Loss
+from selfsent.packing import Packed
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
 from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
@@ -30,7 +32,7 @@ from selfsent.training.embeddings import clear_gradients, put_lookups
 from selfsent.training.health import Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.meter import Meter
-from selfsent.training.precision import resolve_precision
+from selfsent.training.precision import autocast, resolve_precision
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
@@ -108,7 +110,7 @@ class Loop:
     ) -> None:
         use_cpu = not torch.cuda.is_available()
         self.precision = resolve_precision(settings.precision, "cpu" if use_cpu else "cuda")
-        self.accelerator = Accelerator(cpu=use_cpu, mixed_precision="bf16" if self.precision == "bfloat16" else "no")
+        self.accelerator = _accelerator(use_cpu)
         self.learner, self.batches, self.settings = learner, batches, settings
         self.directory, self.habits, self.notice, self.watch = directory, habits, notice, watch
         self.finish = finish
@@ -193,6 +195,11 @@ class Loop:
         """The share of the peak learning rate at a step."""
         return rate_at(step, self.steps or 1000, self.settings)
 
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The learner's loss in the precision of the run."""
+        with autocast(self.device, self.precision):
+            return cast(Loss, self.wrapped(views, labels))
+
     def advance(self, step: int) -> tuple[float, float, float, int, int]:
         """One optimiser step; returns loss sum, its count, gradient norm, sentences and tokens of this process."""
         # Dropout, like noise, is a function of seed, step and process: there is no running state to lose.
@@ -205,7 +212,7 @@ class Loop:
         for number, (views, labels) in enumerate(micro):
             last = number == len(micro) - 1
             with nullcontext() if last else self.accelerator.no_sync(self.wrapped):
-                loss = self.wrapped(views, labels)
+                loss = self.forward(views, labels)
                 self.accelerator.backward(loss.total)
             total, count = total + float(loss.total.detach()), count + loss.count
             sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
@@ -318,3 +325,13 @@ class Loop:
         wait()
         if self.leads:
             shutil.rmtree(best, ignore_errors=True)
+
+
+def _accelerator(use_cpu: bool) -> Accelerator:
+    """Accelerate without mixed precision of its own, which would hold for the whole process.
+
+    A second run could then choose no other, and none could follow another trainer in the same notebook.
+    """
+    found = Accelerator(cpu=use_cpu, mixed_precision=None if is_initialized() else "no")
+    found.native_amp, found.scaler = False, None
+    return found

@@ -11,8 +11,10 @@ from selfsent.distributed import rank, wait, world_size
 from selfsent.encoder import Encoder
 from selfsent.files import whole_directory
 from selfsent.methods import Learner
+from selfsent.settings import Precision
 from selfsent.training.batches import Batches
 from selfsent.training.health import probe
+from selfsent.training.precision import autocast
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -32,10 +34,10 @@ def fit_once(
     """
     started = time.perf_counter()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    precision = "bfloat16" if batches.settings.precision == "bfloat16" else "float32"
+    precision: Precision = "bfloat16" if batches.settings.precision == "bfloat16" else "float32"
     learner.to(device)
     directory.update(steps=0, precision=precision, processes=world_size())
-    with torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
+    with autocast(device, precision):
         learner.prepare(batches.once(device))
         finish(learner.model)
     if rank() == 0:

@@ -29,3 +29,8 @@ def resolve_precision(precision: Precision, device: torch.device | str) -> Preci
     if precision != "auto":
         return precision
     return "bfloat16" if computes_bfloat16(device) else "float32"
+
+
+def autocast(device: torch.device | str, precision: Precision) -> torch.autocast:
+    """Computing in a precision that `resolve_precision` gave: products in bfloat16, weights in float32; or neither."""
+    return torch.autocast(torch.device(device).type, torch.bfloat16, enabled=precision == "bfloat16")
