@@ -52,7 +52,8 @@ def test_groups_follow_each_other_and_hold_similar_lengths():
     for group in packed.groups:
         mine, sorted_lengths = sorted_lengths[: group.sentences], sorted_lengths[group.sentences :]
         assert (group.start, group.tokens, group.length) == (at, sum(mine), max(mine))
-        assert min(mine) >= 0.75 * max(mine) - 1
+        wasted = sum(max(mine) - length for length in mine) * max(mine)
+        assert min(mine) >= 0.75 * max(mine) - 1 or wasted <= 4096
         at += group.tokens
     assert at == packed.tokens
     assert not sorted_lengths

@@ -18,6 +18,8 @@ from torch import Tensor
 
 IGNORED = -1
 """The target of a position that is not to be predicted."""
+_WASTE = 4096
+"""Scores of padding, of one head, that attention may compute for one group less: so long takes a group by itself."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +135,14 @@ class Packed:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Neighbours in the packed row whose lengths are within an eighth of the longest of them."""
+        """Neighbours in the packed row whose lengths are within an eighth of the longest of them, or a few of any."""
         groups, begin = [], 0
         lengths = self._sorted_lengths
         while begin < len(lengths):
             longest = int(lengths[begin])
-            end = int(np.searchsorted(-lengths, -(longest - longest // 8 - 1), side="left"))
+            alike = int(np.searchsorted(-lengths, -(longest - longest // 8 - 1), side="left"))
+            wasted = np.cumsum((longest - lengths[begin:]) * longest)
+            end = max(alike, begin + int(np.searchsorted(wasted, _WASTE, side="right")))
             groups.append(self._group(begin, end, longest))
             begin = end
         return groups

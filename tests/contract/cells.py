@@ -54,7 +54,7 @@ class Cell:
         """With which a few sentences are learned by heart."""
         if self.method == "ct-inbatch":
             return BATCH.but(batch_size=32, learning_rate=5e-4, steps=60 if self.architecture == "t5" else 40)
-        if self.method == "cross-encoder" and self.architecture in ("albert", "electra"):  # they learn more slowly
+        if self.method == "cross-encoder":  # it learns more slowly
             return BATCH.but(steps=80)
         return BATCH.but(steps=64) if self.method == "mnrl" else BATCH
 

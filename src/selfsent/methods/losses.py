@@ -18,13 +18,35 @@ _BLOCK = 1024
 
 def _project(states: Tensor, projection: Tensor) -> Tensor:
     """(n, vocabulary) scores in float32. On a CPU in blocks: as one product they take a third longer."""
-    if states.device.type != "cpu" or states.dtype != torch.float32:
+    if states.device.type != "cpu":
         return F.linear(states, projection).float()
-    scores = states.new_empty(len(states), len(projection))
+    scores = states.new_empty(len(states), len(projection), dtype=torch.float32)
     for begin in range(0, len(projection), _BLOCK):
         block = slice(begin, begin + _BLOCK)
-        torch.mm(states, projection[block].t(), out=scores[:, block])
+        if states.dtype == torch.float32:
+            torch.mm(states, projection[block].t(), out=scores[:, block])
+        else:
+            scores[:, block] = states @ projection[block].t()
     return scores
+
+
+def _add_outer(total: Tensor, error: Tensor, states: Tensor, first: bool) -> None:
+    """Add errorᵀ states to a float32 total; the first time write over whatever lies there.
+
+    On a CPU a product of another type is made in blocks: as a whole it would take memory as large as the vocabulary,
+    which costs as much as the product.
+    """
+    if error.dtype == torch.float32:
+        total.addmm_(error.t(), states, beta=int(not first))
+        return
+    rows = _BLOCK if total.device.type == "cpu" else len(total)
+    for begin in range(0, len(total), rows):
+        block = slice(begin, begin + rows)
+        product = error[:, block].t() @ states
+        if first:
+            total[block].copy_(product)
+        else:
+            total[block].add_(product)
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -40,7 +62,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             needed = any(ctx.needs_input_grad)
             grad_states = torch.empty_like(states) if needed else states.new_empty(0)
             grad_weight = block_for(weight) if needed else states.new_empty(0)
-            if low != torch.float32 or not len(states):
+            if not len(states):
                 grad_weight.zero_()
             grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed and bias is not None else None
             total = states.new_zeros((), dtype=torch.float32)
@@ -59,10 +81,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
                         grad_bias += error.sum(0)
                     error = error.to(low)
                     torch.mm(error, projection, out=grad_states[chunk : chunk + rows])
-                    if low == torch.float32:  # the first product writes over what lay in the block before
-                        grad_weight.addmm_(error.t(), part, beta=int(chunk > 0))
-                    else:
-                        grad_weight += error.t() @ part
+                    _add_outer(grad_weight, error, part, first=chunk == 0)
         ctx.save_for_backward(grad_states, grad_weight, *([] if grad_bias is None else [grad_bias]))
         return total
 
