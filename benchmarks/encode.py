@@ -118,27 +118,32 @@ def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
                 sides[f"ours exported to {to}"] = exported(model, texts, Path(folder), to)
         encode(model, texts[:256])
         seconds, vectors = alternate(sides, options.repetitions)
-    taken, best = medians(seconds), ceiling()
-    flops = work(model, texts)
+    taken, flops = medians(seconds), work(model, texts)
+    best = {"float32": ceiling()}
+    if computes_bfloat16("cpu"):
+        best["bfloat16"] = ceiling(dtype=torch.bfloat16)
+    products = ", ".join(f"{value / 1e9:.0f} GFLOP/s in {kind}" for kind, value in best.items())
     rows = {}
-    print(f"\n{name}, {len(texts):,} sentences, matrix product {best / 1e9:.0f} GFLOP/s")
+    print(f"\n{name}, {len(texts):,} sentences, matrix product {products}")
     for side, median in taken.items():
         low, mean = cosine(vectors[side], vectors["theirs defaults"])
+        share = flops / median / best["bfloat16" if side in ("ours --fast", "theirs bfloat16") else "float32"]
         rows[side] = {
             "seconds": seconds[side],
             "sentences_per_second": len(texts) / median,
             "smallest_cosine": low,
             "mean_cosine": mean,
-            "utilisation": flops / median / best,
+            "utilisation": share,
         }
         print(
-            f"  {side:26} {len(texts) / median:8.1f} sentences/s   {flops / median / best:4.0%} of the matrix product"
+            f"  {side:26} {len(texts) / median:8.1f} sentences/s   {share:4.0%} of the matrix product"
             f"   cosine to float32: least {low:.6f}, mean {mean:.6f}"
         )
     fair = [side for side, row in rows.items() if row["smallest_cosine"] >= SAME]
     fastest = {who: min(taken[side] for side in fair if side.startswith(who)) for who in ("ours", "theirs")}
     return {
         "rows": rows,
+        "gflops": {kind: value / 1e9 for kind, value in best.items()},
         "ratio": fastest["theirs"] / fastest["ours"],
         "ratio_to_defaults": taken["theirs defaults"] / fastest["ours"],
         "ratio_float32": taken["theirs defaults"] / taken["ours float32"],

@@ -7,7 +7,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from selfsent.errors import SettingsError, TrainingError
-from selfsent.training.loop import Habits, Interrupted
+from selfsent.training.loop import Habits, Interrupted, Loop
 
 
 def weights(loop):
@@ -169,3 +169,16 @@ def test_bfloat16_learns_what_float32_does(method, make_loop):
     assert exact == again
     assert totals["bfloat16"][0] != exact
     assert totals["bfloat16"][0] == pytest.approx(exact, rel=0.05, abs=0.02)
+
+
+def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypatch):
+    monkeypatch.setattr("selfsent.training.loop.computes_bfloat16", lambda device: False)
+    said = []
+    loop = make_loop()
+    loop.directory.record["precision"], loop.directory.resumed = "bfloat16", True
+    for precision, expected in (("auto", "bfloat16"), ("float32", "float32")):
+        again = Loop(
+            loop.learner, loop.batches, loop.settings.but(precision=precision), loop.directory, Habits(), said.append
+        )
+        assert again.precision == expected
+    assert said == ["the run began in bfloat16 and goes on so, which this processor is slow at"]

@@ -24,7 +24,7 @@ from selfsent.errors import SettingsError, TrainingError
 from selfsent.files import whole_directory
 from selfsent.methods import Learner, Loss
 from selfsent.packing import Packed
-from selfsent.settings import Settings
+from selfsent.settings import Precision, Settings
 from selfsent.training.batches import Batches
 from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
@@ -32,7 +32,7 @@ from selfsent.training.embeddings import clear_gradients, put_lookups
 from selfsent.training.health import Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.meter import Meter
-from selfsent.training.precision import autocast, resolve_precision
+from selfsent.training.precision import autocast, computes_bfloat16, resolve_precision
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
@@ -109,7 +109,7 @@ class Loop:
         finish: Callable[[Encoder], None] = lambda encoder: None,
     ) -> None:
         use_cpu = not torch.cuda.is_available()
-        self.precision = resolve_precision(settings.precision, "cpu" if use_cpu else "cuda")
+        self.precision = _precision(settings, directory, "cpu" if use_cpu else "cuda", notice)
         self.accelerator = _accelerator(use_cpu)
         self.learner, self.batches, self.settings = learner, batches, settings
         self.directory, self.habits, self.notice, self.watch = directory, habits, notice, watch
@@ -325,6 +325,16 @@ class Loop:
         wait()
         if self.leads:
             shutil.rmtree(best, ignore_errors=True)
+
+
+def _precision(settings: Settings, directory: RunDirectory, device: str, notice: Notice) -> Precision:
+    """What the run computes in; with `auto` a resumed run goes on in what it began in, on whatever processor."""
+    begun = cast(Precision | None, directory.record.get("precision"))
+    if not directory.resumed or settings.precision != "auto" or begun is None:
+        return resolve_precision(settings.precision, device)
+    if begun == "bfloat16" and not computes_bfloat16(device):
+        notice("the run began in bfloat16 and goes on so, which this processor is slow at")
+    return begun
 
 
 def _accelerator(use_cpu: bool) -> Accelerator:
