@@ -89,8 +89,8 @@ def encode(report: dict[str, Any]) -> str:
     """Sentences a second and cosine of each setting."""
     lines = [
         "## Encoding\n",
-        f"{report['sentences']:,} sentences of {report['corpus']}. The cosine is to the peer's float32 vectors, the matrix"
-        " product is that of the setting's own precision.\n",
+        f"{report['sentences']:,} sentences of {report['corpus']}. The cosine is to the peer's float32 vectors, and the"
+        " matrix product is that of the setting's own precision.\n",
         "| model | setting | sentences/s | of the matrix product | smallest cosine |",
         "|---|---|--:|--:|--:|",
     ]
