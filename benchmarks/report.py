@@ -44,19 +44,19 @@ def spread(values: list[float]) -> str:
 
 def ratio_of(found: dict[str, Any], side: str) -> str:
     """The ratios, beside the fastest of ours: to the peer's fastest, and to its float32."""
-    ours = {name: row["sentences_per_second"] for name, row in found["rows"].items() if name.startswith("ours")}
-    if "ratio" not in found or side != max(ours, key=lambda name: ours[name]):
+    if "ratio" not in found or side != found["fastest"][0]:
         return ""
-    plain = f" ({found['ratio_to_float32']:.2f}x)" if len(ours) > 1 else ""
+    plain = f" ({found['ratio_to_float32']:.2f}x)" if "ours bfloat16" in found["rows"] else ""
     return f"**{found['ratio']:.2f}x**{plain}"
 
 
 def train(report: dict[str, Any]) -> str:
     """Speed and quality of each method, base and batch size."""
+    bases = ", ".join(dict.fromkeys(found["base"] for found in report["comparisons"]))
     products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
     seconds = "Seconds of the processor" if report["processor_time"] else "Seconds"
     lines = [
-        "## Training\n",
+        f"## Training {bases}\n",
         f"{report['sentences']:,} sentences of {report['corpus']}, from text to weights; the median of"
         f" {report['repetitions']}. {seconds}. Both sides are scored alike: the loss on held-out sentences, and"
         " Spearman on STS-B, over as many seeds. The matrix product reaches"
@@ -117,13 +117,13 @@ def pairs(report: dict[str, Any]) -> str:
         "|---|--:|",
     ]
     lines += [f"| {side} | {sorted(taken)[len(taken) // 2]:.2f} |" for side, taken in report["seconds"].items()]
-    found = f"are named by {report['fastest'][0]}"
-    same = f"{report['pairs_in_common']} of the {report['top']} best pairs of their float32 {found}"
-    apart = f"their cosines are at most {report['largest_difference']:.0e} apart."
+    common, apart = report["pairs_in_common"], report["largest_difference"]
+    named = ", ".join(f"{side} {count} (cosines at most {apart[side]:.0e} apart)" for side, count in common.items())
+    same = f"Of the {report['top']} best pairs of their float32 find: {named}"
     return "\n".join(
         [
             *lines,
-            f"\n{same}; {apart}\n",
+            f"\n{same}.\n",
             f"**pairs {report['ratio']:.2f}x** ({' against '.join(report['fastest'])})\n",
             about(report),
         ]
@@ -148,6 +148,7 @@ def cost(report: dict[str, Any]) -> str:
 
 SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_train.json": train,
+    "train_bfloat16_minilm.json": train,
     "bench_encode.json": encode,
     "bench_pairs.json": pairs,
     "cost.json": cost,

@@ -82,9 +82,12 @@ def compare(method: str, base: str, batch_size: int, texts: list[str], held: lis
             loss, plain = (np.mean(each["held_out_loss"]) for each in (row, rows[f"{side.split()[0]} float32"]))
             if loss <= SAME * plain:
                 speed[side] = row["sentences_per_second"]
-        fastest = {who: max(value for side, value in speed.items() if side.startswith(who)) for who in sides}
-        found["ratio"] = fastest["ours"] / fastest["theirs"]
-        found["ratio_to_float32"] = fastest["ours"] / speed["theirs float32"]
+        best, fastest = (
+            max((side for side in speed if side.startswith(who)), key=lambda side: speed[side]) for who in sides
+        )
+        found["fastest"] = [best, fastest]
+        found["ratio"] = speed[best] / speed[fastest]
+        found["ratio_to_float32"] = speed[best] / speed["theirs float32"]
     return found
 
 

@@ -14,6 +14,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.methods import get_method
 from selfsent.packing import Packed
 from selfsent.training.plan import make_plan
+from selfsent.training.precision import computes_bfloat16
 
 SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]
 # Their attention adds biases of its own and cannot be replaced; bart counts positions itself.
@@ -115,14 +116,34 @@ def test_a_weight_that_is_laid_out_computes_the_same(encoder_of):
     laid_out = encode(model, SENTENCES)
     layers = [part for part in model.transformer.modules() if type(part) is LaidOutLinear]
     weights = model.transformer.state_dict()
-    assert len(layers) > 6 or not torch.backends.mkldnn.is_available()
+    assert len(layers) > 6 or not computes_bfloat16("cpu")
     for layer in layers:
         layer.__class__ = torch.nn.Linear
     assert cosines(encode(model, SENTENCES), laid_out).min() > 0.9999
     assert weights.keys() == model.transformer.state_dict().keys()
 
 
-@pytest.mark.parametrize("length", [3, 300])
+@pytest.mark.parametrize("name", ["modernbert", "qwen3"])
+def test_bfloat16_turns_long_texts_as_far(name, encoder_of):
+    model = encoder_of(name, max_position_embeddings=2048)
+    model.tokenizer.model_max_length = 2048
+    text = " ".join(tiny.make_sentences(150, seed=5))
+    exact = encode(model, [text])
+    assert cosines(exact, encode(into_bfloat16(model), [text])).min() > 0.999
+    assert {buffer.dtype for buffer in model.transformer.buffers() if buffer.is_floating_point()} <= {torch.float32}
+
+
+def test_attention_in_bfloat16_is_exact_with_large_scores():
+    packed = Packed(np.zeros(12, np.int64), np.array([7, 5]))
+    draw = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(12, 2, 16, generator=draw).bfloat16() * size for size in (12, 12, 1))
+    with torch.no_grad():
+        near = packed_attention(query, key, value, packed)
+        exact = packed_attention(query.float(), key.float(), value.float(), packed)
+    torch.testing.assert_close(near.float(), exact, atol=0.02, rtol=0.02)
+
+
+@pytest.mark.parametrize("length", [3, 200, 300])
 def test_attention_in_bfloat16_is_that_of_float32(length):
     packed = Packed(np.zeros(2 * length - 1, np.int64), np.array([length, length - 1]))
     draw = torch.Generator().manual_seed(0)

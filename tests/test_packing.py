@@ -46,14 +46,15 @@ def test_targets_travel_with_their_tokens():
     assert make()[0].targets.tolist() == [IGNORED] * sum(LENGTHS)
 
 
-def test_groups_follow_each_other_and_hold_similar_lengths():
+@pytest.mark.parametrize("joined", [False, True])
+def test_groups_follow_each_other_and_hold_similar_lengths(joined):
     packed, _ = make([int(n) for n in np.random.default_rng(0).integers(1, 120, 200)])
     at, sorted_lengths = 0, sorted(packed.given_lengths.tolist(), reverse=True)
-    for group in packed.groups:
+    for group in packed.attention_groups if joined else packed.groups:
         mine, sorted_lengths = sorted_lengths[: group.sentences], sorted_lengths[group.sentences :]
         assert (group.start, group.tokens, group.length) == (at, sum(mine), max(mine))
-        wasted = sum(max(mine) - length for length in mine) * max(mine)
-        assert min(mine) >= 0.75 * max(mine) - 1 or wasted <= 4096
+        wasted = sum(max(mine) ** 2 - length**2 for length in mine)
+        assert min(mine) >= 0.75 * max(mine) - 1 or (joined and wasted <= 4096)
         at += group.tokens
     assert at == packed.tokens
     assert not sorted_lengths

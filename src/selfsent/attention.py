@@ -43,6 +43,9 @@ class _Unpad(torch.autograd.Function):
 SHORT = 256
 """Tokens of a sentence up to which products of matrices are faster on a CPU in bfloat16 than torch's fused kernel."""
 
+LARGE = 16
+"""Scores beyond which bfloat16 is not exact enough: from here on neighbours lie an eighth apart."""
+
 
 def _attend_in_steps(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float | None
@@ -50,7 +53,7 @@ def _attend_in_steps(
     """Attention step by step on a CPU: with dropout, for which torch has no fused kernel, and where it is faster.
 
     With dropout in float32 or better, as torch does, and with cheaper random numbers; the result has the type that
-    torch's would have.
+    torch's would have. Without it in bfloat16, unless the scores are so large that this would round them by too much.
     """
     device = query.device.type
     wanted = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else query.dtype
@@ -61,6 +64,8 @@ def _attend_in_steps(
         if dropout:
             query, key, value = (x if x.dtype == torch.float64 else x.float() for x in (query, key, value))
         scores = (query * scale) @ key.transpose(-1, -2)
+        if scores.dtype == torch.bfloat16 and max(map(abs, torch.aminmax(scores))) > LARGE:
+            return F.scaled_dot_product_attention(query, key, value, mask, scale=scale)
         if mask is not None:
             # No infinity: a padded place may see nothing at all, and what comes of it must be a number.
             scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
@@ -129,11 +134,11 @@ def packed_attention(
         (tokens, heads, head size).
     """
     # A split's gradient is one concatenation; that of a slice would be a block of zeros as large as the whole.
-    sizes = [group.tokens for group in packed.groups]
+    sizes = [group.tokens for group in packed.attention_groups]
     pieces = (torch.split(states, sizes) for states in (query, key, value))
     parts = [
         _attend(group, own_query, own_key, own_value, causal, window, dropout, scaling)
-        for group, own_query, own_key, own_value in zip(packed.groups, *pieces, strict=True)
+        for group, own_query, own_key, own_value in zip(packed.attention_groups, *pieces, strict=True)
     ]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 

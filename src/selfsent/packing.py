@@ -2,8 +2,8 @@
 
 A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that
 block is padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers,
-norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, runs on small groups
-of sentences of similar length.
+norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, runs on groups of
+sentences of similar length, or of a few of any.
 """
 
 from __future__ import annotations
@@ -135,14 +135,22 @@ class Packed:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Neighbours in the packed row whose lengths are within an eighth of the longest of them, or a few of any."""
+        """Neighbours in the packed row whose lengths are within an eighth of the longest of them, for whole layers."""
+        return self._grouped(0)
+
+    @cached_property
+    def attention_groups(self) -> list[Group]:
+        """The same for attention alone, where a few slots of padding cost less than one group more."""
+        return self._grouped(_WASTE)
+
+    def _grouped(self, waste: int) -> list[Group]:
         groups, begin = [], 0
         lengths = self._sorted_lengths
         while begin < len(lengths):
             longest = int(lengths[begin])
             alike = int(np.searchsorted(-lengths, -(longest - longest // 8 - 1), side="left"))
-            wasted = np.cumsum((longest - lengths[begin:]) * longest)
-            end = max(alike, begin + int(np.searchsorted(wasted, _WASTE, side="right")))
+            wasted = np.cumsum(longest**2 - lengths[begin:] ** 2)
+            end = max(alike, begin + int(np.searchsorted(wasted, waste, side="right")))
             groups.append(self._group(begin, end, longest))
             begin = end
         return groups
@@ -169,7 +177,7 @@ class Packed:
     @property
     def slots(self) -> int:
         """Token slots that attention computes, padding included."""
-        return sum(group.sentences * group.length for group in self.groups)
+        return sum(group.sentences * group.length for group in self.attention_groups)
 
     def mean(self, states: Tensor) -> Tensor:
         """Mean of each sentence's (tokens, d) states, in float32, as (sentences, d)."""

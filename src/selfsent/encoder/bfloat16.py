@@ -39,7 +39,9 @@ def into_bfloat16(model: Encoder) -> Encoder:
         model: an encoder on the device that it is to be run on. It is changed, and returned.
     """
     model.requires_grad_(False).eval()
-    model.transformer.to(torch.bfloat16)
+    # Parameters alone: rotary frequencies are buffers, and rounded ones turn the end of a long text by radians.
+    for parameter in model.transformer.parameters():
+        parameter.data = parameter.data.to(torch.bfloat16)
     if model.device.type == "cpu":
         for part in model.transformer.modules():
             if type(part) is nn.Linear:
