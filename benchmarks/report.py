@@ -52,11 +52,13 @@ def ratio_of(found: dict[str, Any], side: str) -> str:
 
 def train(report: dict[str, Any]) -> str:
     """Speed and quality of each method, base and batch size."""
-    bases = ", ".join(dict.fromkeys(found["base"] for found in report["comparisons"]))
+    bases, sizes = (
+        ", ".join(dict.fromkeys(str(found[key]) for found in report["comparisons"])) for key in ("base", "batch_size")
+    )
     products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
     seconds = "Seconds of the processor" if report["processor_time"] else "Seconds"
     lines = [
-        f"## Training {bases}\n",
+        f"## Training {bases}, batch {sizes}\n",
         f"{report['sentences']:,} sentences of {report['corpus']}, from text to weights; the median of"
         f" {report['repetitions']}. {seconds}. Both sides are scored alike: the loss on held-out sentences, and"
         " Spearman on STS-B, over as many seeds. The matrix product reaches"
@@ -148,7 +150,8 @@ def cost(report: dict[str, Any]) -> str:
 
 SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_train.json": train,
-    "train_bfloat16_minilm.json": train,
+    "train_bfloat16_minilm_128.json": train,
+    "train_bfloat16_minilm_8.json": train,
     "bench_encode.json": encode,
     "bench_pairs.json": pairs,
     "cost.json": cost,
