@@ -44,7 +44,9 @@ def spread(values: list[float]) -> str:
 
 def ratio_of(found: dict[str, Any], side: str) -> str:
     """The ratios, beside the fastest of ours: to the peer's fastest, and to its float32."""
-    if "ratio" not in found or side != found["fastest"][0]:
+    ours = {name: row["sentences_per_second"] for name, row in found["rows"].items() if name.startswith("ours")}
+    fastest = found.get("fastest") or [max(ours, key=lambda name: ours[name])]  # older figures name none
+    if "ratio" not in found or side != fastest[0]:
         return ""
     plain = f" ({found['ratio_to_float32']:.2f}x)" if "ours bfloat16" in found["rows"] else ""
     return f"**{found['ratio']:.2f}x**{plain}"
