@@ -43,7 +43,7 @@ from selfsent.recipes import read_document
 from selfsent.scoring import scored
 from selfsent.settings import DURATIONS, parse_duration
 from selfsent.training.fit import fit
-from selfsent.training.loop import Habits
+from selfsent.training.habits import Habits
 from selfsent.training.plan import asked, make_plan
 from selfsent.training.run_directory import RunDirectory, versions
 

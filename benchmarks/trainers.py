@@ -19,7 +19,8 @@ from selfsent.api import make_plan
 from selfsent.encoder import load_encoder
 from selfsent.methods import get_method
 from selfsent.training.batches import Batches
-from selfsent.training.loop import Habits, Loop
+from selfsent.training.habits import Habits
+from selfsent.training.loop import Loop
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.tokens import build_table
 from selfsent.views import Template

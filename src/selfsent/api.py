@@ -26,7 +26,7 @@ from selfsent.methods import SUPERVISED, get_method
 from selfsent.report.card import model_card
 from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
 from selfsent.training.fit import fit
-from selfsent.training.loop import Habits, Notice
+from selfsent.training.habits import Habits, Notice
 from selfsent.training.plan import Plan, asked, make_plan
 from selfsent.training.run_directory import RunDirectory
 

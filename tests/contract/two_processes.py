@@ -14,7 +14,8 @@ import tiny
 from selfsent import train_stages
 from selfsent.distributed import rank, world_size
 from selfsent.settings import Settings
-from selfsent.training.loop import Habits, Loop
+from selfsent.training.habits import Habits
+from selfsent.training.loop import Loop
 from selfsent.training.run_directory import RunDirectory
 
 ARCHITECTURES = ("bert", "modernbert")

@@ -180,7 +180,8 @@ def test_a_copy_is_a_copy(learner_of):
 def trained(encoder, directory, learning_rate):
     """A run of forty steps with a target that follows fast."""
     from selfsent.settings import Settings
-    from selfsent.training.loop import Habits, Loop
+    from selfsent.training.habits import Habits
+    from selfsent.training.loop import Loop
     from selfsent.training.run_directory import RunDirectory
 
     settings = Settings(batch_size=8, steps=40, learning_rate=learning_rate, schedule="constant", warmup=0)

@@ -13,7 +13,8 @@ from selfsent.errors import SettingsError
 from selfsent.methods import METHODS
 from selfsent.packing import Packed
 from selfsent.settings import Settings
-from selfsent.training.loop import Habits, Loop
+from selfsent.training.habits import Habits
+from selfsent.training.loop import Loop
 from selfsent.training.run_directory import RunDirectory
 
 COLUMNS = [tiny.make_sentences(6, seed=seed, words=(1, 6)) for seed in (20, 21, 22)]

@@ -23,7 +23,8 @@ def make_loop(corpus, base_of, tmp_path):
     from selfsent.methods import METHODS
     from selfsent.settings import Settings
     from selfsent.training.batches import Batches
-    from selfsent.training.loop import Habits, Loop
+    from selfsent.training.habits import Habits
+    from selfsent.training.loop import Loop
     from selfsent.training.run_directory import RunDirectory
     from selfsent.training.tokens import build_table
     from selfsent.views import Template
@@ -31,10 +32,11 @@ def make_loop(corpus, base_of, tmp_path):
     numbers = count()
 
     def make(method="mlm", dropout=0.0, habits=None, notice=lambda line: None, **settings):
+        base = base_of("bert", initializer_range=0.5)  # Made at its first use, with numbers of its own.
         torch.manual_seed(0)
         usual = {"batch_size": 8, "steps": 3, "learning_rate": 1e-3, "max_length": 32, "precision": "float32"}
         chosen = Settings(**{**usual, **settings})
-        encoder = load_encoder(base_of("bert", initializer_range=0.5), "mean", dropout)
+        encoder = load_encoder(base, "mean", dropout)
         options = METHODS[method].options()
         table = build_table(corpus, encoder.tokenizer, "text")
         template = Template.of(encoder.tokenizer, encoder.transformer.config.vocab_size)

@@ -7,7 +7,8 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from selfsent.errors import SettingsError, TrainingError
-from selfsent.training.loop import Habits, Interrupted, Loop
+from selfsent.training.habits import Habits
+from selfsent.training.loop import Interrupted, Loop
 
 
 def weights(loop):
@@ -172,7 +173,7 @@ def test_bfloat16_learns_what_float32_does(method, make_loop):
 
 
 def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypatch):
-    monkeypatch.setattr("selfsent.training.loop.computes_bfloat16", lambda device: False)
+    monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)
     said = []
     loop = make_loop()
     loop.directory.record["precision"], loop.directory.resumed = "bfloat16", True

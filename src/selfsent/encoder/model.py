@@ -202,8 +202,7 @@ class Encoder(nn.Module):
         typed = {}
         if (types := self.states.types(packed)) is not None:
             typed["token_type_ids"] = torch.zeros_like(ids).masked_scatter(mask, types)
-        output = self.transformer(input_ids=ids, attention_mask=mask.long(), **typed)
-        block = self.states.widened(output.last_hidden_state)
+        block = self.transformer(input_ids=ids, attention_mask=mask.long(), **typed).last_hidden_state
         features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask.long()}
         for module in modules:
             features = module(features)

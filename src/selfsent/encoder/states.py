@@ -46,11 +46,7 @@ class TokenStates:
             packed: the batch.
             read: makes (batch, length, d) states of the transformer's output, where the last layer's are not wanted.
         """
-        return self.widened(self._end_to_end(packed, read) if self.runs_packed else self.by_blocks(packed, read))
-
-    def widened(self, states: Tensor) -> Tensor:
-        """The states of a transformer in bfloat16 in float32, as what stands behind it is; others as they are."""
-        return states.float() if self.transformer.dtype == torch.bfloat16 else states
+        return self._end_to_end(packed, read) if self.runs_packed else self.by_blocks(packed, read)
 
     def types(self, packed: Packed) -> Tensor | None:
         """(tokens,) token types in packed order, where the batch has any and the transformer reads them."""

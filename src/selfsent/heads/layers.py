@@ -40,6 +40,5 @@ def mean_of(module: Any, hidden_states: tuple[Tensor, ...]) -> Tensor:
     """The weighted mean of the layers' states, each (batch, length, d); layers of weight zero are not touched."""
     weights = module.layer_weights
     chosen = [place for place, weight in enumerate(weights.tolist()) if weight]
-    states = [hidden_states[module.layer_start + place].to(weights.dtype) for place in chosen]
-    parts = [weights[place] / weights.sum() * each for place, each in zip(chosen, states, strict=True)]
+    parts = [weights[place] / weights.sum() * hidden_states[module.layer_start + place] for place in chosen]
     return torch.stack(parts).sum(0)

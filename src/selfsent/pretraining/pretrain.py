@@ -27,7 +27,7 @@ from selfsent.pretraining.start import check_start
 from selfsent.report.pretraining import PROMPTS, fill, pretraining_card
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
-from selfsent.training.loop import Habits, Notice
+from selfsent.training.habits import Habits, Notice
 from selfsent.training.run_directory import RunDirectory
 from selfsent.views import Template, View
 

@@ -23,7 +23,7 @@ from selfsent.recipes.parts import placed
 from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
 from selfsent.recipes.result import StageRun, StagesRun
 from selfsent.scoring import check_dev_data
-from selfsent.training.loop import Notice
+from selfsent.training.habits import Notice
 from selfsent.training.run_directory import RunDirectory, take_over
 
 Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]

@@ -13,7 +13,7 @@ from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.files import read_json, write_json
-from selfsent.training.loop import Notice
+from selfsent.training.habits import Notice
 from selfsent.training.run_directory import RunDirectory
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from selfsent.report.page import comparison_page
 from selfsent.scoring import Dev, check_dev, dev_task
 from selfsent.selection.result import Candidate, Selection
 from selfsent.settings import DURATIONS
-from selfsent.training.loop import Notice
+from selfsent.training.habits import Notice
 from selfsent.training.plan import Plan, make_plan, weights_digest
 from selfsent.training.run_directory import RunDirectory, take_over, versions
 

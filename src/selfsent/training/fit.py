@@ -17,7 +17,8 @@ from selfsent.methods.whitening import whiten
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
 from selfsent.training.checks import false_negatives, refuse_constant, refuse_wordless
-from selfsent.training.loop import Habits, Loop, Notice
+from selfsent.training.habits import Habits, Notice
+from selfsent.training.loop import Loop
 from selfsent.training.once import fit_once
 from selfsent.training.plan import Plan
 from selfsent.training.run_directory import RunDirectory

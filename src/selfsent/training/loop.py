@@ -8,75 +8,37 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import cast
 
 import torch
-from accelerate import Accelerator, DistributedType
-from accelerate.state import is_initialized
+from accelerate import DistributedType
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from selfsent.distributed import rank, wait, world_size
 from selfsent.dropout import put_dropout
 from selfsent.encoder import Encoder
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.errors import TrainingError
 from selfsent.files import whole_directory
 from selfsent.methods import Learner, Loss
 from selfsent.packing import Packed
-from selfsent.settings import Precision, Settings
+from selfsent.settings import Settings
 from selfsent.training.batches import Batches
 from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
 from selfsent.training.embeddings import clear_gradients, put_lookups
+from selfsent.training.habits import Habits, Notice, Scorer
 from selfsent.training.health import Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.meter import Meter
-from selfsent.training.precision import autocast, computes_bfloat16, resolve_precision
+from selfsent.training.precision import accelerator, autocast, precision_of_run
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
-from selfsent.training.trackers import Trackers, check_trackers
+from selfsent.training.trackers import Trackers
 from selfsent.views.noise import make_key
 
 _BEST = "learner.safetensors"
-
-Scorer = Callable[[Encoder], float]
-Notice = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Habits:
-    """What a run does beside training.
-
-    Args:
-        checkpoint_every: steps between two checkpoints; None for ten in a run.
-        keep: checkpoints kept.
-        scorer: scores the encoder on development data; higher is better.
-        score_every: steps between two scores; None for ten in a run.
-        keep_best: whether the model with the best score is the result, instead of the last.
-        trackers: names of accelerate's trackers that are told the figures as well.
-
-    Raises:
-        SettingsError: a value is out of range.
-    """
-
-    checkpoint_every: int | None = None
-    keep: int = 2
-    scorer: Scorer | None = None
-    score_every: int | None = None
-    keep_best: bool = False
-    trackers: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_trackers(self.trackers)
-        if self.keep < 2:
-            raise SettingsError(
-                f"--keep is {self.keep}; at least 2 checkpoints are kept, in case the newest is cut short"
-            )
-        for flag, every in (("--checkpoint-every", self.checkpoint_every), ("--dev-every", self.score_every)):
-            if every is not None and every < 1:
-                raise SettingsError(f"{flag} is {every}; it must be at least 1")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -109,8 +71,10 @@ class Loop:
         finish: Callable[[Encoder], None] = lambda encoder: None,
     ) -> None:
         use_cpu = not torch.cuda.is_available()
-        self.precision = _precision(settings, directory, "cpu" if use_cpu else "cuda", notice)
-        self.accelerator = _accelerator(use_cpu)
+        self.precision = precision_of_run(
+            settings, directory.record if directory.resumed else {}, "cpu" if use_cpu else "cuda", notice
+        )
+        self.accelerator = accelerator(use_cpu)
         self.learner, self.batches, self.settings = learner, batches, settings
         self.directory, self.habits, self.notice, self.watch = directory, habits, notice, watch
         self.finish = finish
@@ -325,23 +289,3 @@ class Loop:
         wait()
         if self.leads:
             shutil.rmtree(best, ignore_errors=True)
-
-
-def _precision(settings: Settings, directory: RunDirectory, device: str, notice: Notice) -> Precision:
-    """What the run computes in; with `auto` a resumed run goes on in what it began in, on whatever processor."""
-    begun = cast(Precision | None, directory.record.get("precision"))
-    if not directory.resumed or settings.precision != "auto" or begun is None:
-        return resolve_precision(settings.precision, device)
-    if begun == "bfloat16" and not computes_bfloat16(device):
-        notice("the run began in bfloat16 and goes on so, which this processor is slow at")
-    return begun
-
-
-def _accelerator(use_cpu: bool) -> Accelerator:
-    """Accelerate without mixed precision of its own, which would hold for the whole process.
-
-    A second run could then choose no other, and none could follow another trainer in the same notebook.
-    """
-    found = Accelerator(cpu=use_cpu, mixed_precision=None if is_initialized() else "no")
-    found.native_amp, found.scaler = False, None
-    return found
