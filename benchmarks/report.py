@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from train import SAME
+from train import SAME, fastest
 
 from selfsent.files import write_text
 
@@ -44,9 +44,7 @@ def spread(values: list[float]) -> str:
 
 def ratio_of(found: dict[str, Any], side: str) -> str:
     """The ratios, beside the fastest of ours: to the peer's fastest, and to its float32."""
-    ours = {name: row["sentences_per_second"] for name, row in found["rows"].items() if name.startswith("ours")}
-    fastest = found.get("fastest") or [max(ours, key=lambda name: ours[name])]  # older figures name none
-    if "ratio" not in found or side != fastest[0]:
+    if "ratio" not in found or side != fastest(found["rows"], "ours"):
         return ""
     plain = f" ({found['ratio_to_float32']:.2f}x)" if "ours bfloat16" in found["rows"] else ""
     return f"**{found['ratio']:.2f}x**{plain}"
