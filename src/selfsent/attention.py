@@ -52,8 +52,8 @@ def _attend_in_steps(
 ) -> Tensor:
     """Attention step by step on a CPU: with dropout, for which torch has no fused kernel, and where it is faster.
 
-    With dropout in float32 or better, as torch does, and with cheaper random numbers; the result has the type that
-    torch's would have. Without it in bfloat16, unless the scores are so large that this would round them by too much.
+    In training in float32 or better, as torch does, and with cheaper random numbers for dropout; the result has the
+    type that torch's would have. Otherwise in bfloat16, unless that would round large scores by too much.
     """
     device = query.device.type
     wanted = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else query.dtype
@@ -61,7 +61,7 @@ def _attend_in_steps(
         mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     with torch.autocast(device, enabled=False):
-        if dropout:
+        if dropout or torch.is_grad_enabled():
             query, key, value = (x if x.dtype == torch.float64 else x.float() for x in (query, key, value))
         scores = (query * scale) @ key.transpose(-1, -2)
         if scores.dtype == torch.bfloat16 and max(map(abs, torch.aminmax(scores))) > LARGE:
@@ -99,7 +99,7 @@ def _attend(
     elif causal:
         # Padding stands behind the real tokens, so a causal mask alone already hides it from them.
         mask = None
-    short = query.dtype == torch.bfloat16 and group.length <= SHORT and not torch.is_grad_enabled()
+    short = query.dtype == torch.bfloat16 and group.length <= SHORT
     in_steps = query.device.type == "cpu" and (dropout or short)
     attend = _attend_in_steps if in_steps else F.scaled_dot_product_attention
     out = attend(block(query), block(key), block(value), mask, dropout, causal, scale=scale).transpose(1, 2)

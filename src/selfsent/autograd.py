@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,23 +17,92 @@ def apply(function: type[torch.autograd.Function], *inputs: Any) -> Tensor:
     return output
 
 
-_SPARE: Any = WeakTensorKeyDictionary()
-"""Of every weight whose gradient is added where it lies: blocks of its size that nobody uses."""
+@dataclass
+class _InPlace:
+    """What is known of a weight whose gradient is added where it lies.
+
+    Args:
+        table: whether its gradient is added to rows; it then stays, as zeros, when it is cleared.
+        spare: blocks of its size that nobody uses.
+        rows: that were added to since it was cleared; one tensor of distinct ones where `distinct`.
+        whole: whether more than rows was added.
+        low: room for the weight in bfloat16.
+        version: of the weight that `low` holds; None for none.
+    """
+
+    table: bool
+    spare: list[Tensor] = field(default_factory=list)
+    rows: list[Tensor] = field(default_factory=list)
+    distinct: bool = False
+    whole: bool = False
+    low: Tensor | None = None
+    version: int | None = None
+
+    def all_over(self, *_: Any) -> None:
+        """More than rows was added."""
+        self.whole = True
 
 
-def accumulate_in_place(weight: Tensor) -> None:
-    """From now on, have `add_gradient` add to a weight's gradient itself. For one process: nobody else hears of it."""
-    _SPARE[weight] = []
+_IN_PLACE: Any = WeakTensorKeyDictionary()
+
+
+def accumulate_in_place(weight: Tensor, table: bool = True) -> None:
+    """From now on, let a weight's gradient be added where it lies. For one process: nobody else hears of it.
+
+    Args:
+        weight: a leaf that requires a gradient.
+        table: whether its gradient is mostly added to rows.
+    """
+    if weight in _IN_PLACE:
+        return
+    known = _IN_PLACE[weight] = _InPlace(table)
+    weight.register_post_accumulate_grad_hook(known.all_over)  # type: ignore[no-untyped-call]  # torch's own
+
+
+def accumulates_in_place(weight: Tensor) -> bool:
+    """Whether `accumulate_in_place` was called for this very weight, and not for one it is a copy of."""
+    return weight in _IN_PLACE
+
+
+def low_of(weight: Tensor) -> Tensor:
+    """A weight in bfloat16, made once until its gradient is cleared; the optimiser moves it without telling."""
+    known: _InPlace = _IN_PLACE[weight]
+    if known.low is None:
+        known.low = torch.empty_like(weight, dtype=torch.bfloat16)
+    if known.version != weight._version:
+        known.low.copy_(weight.detach())
+        known.version = weight._version
+    return known.low
 
 
 def block_for(weight: Tensor) -> Tensor:
     """Room for a float32 gradient of a weight, with anything in it.
 
-    Blocks as large as a vocabulary are given back to the system when they are freed, and to clear their pages at every
-    step takes longer than to read and write them.
+    Large blocks are given back to the system when they are freed, and to clear their pages at every step takes longer
+    than to read and write them.
     """
-    spare = _SPARE.get(weight)
-    return spare.pop() if spare else torch.empty_like(weight, dtype=torch.float32)
+    known = _IN_PLACE.get(weight)
+    return known.spare.pop() if known and known.spare else torch.empty_like(weight, dtype=torch.float32)
+
+
+def add_rows(weight: Tensor, ids: Tensor, rows: Tensor) -> None:
+    """Add (n, d) to the rows `ids`, (n,), of a weight's gradient."""
+    if weight.grad is None:
+        weight.grad = torch.zeros_like(weight)
+    weight.grad.index_add_(0, ids, rows.to(weight.dtype))
+    if known := _IN_PLACE.get(weight):
+        known.rows.append(ids)
+        known.distinct = False
+
+
+def add_product(weight: Tensor, product: Tensor) -> None:
+    """Add a tensor of a weight's shape, and any type, to its gradient."""
+    known: _InPlace = _IN_PLACE[weight]
+    known.all_over()
+    if weight.grad is None:
+        weight.grad = block_for(weight).copy_(product)
+    else:
+        weight.grad.add_(product)
 
 
 def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | None:
@@ -40,9 +111,46 @@ def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | No
     Returns:
         What the backward pass is to return: the gradient, or None where it was added.
     """
-    spare = _SPARE.get(weight)
-    if spare is None or weight.grad is None:
+    known = _IN_PLACE.get(weight)
+    if known is None or weight.grad is None:
         return gradient.mul_(scale).to(weight.dtype)
     weight.grad.add_(gradient, alpha=float(scale))
-    spare.append(gradient)
+    known.spare.append(gradient)
+    known.all_over()
     return None
+
+
+def rows_added(weight: Tensor) -> Tensor | None:
+    """(n,) rows of a weight that its gradient is in, in order; None where it may be anywhere."""
+    known = _IN_PLACE.get(weight)
+    if known is None or known.whole:
+        return None
+    if not known.distinct:
+        known.rows = [torch.unique(torch.cat([torch.empty(0, dtype=torch.long), *known.rows]))]
+        known.distinct = True
+    rows: Tensor = known.rows[0]
+    return rows
+
+
+def gradient_of(weight: Tensor) -> Tensor:
+    """A gradient, which must be there, less rows that are zero: it has the same norm."""
+    assert weight.grad is not None
+    rows = rows_added(weight)
+    return weight.grad if rows is None else weight.grad.index_select(0, rows)
+
+
+def clear_gradients(optimizer: torch.optim.Optimizer, weights: Sequence[Tensor]) -> None:
+    """Forget the gradients of a step; of weights for which `accumulate_in_place` was called, their memory is kept."""
+    kept = [weight.grad for weight in weights]
+    optimizer.zero_grad(set_to_none=True)
+    for weight, gradient in zip(weights, kept, strict=True):
+        known: _InPlace = _IN_PLACE[weight]
+        known.version = None
+        if gradient is None:
+            continue
+        if known.table:
+            rows = rows_added(weight)
+            weight.grad = gradient.zero_() if rows is None else gradient.index_fill_(0, rows, 0)
+        elif known.low is not None and not known.spare:
+            known.spare.append(gradient)
+        known.rows, known.distinct, known.whole = [], False, False

@@ -97,7 +97,7 @@ def test_gradients_added_where_they_lie_are_those_of_torch(rows_in_chunk, low, m
             gradients(linear_cross_entropy, ours, factor)
             gradients(torch_cross_entropy, theirs, factor)
             gradients(linear_cross_entropy, nothing)
-            blocks = autograd._SPARE[weight]
+            blocks = autograd._IN_PLACE[weight].spare
             assert len(blocks) == 1
             blocks[0].fill_(float("nan"))  # the next one writes over it
     tolerance = {"atol": 0.1, "rtol": 0.05} if low else {}

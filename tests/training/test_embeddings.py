@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from selfsent.training.embeddings import Lookup, clear_gradients, put_lookups
+from selfsent.autograd import clear_gradients, gradient_of
+from selfsent.training.embeddings import Lookup, put_lookups
 
 ROWS = 1000
 IDS = torch.tensor([[1, 3, 3], [0, 4, 1]])
@@ -55,6 +56,25 @@ def test_steps_are_those_of_torch_and_the_gradient_stays_where_it_is():
             assert parts["output"].bias.grad is None
     assert len(places) == 1
     torch.testing.assert_close(ours.state_dict(), theirs.state_dict())
+
+
+def test_only_the_rows_looked_up_are_normed_and_cleared():
+    """The norm is that of all rows; another step's rows are no longer those of this one."""
+    table = nn.ModuleDict({"table": nn.Embedding(ROWS, 4)})
+    weights = put_lookups(table)
+    optimizer = torch.optim.SGD(table.parameters(), lr=0.1)
+    for ids in (IDS, IDS + 7):
+        (table["table"](ids) ** 2).sum().backward()
+        table["table"](ids[:1]).sum().backward()
+        whole, part = table["table"].weight.grad, gradient_of(table["table"].weight)
+        assert len(part) == len(ids.unique())
+        torch.testing.assert_close(part.norm(), whole.norm())
+        clear_gradients(optimizer, weights)
+        assert not whole.any()
+    tied = model()
+    put_lookups(tied)
+    loss(tied).backward()
+    assert gradient_of(tied["table"].weight) is tied["table"].weight.grad
 
 
 def test_frozen_tables_get_no_gradient():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from selfsent.autograd import accumulate_in_place, apply
+from selfsent.autograd import accumulate_in_place, add_rows, apply
 
 LARGE = 1000
 """Rows below which torch's own way is faster: many lookups of few rows."""
@@ -44,9 +43,7 @@ class _AddToRows(torch.autograd.Function):
             real = ids != ctx.table.padding_idx
             if not real.all():
                 ids, rows = ids[real], rows[real]
-        if weight.grad is None:
-            weight.grad = torch.zeros_like(weight)
-        weight.grad.index_add_(0, ids, rows.to(weight.dtype))
+        add_rows(weight, ids, rows)
         return None, None, None
 
 
@@ -54,18 +51,10 @@ def put_lookups(module: nn.Module, rows: int = LARGE) -> list[Tensor]:
     """Let every plain `nn.Embedding` of so many rows or more inside a module add to its gradient; the tables."""
     found = []
     for part in module.modules():
-        if not isinstance(part, nn.Embedding) or part.num_embeddings < rows:
+        if not isinstance(part, nn.Embedding) or part.num_embeddings < rows or not part.weight.requires_grad:
             continue
         if type(part) is nn.Embedding and not (part.max_norm or part.sparse or part.scale_grad_by_freq):
             part.__class__ = Lookup
             accumulate_in_place(part.weight)
             found.append(part.weight)
     return list(dict.fromkeys(found))
-
-
-def clear_gradients(optimizer: torch.optim.Optimizer, tables: Sequence[Tensor]) -> None:
-    """Forget the gradients of a step; those of the tables become zeros where they lie, and need no new memory."""
-    kept = [table.grad for table in tables]
-    optimizer.zero_grad(set_to_none=True)
-    for table, gradient in zip(tables, kept, strict=True):
-        table.grad = None if gradient is None else gradient.zero_()

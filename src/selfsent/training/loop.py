@@ -15,6 +15,7 @@ from accelerate import DistributedType
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from selfsent.autograd import clear_gradients
 from selfsent.distributed import rank, wait, world_size
 from selfsent.dropout import put_dropout
 from selfsent.encoder import Encoder
@@ -26,10 +27,11 @@ from selfsent.settings import Settings
 from selfsent.training.batches import Batches
 from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
-from selfsent.training.embeddings import clear_gradients, put_lookups
+from selfsent.training.embeddings import put_lookups
 from selfsent.training.habits import Habits, Notice, Scorer
 from selfsent.training.health import Health
 from selfsent.training.health import probe as health_of
+from selfsent.training.linear import put_linears
 from selfsent.training.meter import Meter
 from selfsent.training.precision import accelerator, autocast, precision_of_run
 from selfsent.training.run_directory import RunDirectory
@@ -82,7 +84,7 @@ class Loop:
         learner.to(self.accelerator.device)
         put_dropout(learner)
         alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
-        self.tables = put_lookups(learner) if alone else []
+        self.in_place = list(dict.fromkeys(put_lookups(learner) + put_linears(learner))) if alone else []
         batches.make_ready(learner.features, directory.path, self.device)
         learner.prepare(batches.once(self.device))
         self.learner.train()
@@ -185,7 +187,7 @@ class Loop:
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise self._stop(f"the {'gradient' if math.isfinite(total) else 'loss'} is not finite at step {step + 1}")
         self.optimizer.step()
-        clear_gradients(self.optimizer, self.tables)
+        clear_gradients(self.optimizer, self.in_place)
         self.learner.progress = self.share_done(step + 1)
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from selfsent.autograd import gradient_of
 from selfsent.methods import Learner
 from selfsent.settings import Settings
 
@@ -54,12 +55,14 @@ def scale_and_clip(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor
     Returns:
         The norm of the means before it was bounded; where it is not finite, nothing is done.
     """
-    gradients = [p.grad for p in parameters if p.grad is not None]
+    fused = optimizer.defaults.get("fused")
+    found = [p for p in parameters if p.grad is not None]
+    gradients = [gradient_of(p) if fused else cast(Tensor, p.grad) for p in found]
     norm = float(torch.nn.utils.get_total_norm(gradients)) * scale
     if not math.isfinite(norm):
         return norm
     factor = scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0)
-    if optimizer.defaults.get("fused"):
+    if fused:
         optimizer.grad_scale = torch.tensor(1 / factor, device=gradients[0].device)  # type: ignore[attr-defined]
     else:
         torch._foreach_mul_(gradients, factor)
