@@ -10,13 +10,17 @@ from selfsent.dropout import Dropout, dropout, put_dropout
 from selfsent.packing import Packed
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_elements_are_dropped_at_the_rate_and_the_rest_is_scaled(rate):
+def test_elements_are_dropped_at_the_rate_and_the_rest_is_scaled(rate, dtype):
     torch.manual_seed(0)
-    states = torch.full((400, 501), 3.0)
+    states = torch.full((401, 501), 3, dtype=dtype)
     dropped = dropout(states, rate)
+    assert dropped.dtype == dtype
+    dropped = dropped.double()
     values, counts = dropped.unique(return_counts=True)
-    torch.testing.assert_close(values, torch.tensor([0, 3 / (1 - rate)]), rtol=1e-4, atol=0)
+    exact = 1e-4 + torch.finfo(dtype).eps
+    torch.testing.assert_close(values, torch.tensor([0, 3 / (1 - rate)], dtype=torch.double), rtol=exact, atol=0)
     assert counts[0].item() / dropped.numel() == pytest.approx(rate, abs=0.005)
     assert dropped.mean().item() == pytest.approx(3, rel=0.02)
     zeros = (dropped == 0).float()  # as likely in every row and column

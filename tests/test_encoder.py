@@ -1,3 +1,4 @@
+import copy
 import json
 import shutil
 
@@ -121,6 +122,21 @@ def test_a_weight_that_is_laid_out_computes_the_same(encoder_of):
         layer.__class__ = torch.nn.Linear
     assert cosines(encode(model, SENTENCES), laid_out).min() > 0.9999
     assert weights.keys() == model.transformer.state_dict().keys()
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "albert"])
+def test_bfloat16_shows_in_the_weights_and_a_copy_has_its_own(name, encoder_of, monkeypatch):
+    """A resumed `encode` tells by the weights; torch cannot copy those that are laid out."""
+    monkeypatch.setattr("selfsent.encoder.bfloat16._lays_out", lambda: False)
+    model = into_bfloat16(encoder_of(name))
+    kinds = {tensor.dtype for tensor in model.transformer.state_dict().values() if tensor.ndim > 1}
+    assert kinds == {torch.float32, torch.bfloat16}
+    before, other = encode(model, SENTENCES), copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in model.transformer.parameters():
+            parameter.zero_()
+    assert np.array_equal(encode(other, SENTENCES), before)
+    assert not np.array_equal(encode(model, SENTENCES), before)
 
 
 @pytest.mark.parametrize("name", ["modernbert", "qwen3"])

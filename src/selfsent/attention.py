@@ -40,8 +40,9 @@ class _Unpad(torch.autograd.Function):
         return block.index_copy_(0, ctx.unpad, grads[0]), None
 
 
-SHORT = 256
-"""Tokens of a sentence up to which products of matrices are faster on a CPU in bfloat16 than torch's fused kernel."""
+SHORT = {False: 256, True: 128}
+"""By whether gradients are wanted: tokens of a sentence up to which, in bfloat16 on a CPU, products of matrices are
+faster than torch's fused kernel."""
 
 LARGE = 16
 """Scores beyond which bfloat16 is not exact enough: from here on neighbours lie an eighth apart."""
@@ -63,6 +64,8 @@ def _attend_in_steps(
     with torch.autocast(device, enabled=False):
         if dropout or torch.is_grad_enabled():
             query, key, value = (x if x.dtype == torch.float64 else x.float() for x in (query, key, value))
+        else:
+            query, key = query.to(value.dtype), key.to(value.dtype)
         scores = (query * scale) @ key.transpose(-1, -2)
         if scores.dtype == torch.bfloat16 and max(map(abs, torch.aminmax(scores))) > LARGE:
             return F.scaled_dot_product_attention(query, key, value, mask, scale=scale)
@@ -99,7 +102,8 @@ def _attend(
     elif causal:
         # Padding stands behind the real tokens, so a causal mask alone already hides it from them.
         mask = None
-    short = query.dtype == torch.bfloat16 and group.length <= SHORT
+    # Rotary positions leave query and key in float32.
+    short = value.dtype == torch.bfloat16 and group.length <= SHORT[torch.is_grad_enabled()]
     in_steps = query.device.type == "cpu" and (dropout or short)
     attend = _attend_in_steps if in_steps else F.scaled_dot_product_attention
     out = attend(block(query), block(key), block(value), mask, dropout, causal, scale=scale).transpose(1, 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,8 +138,9 @@ def gradient_of(weight: Tensor) -> Tensor:
     return weight.grad if rows is None else weight.grad.index_select(0, rows)
 
 
-def clear_gradients(optimizer: torch.optim.Optimizer, weights: Sequence[Tensor]) -> None:
-    """Forget the gradients of a step; of weights for which `accumulate_in_place` was called, their memory is kept."""
+def clear_gradients(optimizer: torch.optim.Optimizer) -> None:
+    """Forget the gradients of a step; where they are added in place, the memory they take is kept."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"] if weight in _IN_PLACE]
     kept = [weight.grad for weight in weights]
     optimizer.zero_grad(set_to_none=True)
     for weight, gradient in zip(weights, kept, strict=True):
@@ -151,6 +151,14 @@ def clear_gradients(optimizer: torch.optim.Optimizer, weights: Sequence[Tensor])
         if known.table:
             rows = rows_added(weight)
             weight.grad = gradient.zero_() if rows is None else gradient.index_fill_(0, rows, 0)
-        elif known.low is not None and not known.spare:
+        elif known.low is not None and not known.spare:  # otherwise nobody would take it from there
             known.spare.append(gradient)
         known.rows, known.distinct, known.whole = [], False, False
+
+
+def release(optimizer: torch.optim.Optimizer) -> None:
+    """Forget the gradients, and give back the memory that was kept for them."""
+    for group in optimizer.param_groups:
+        for weight in group["params"]:
+            _IN_PLACE.pop(weight, None)
+    optimizer.zero_grad(set_to_none=True)

@@ -8,12 +8,14 @@ import torch
 from cells import BATCH, GRID, SENTENCES
 
 import tiny
+from selfsent.autograd import clear_gradients
 from selfsent.dropout import put_dropout
 from selfsent.encoder import load_encoder
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.packing import IGNORED, Packed
 from selfsent.training.checkpoint import restore, snapshot
 from selfsent.training.embeddings import put_lookups
+from selfsent.training.linear import put_linears
 from selfsent.training.schedule import make_optimizer
 from selfsent.views import View
 
@@ -32,14 +34,16 @@ def made(cell, base_of):
     torch.manual_seed(0)  # of what a base has not: heads and decoders
     learner = cell.learner(base_of(cell.architecture))
     put_dropout(learner)  # as the loop does
-    put_lookups(learner, rows=1)
     return learner
 
 
 @pytest.fixture
 def learner(made):
-    """A learner with dropout, in training mode; every test has its own copy."""
-    return copy.deepcopy(made)
+    """A learner with dropout, in training mode; every test has its own copy, with gradients added in place."""
+    learner = copy.deepcopy(made)
+    put_lookups(learner, 1)
+    put_linears(learner, 1)
+    return learner
 
 
 @pytest.fixture
@@ -80,7 +84,7 @@ def test_gradients_reach_every_trained_parameter(cell, learner, batches):
     optimizer, batch = make_optimizer(learner, BATCH), seen(batches, np.arange(32))
     loss_of(learner, batch).backward()
     optimizer.step()
-    optimizer.zero_grad()
+    clear_gradients(optimizer)
     learner.after_step()
     loss_of(learner, batch).backward()
     for name, parameter in learner.named_parameters():

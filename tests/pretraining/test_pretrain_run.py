@@ -19,6 +19,7 @@ from selfsent.pretraining.learner import PretrainingLearner
 from selfsent.pretraining.loop import matrix_rate
 from selfsent.pretraining.options import DEFAULTS, Options
 from selfsent.pretraining.pretrain import pretrain
+from selfsent.training.linear import LARGE
 
 TINY = {
     "layers": 1,
@@ -248,6 +249,7 @@ def test_a_compiled_run_is_one_graph_and_equals_the_plain_one(run, text, tmp_pat
     compiled_by(monkeypatch, graphs)
     monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)  # exact
     settings = {**TINY, "steps": 3, "tokenizer": run.directory / "model", "half": False}
+    settings["feed_forward"] = LARGE // settings["hidden_size"]  # as large as layers that have a class of their own
     plain = weights(pretrain(text, tmp_path / "plain", **settings))
     assert graphs.frame_count == 0
     compiled = weights(pretrain(text, tmp_path / "compiled", compile="on", **settings))

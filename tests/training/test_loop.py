@@ -7,7 +7,9 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from selfsent.errors import SettingsError, TrainingError
+from selfsent.training.embeddings import Lookup
 from selfsent.training.habits import Habits
+from selfsent.training.linear import Linear
 from selfsent.training.loop import Interrupted, Loop
 
 
@@ -170,6 +172,21 @@ def test_bfloat16_learns_what_float32_does(method, make_loop):
     assert exact == again
     assert totals["bfloat16"][0] != exact
     assert totals["bfloat16"][0] == pytest.approx(exact, rel=0.05, abs=0.02)
+
+
+@pytest.mark.parametrize("method", ["tsdae", "mlm", "simcse", "ct", "bootstrap"])
+def test_large_layers_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
+    """Large tables and layers have gradients added in place: micro-batches, tied weights, twins."""
+    totals = []
+    for large in (10**9, 1):
+        monkeypatch.setattr("selfsent.training.linear.LARGE", large)
+        monkeypatch.setattr("selfsent.training.embeddings.LARGE", large)
+        loop = make_loop(method, dropout=0.1, precision="bfloat16", accumulate=2)
+        kinds = {type(part) for part in loop.learner.modules()}
+        assert (Linear in kinds) == (Lookup in kinds) == (large == 1)
+        totals.append([total / count for total, count, *_ in map(loop.advance, range(6))])
+    print(totals)
+    assert totals[1] == pytest.approx(totals[0], rel=0.03)
 
 
 def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypatch):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from types import MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from accelerate.utils import convert_outputs_to_fp32
+from accelerate.utils.operations import convert_to_fp32
 from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
 
 if TYPE_CHECKING:
     from selfsent.encoder.model import Encoder
@@ -39,13 +43,23 @@ def into_bfloat16(model: Encoder) -> Encoder:
     model.requires_grad_(False).eval()
     transformer = model.transformer
     for part in transformer.modules():
-        if type(part) is nn.Linear:
+        if type(part) in (nn.Linear, Conv1D):
             part.to(torch.bfloat16)
-            if model.device.type == "cpu" and _lays_out():
-                _lay_out(part)
-    computed = torch.autocast(model.device.type, torch.bfloat16)(transformer.forward)
-    transformer.forward = convert_outputs_to_fp32(computed)
+        if type(part) is nn.Linear and model.device.type == "cpu" and _lays_out():
+            _lay_out(part)
+    transformer.forward = MethodType(_under_autocast(type(transformer).forward), transformer)
     return model
+
+
+def _under_autocast(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A transformer's forward pass with products in bfloat16 and outputs in float32."""
+
+    @functools.wraps(forward)
+    def computed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with torch.autocast(self.device.type, torch.bfloat16):
+            return convert_to_fp32(forward(self, *args, **kwargs))
+
+    return computed
 
 
 def _lays_out() -> bool:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.autograd import add_gradient, apply, block_for
+from selfsent.autograd import accumulates_in_place, add_gradient, apply, block_for, low_of
 
 _CHUNK = 2**23
 """Scores computed at a time: the vocabulary projection of a batch never lies in memory as a whole."""
@@ -58,7 +58,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
         low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
         ctx.dtype, ctx.weight = states.dtype, weight
         with torch.autocast(device, enabled=False):
-            states, projection = states.to(low), weight.to(low)
+            kept = low == torch.bfloat16 and accumulates_in_place(weight)
+            states, projection = states.to(low), low_of(weight) if kept else weight.to(low)
             needed = any(ctx.needs_input_grad)
             grad_states = torch.empty_like(states) if needed else states.new_empty(0)
             grad_weight = block_for(weight) if needed else states.new_empty(0)

@@ -47,14 +47,18 @@ class _AddToRows(torch.autograd.Function):
         return None, None, None
 
 
-def put_lookups(module: nn.Module, rows: int = LARGE) -> list[Tensor]:
-    """Let every plain `nn.Embedding` of so many rows or more inside a module add to its gradient; the tables."""
-    found = []
+def put_lookups(module: nn.Module, rows: int | None = None) -> None:
+    """Let every plain `nn.Embedding` of so many rows or more that learns inside a module add to its gradient.
+
+    Args:
+        module: it is changed.
+        rows: `LARGE` when None.
+    """
+    rows = LARGE if rows is None else rows
     for part in module.modules():
-        if not isinstance(part, nn.Embedding) or part.num_embeddings < rows or not part.weight.requires_grad:
+        if not isinstance(part, nn.Embedding) or type(part) not in (nn.Embedding, Lookup):
             continue
-        if type(part) is nn.Embedding and not (part.max_norm or part.sparse or part.scale_grad_by_freq):
+        learns = part.num_embeddings >= rows and part.weight.requires_grad
+        if learns and not (part.max_norm or part.sparse or part.scale_grad_by_freq):
             part.__class__ = Lookup
             accumulate_in_place(part.weight)
-            found.append(part.weight)
-    return list(dict.fromkeys(found))

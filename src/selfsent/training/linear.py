@@ -23,10 +23,12 @@ class Linear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         """(..., in) to (..., out)."""
+        if torch.compiler.is_compiling():
+            return super().forward(input)
         wanted = torch.is_grad_enabled() and self.weight.requires_grad and accumulates_in_place(self.weight)
         low = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
         fits = input.device.type == "cpu" and input.dtype in (torch.float32, torch.bfloat16)
-        if not (wanted and low and fits) or torch.compiler.is_compiling():
+        if not (wanted and low and fits):
             return super().forward(input)
         return apply(_Product, input, self.weight, self.bias)
 
@@ -37,25 +39,30 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         low, rows = low_of(weight), states.to(torch.bfloat16)
-        ctx.save_for_backward(rows)
-        ctx.weight, ctx.low, ctx.dtype, ctx.biased = weight, low, states.dtype, bias is not None
+        ctx.save_for_backward(rows, low)
+        ctx.weight, ctx.dtype, ctx.biased = weight, states.dtype, bias is not None
         return F.linear(rows, low, None if bias is None else bias.to(torch.bfloat16))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
-        (states,), error = ctx.saved_tensors, grads[0]
+        (states, low), error = ctx.saved_tensors, grads[0]
         rows, errors = (each.reshape(-1, each.shape[-1]) for each in (states, error))
         add_product(ctx.weight, errors.t() @ rows)
-        grad_states = (error @ ctx.low).to(ctx.dtype) if ctx.needs_input_grad[0] else None
+        grad_states = (error @ low).to(ctx.dtype) if ctx.needs_input_grad[0] else None
         return grad_states, None, errors.sum(0, dtype=torch.float32) if ctx.biased else None
 
 
-def put_linears(module: nn.Module, size: int = LARGE) -> list[Tensor]:
-    """Let every plain `nn.Linear` of so many weights or more that learns inside a module work this way; the weights."""
-    found = []
+def put_linears(module: nn.Module, size: int | None = None) -> None:
+    """Let every plain `nn.Linear` of so many weights or more that learns inside a module work this way.
+
+    Args:
+        module: it is changed.
+        size: `LARGE` when None.
+    """
+    size = LARGE if size is None else size
     for part in module.modules():
-        if type(part) is nn.Linear and part.weight.requires_grad and part.weight.numel() >= size:
+        if not isinstance(part, nn.Linear) or type(part) not in (nn.Linear, Linear):
+            continue
+        if part.weight.requires_grad and part.weight.numel() >= size:
             part.__class__ = Linear
             accumulate_in_place(part.weight, table=False)
-            found.append(part.weight)
-    return list(dict.fromkeys(found))

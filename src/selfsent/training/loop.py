@@ -15,7 +15,7 @@ from accelerate import DistributedType
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from selfsent.autograd import clear_gradients
+from selfsent.autograd import clear_gradients, release
 from selfsent.distributed import rank, wait, world_size
 from selfsent.dropout import put_dropout
 from selfsent.encoder import Encoder
@@ -84,7 +84,10 @@ class Loop:
         learner.to(self.accelerator.device)
         put_dropout(learner)
         alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
-        self.in_place = list(dict.fromkeys(put_lookups(learner) + put_linears(learner))) if alone else []
+        if alone:
+            put_lookups(learner)
+        if alone and self.precision == "bfloat16":
+            put_linears(learner)
         batches.make_ready(learner.features, directory.path, self.device)
         learner.prepare(batches.once(self.device))
         self.learner.train()
@@ -122,6 +125,7 @@ class Loop:
             self.start_health = self.probe()
         with set_by_signals(self.stopped), self.trackers:
             self._train()
+        release(self.optimizer)
         self._save_result()
         self.directory.update(status="trained", seconds=time.perf_counter() - started)
         wait()
@@ -187,7 +191,7 @@ class Loop:
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise self._stop(f"the {'gradient' if math.isfinite(total) else 'loss'} is not finite at step {step + 1}")
         self.optimizer.step()
-        clear_gradients(self.optimizer, self.in_place)
+        clear_gradients(self.optimizer)
         self.learner.progress = self.share_done(step + 1)
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()
