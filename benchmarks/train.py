@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--batch-sizes", nargs="+", type=int, metavar="N", help="default: 32; with --full 8, 32, 128")
     parser.add_argument("--corpus", default="python:stdlib")
     parser.add_argument("--sentences", type=int, default=1024)
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, help="default: 3, or 2 where both sides are tried in two precisions")
     parser.add_argument("--full", action="store_true", help="both bases, three batch sizes")
     parser.add_argument("--processor-time", action="store_true", help="seconds of the processor, on a machine in use")
     parser.add_argument("--output", type=Path, help="write all figures as JSON")
@@ -139,6 +139,7 @@ def main() -> None:
     if options.processor_time:
         time.perf_counter = time.process_time
     kinds = {"float32": torch.float32, **({"bfloat16": torch.bfloat16} if computes_bfloat16("cpu") else {})}
+    options.repetitions = options.repetitions or 4 - len(kinds)
     options.ceilings = {name: ceiling(dtype=kind) for name, kind in kinds.items()}
     bases = options.bases or (["bundled", MINILM] if options.full else ["bundled"])
     sizes = options.batch_sizes or ([8, 32, 128] if options.full else [32])
