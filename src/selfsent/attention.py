@@ -68,11 +68,12 @@ def _attend_in_steps(
             query, key = query.to(value.dtype), key.to(value.dtype)
         scores = (query * scale) @ key.transpose(-1, -2)
         if scores.dtype == torch.bfloat16 and max(map(abs, torch.aminmax(scores))) > LARGE:
-            return F.scaled_dot_product_attention(query, key, value, mask, scale=scale)
+            scores = (query.float() * scale) @ key.float().transpose(-1, -2)
         if mask is not None:
             # No infinity: a padded place may see nothing at all, and what comes of it must be a number.
             scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
-        return (drop(scores.softmax(-1), dropout) @ value).to(wanted)
+        shares = drop(scores.softmax(-1), dropout).to(value.dtype)
+        return (shares @ value).to(wanted)
 
 
 def _attend(
