@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sides import MINILM, alternate, base_of, ceiling, machine, medians, sentences
+from sides import DEVICE, MINILM, alternate, base_of, ceiling, machine, medians, sentences
 from torch.utils.flop_counter import FlopCounterMode
 
 from selfsent.encoder import Encoder, into_bfloat16, load_encoder
@@ -40,7 +40,7 @@ Side = Callable[[], Vectors]
 def ours(model: Encoder, texts: list[str]) -> dict[str, Side]:
     """Float32, and bfloat16 where the processor computes it."""
     sides: dict[str, Side] = {"ours float32": lambda: encode(model, texts)}
-    if computes_bfloat16("cpu"):
+    if computes_bfloat16(DEVICE):
         quick = into_bfloat16(copy.deepcopy(model))
         sides["ours --fast"] = lambda: encode(quick, texts)
     return sides
@@ -51,13 +51,13 @@ def theirs(base: str, texts: list[str], full: bool) -> dict[str, Side]:
     from sentence_transformers import SentenceTransformer
 
     def side(batch_size: int = 32, **options: Any) -> Side:
-        model = SentenceTransformer(base, device="cpu", local_files_only=True, **options)
+        model = SentenceTransformer(base, device=DEVICE, local_files_only=True, **options)
         return lambda: np.asarray(model.encode(texts, batch_size=batch_size, show_progress_bar=False), np.float32)
 
     plain = {"model_kwargs": {"dtype": torch.float32}}
     sides = {"theirs defaults": side(**plain)}
     sides |= {f"theirs batch {size}": side(size, **plain) for size in ((8, 64, 128, 256) if full else (128,))}
-    if computes_bfloat16("cpu"):
+    if computes_bfloat16(DEVICE):
         sides["theirs bfloat16"] = side(**{"model_kwargs": {"dtype": torch.bfloat16}})
     for package, backend in (("optimum.onnxruntime", "onnx"), ("optimum.intel", "openvino")) if full else ():
         try:
@@ -113,17 +113,17 @@ def work(model: Encoder, texts: list[str]) -> float:
 def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
     """One base: a line for each setting, and the ratios."""
     base = base_of(name)
-    model = load_encoder(base)
+    model = load_encoder(base).to(DEVICE)
     with tempfile.TemporaryDirectory() as folder:
         sides = {**ours(model, texts), **theirs(base, texts, options.full)}
         if options.full:
             for to in ("onnx", "openvino"):
-                sides[f"ours exported to {to}"] = exported(model, texts, Path(folder), to)
+                sides[f"ours exported to {to}"] = exported(load_encoder(base), texts, Path(folder), to)
         encode(model, texts[:256])
         seconds, vectors = alternate(sides, options.repetitions)
     taken, flops = medians(seconds), work(model, texts)
     best = {"float32": ceiling()}
-    if computes_bfloat16("cpu"):
+    if computes_bfloat16(DEVICE):
         best["bfloat16"] = ceiling(dtype=torch.bfloat16)
     products = ", ".join(f"{value / 1e9:.0f} GFLOP/s in {kind}" for kind, value in best.items())
     rows = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sides import DEVICE
 
 from selfsent.methods import Learner
 from selfsent.packing import IGNORED, Packed
@@ -33,13 +34,15 @@ def masked(ids: list[int], tokenizer: Any, draw: random.Random) -> tuple[list[in
 
 def padded(tokenizer: Any, texts: Sequence[str]) -> dict[str, Any]:
     """A padded block, as the peer reads it."""
-    return dict(tokenizer(list(texts), padding=True, truncation=True, max_length=LENGTH, return_tensors="pt"))
+    return dict(
+        tokenizer(list(texts), padding=True, truncation=True, max_length=LENGTH, return_tensors="pt").to(DEVICE)
+    )
 
 
 def packed(tokenizer: Any, texts: Sequence[str]) -> Packed:
     """A packed batch, as we read it."""
     ids = tokenizer(list(texts), truncation=True, max_length=LENGTH)["input_ids"]
-    return Packed(np.concatenate([np.asarray(i) for i in ids]), np.array([len(i) for i in ids]))
+    return Packed(np.concatenate([np.asarray(i) for i in ids]), np.array([len(i) for i in ids]), device=DEVICE)
 
 
 def held_views(method: str, texts: list[str], draw: random.Random) -> list[list[str]]:
@@ -89,7 +92,7 @@ def held_out_loss(side: str, method: str, trained: Any, tokenizer: Any, held: li
 def our_masked(learner: Learner, _: Any, pairs: list[tuple[list[int], list[int]]]) -> tuple[float, float]:
     """Sum and number of our losses at hidden words."""
     ids, targets = (np.concatenate([np.asarray(pair[column]) for pair in pairs]) for column in (0, 1))
-    loss = learner([Packed(ids, np.array([len(pair[0]) for pair in pairs]), targets)])
+    loss = learner([Packed(ids, np.array([len(pair[0]) for pair in pairs]), targets, DEVICE)])
     return float(loss.total), loss.count
 
 
@@ -101,4 +104,4 @@ def their_masked(model: Any, tokenizer: Any, pairs: list[tuple[list[int], list[i
         wanted = torch.tensor(targets)
         labels[row, : len(wanted)] = wanted.masked_fill(wanted == IGNORED, -100)
     size = int((labels != -100).sum())
-    return float(model(**block, labels=labels).loss) * size, size
+    return float(model(**block.to(DEVICE), labels=labels.to(DEVICE)).loss) * size, size

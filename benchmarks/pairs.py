@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import paraphrase_mining
-from sides import alternate, base_of, machine, medians, sentences
+from sides import DEVICE, alternate, base_of, machine, medians, sentences
 
 from selfsent.encoder import Encoder, into_bfloat16, load_encoder
 from selfsent.encoding import encode
@@ -55,10 +55,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     texts, source = sentences(options.sentences, options.corpus)
     base = base_of(options.base)
-    model = load_encoder(base)
+    model = load_encoder(base).to(DEVICE)
     # As it was saved, the bundled encoder would be run in float16, which is slow on a CPU.
     how = {"dtype": torch.float32}
-    peer = SentenceTransformer(base, device="cpu", local_files_only=True, model_kwargs=how)
+    peer = SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs=how)
     encoding: dict[str, list[float]] = {}
 
     def ours(side: str, model: Encoder) -> Mined:
@@ -73,9 +73,9 @@ def main() -> None:
 
     sides: dict[str, Callable[[], Mined]] = {"ours float32": lambda: ours("ours float32", model)}
     sides |= {f"theirs float32, batch {s}": (lambda s=s: theirs(peer, s)) for s in options.batch_sizes}
-    if computes_bfloat16("cpu"):
+    if computes_bfloat16(DEVICE):
         quick = into_bfloat16(copy.deepcopy(model))
-        low = SentenceTransformer(base, device="cpu", local_files_only=True, model_kwargs={"dtype": torch.bfloat16})
+        low = SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs={"dtype": torch.bfloat16})
         sides["ours --fast"] = lambda: ours("ours --fast", quick)
         sides |= {f"theirs bfloat16, batch {s}": (lambda s=s: theirs(low, s)) for s in options.batch_sizes}
     for run in sides.values():

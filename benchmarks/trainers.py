@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from held_out import LENGTH, NEGATIVES, damaged, padded
+from sides import DEVICE, wait_for_device
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from selfsent import read_corpus
@@ -90,6 +91,7 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         loop.steps = plan.settings.steps or 0
         for step in range(loop.steps):
             loop.advance(step)
+        wait_for_device()
         seconds = time.perf_counter() - start
         some = range(min(8, loop.steps))
         views = [view for step in some for view in batches.views_of(batches.rows_at(step), 0)]
@@ -109,7 +111,7 @@ def theirs(method: str, texts: list[str], base: str, batch_size: int, precision:
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     torch.manual_seed(seed)
-    model = SentenceTransformer(base, device="cpu", model_kwargs={"dtype": torch.float32})
+    model = SentenceTransformer(base, device=DEVICE, model_kwargs={"dtype": torch.float32})
     model.max_seq_length = LENGTH
     model[1] = Pooling(model[0].get_embedding_dimension(), get_method(method).pooling)  # what follows stays, as in ours
     slots = used = 0
@@ -119,13 +121,14 @@ def theirs(method: str, texts: list[str], base: str, batch_size: int, precision:
     with tempfile.TemporaryDirectory() as folder:
         arguments = {
             "output_dir": folder, "per_device_train_batch_size": batch_size, "num_train_epochs": 1,
-            "learning_rate": RATE, "warmup_steps": 0.1, "use_cpu": True, "bf16": precision == "bfloat16",
+            "learning_rate": RATE, "warmup_steps": 0.1, "use_cpu": DEVICE == "cpu", "bf16": precision == "bfloat16",
             "save_strategy": "no", "logging_strategy": "no", "report_to": "none", "disable_tqdm": True,
             "dataloader_drop_last": True, "seed": seed, "remove_unused_columns": False,
         }  # fmt: skip
         trainer, loss = (their_mlm if method == "mlm" else their_loss)(method, texts, model, base, arguments)
         start_time = time.perf_counter()
         trainer.train()
+        wait_for_device()
         seconds = time.perf_counter() - start_time
     share = 1 - used / slots
     return Trained(seconds, loss, model, 0.0, (share, share))

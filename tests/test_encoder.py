@@ -63,7 +63,7 @@ def test_a_vector_does_not_depend_on_its_batch(name, encoder_of):
 
 def test_encoding_keeps_the_order_and_the_mode(encoder_of, monkeypatch):
     monkeypatch.setattr("selfsent.encoding.CHUNK", 7)
-    monkeypatch.setattr("selfsent.encoding.TOKENS", 60)
+    monkeypatch.setattr("selfsent.encoding.TOKENS", {"cpu": 60})
     model = encoder_of("bert", dropout=0.1).train()
     vectors = encode(model, SENTENCES)
     assert model.training

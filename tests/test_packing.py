@@ -84,6 +84,14 @@ def test_without_last_asks_for_the_following_token():
         assert read.targets[mine].tolist() == sentence[1:].tolist()
 
 
+def test_borders_are_those_of_the_packed_row():
+    packed, sentences = make([2, 5, 1])
+    assert packed.borders.tolist() == [0, 5, 7, 8]
+    assert packed.borders.dtype == torch.int32
+    assert packed.longest == 5
+    assert packed.ids[:5].tolist() == sentences[1].tolist()
+
+
 def test_concatenation_keeps_order_and_targets():
     (a, first), (b, second) = make([2, 5], targets=True), make([4, 1, 3], seed=1, targets=True)
     both = concatenate([a, b])

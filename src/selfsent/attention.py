@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -46,6 +47,9 @@ faster than torch's fused kernel."""
 
 LARGE = 16
 """Scores beyond which bfloat16 is not exact enough: from here on neighbours lie an eighth apart."""
+
+LARGEST_HEAD = 192
+"""Size of a head up to which the kernel for packed rows has a backward pass on every GPU that has it."""
 
 
 def _attend_in_steps(
@@ -113,6 +117,50 @@ def _attend(
     return apply(_Unpad, out.reshape(-1, heads * size), group.unpad).view(group.tokens, heads, size)
 
 
+@cache
+def _knows_borders(device: torch.device) -> bool:
+    """Whether there is a kernel on a device that reads a whole packed row: on GPUs from Ampere on."""
+    return (
+        device.type == "cuda"
+        and torch.version.hip is None
+        and torch.backends.cuda.is_flash_attention_available()
+        and torch.cuda.get_device_capability(device) >= (8, 0)
+    )
+
+
+def _attend_by_borders(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    packed: Packed,
+    causal: bool,
+    window: int | None,
+    dropout: float,
+    scale: float | None,
+) -> Tensor:
+    """Attention of the whole row in one kernel, without a slot of padding: (tokens, heads, head size) in, the same out.
+
+    It is what `torch.nn.attention.varlen` calls, which leaves dropout out.
+    """
+    left = -1 if window is None else window
+    out: Tensor = torch.ops.aten._flash_attention_forward(
+        query.to(value.dtype),
+        key.to(value.dtype),
+        value,
+        packed.borders,
+        packed.borders,
+        packed.longest,
+        packed.longest,
+        dropout,
+        causal,
+        False,
+        scale=scale,
+        window_size_left=left,
+        window_size_right=0 if causal else left,
+    )[0]
+    return out
+
+
 def packed_attention(
     query: Tensor,
     key: Tensor,
@@ -138,6 +186,10 @@ def packed_attention(
     Returns:
         (tokens, heads, head size).
     """
+    size = query.shape[-1]
+    half = value.dtype in (torch.bfloat16, torch.float16)
+    if half and size % 8 == 0 and size <= LARGEST_HEAD and _knows_borders(value.device):
+        return _attend_by_borders(query, key, value, packed, causal, window, dropout, scaling)
     # A split's gradient is one concatenation; that of a slice would be a block of zeros as large as the whole.
     sizes = [group.tokens for group in packed.attention_groups]
     pieces = (torch.split(states, sizes) for states in (query, key, value))

@@ -17,8 +17,8 @@ CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
 CHARACTERS = 1 << 22
 """Characters tokenised together, at most; one longer text stands alone."""
-TOKENS = 4096
-"""Tokens in one forward pass."""
+TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}
+"""Tokens in one forward pass, by kind of device."""
 
 Pack = tuple[NDArray[np.int64], Packed]
 """A packed batch, with the places of its sentences in their chunk."""
@@ -52,8 +52,9 @@ def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     packs, begin = [], 0
+    room = TOKENS.get(model.device.type, TOKENS["cpu"])
     while begin < len(order):
-        size = max(1, TOKENS // int(lengths[order[begin]]))
+        size = max(1, room // int(lengths[order[begin]]))
         chosen = order[begin : begin + size]
         ids = np.concatenate([np.asarray(encoded[i], dtype=np.int64) for i in chosen])
         packs.append((chosen, Packed(ids, lengths[chosen], device=model.device)))

@@ -2,8 +2,8 @@
 
 A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that
 block is padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers,
-norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, runs on groups of
-sentences of similar length, or of a few of any.
+norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, is told of the borders
+on a GPU; elsewhere it runs on groups of sentences of similar length, or of a few of any.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ class Packed:
         return Packed(self.given_ids, self.given_lengths, self.given_targets, device, vectors, self.given_types)
 
     def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device, non_blocking=True)
+        tensor = torch.from_numpy(np.ascontiguousarray(array))
+        if self.device.type == "cuda":
+            # From memory that may be swapped out, a copy would be waited for.
+            tensor = tensor.pin_memory()
+        return tensor.to(self.device, non_blocking=True)
 
     @cached_property
     def ids(self) -> Tensor:
@@ -132,6 +136,16 @@ class Packed:
     def last(self) -> Tensor:
         """(sentences,) packed position of each sentence's last token."""
         return self.first + self.lengths - 1
+
+    @cached_property
+    def borders(self) -> Tensor:
+        """(sentences + 1,) int32: where each sentence begins in the packed row, and where the last one ends."""
+        return self._tensor(np.append(self._sorted_starts, self.tokens).astype(np.int32))
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence."""
+        return int(self._sorted_lengths[0])
 
     @cached_property
     def groups(self) -> list[Group]:

@@ -24,6 +24,7 @@ from selfsent.files import whole_directory
 from selfsent.methods import Learner, Loss
 from selfsent.packing import Packed
 from selfsent.settings import Settings
+from selfsent.training.ahead import Ahead
 from selfsent.training.batches import Batches
 from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
@@ -93,6 +94,8 @@ class Loop:
         self.learner.train()
         self.optimizer = make_optimizer(learner, settings)
         self.wrapped = self.accelerator.prepare_model(learner)
+        # A processor that computes has no time to spare beside it.
+        self.micro_batches = self._micro_batches if use_cpu else Ahead(self._micro_batches)
         self.step, self.steps = 0, settings.steps or 0
         self.trackers = Trackers(habits.trackers, directory, notice)
         self.start_health: Health | None = None
@@ -170,6 +173,9 @@ class Loop:
         with autocast(self.device, self.precision):
             return cast(Loss, self.wrapped(views, labels))
 
+    def _micro_batches(self, step: int) -> list[tuple[list[Packed], Tensor | None]]:
+        return list(self.batches.micro_batches(step, self.device))
+
     def advance(self, step: int) -> tuple[float, float, float, int, int]:
         """One optimiser step; returns loss sum, its count, gradient norm, sentences and tokens of this process."""
         # Dropout, like noise, is a function of seed, step and process: there is no running state to lose.
@@ -178,7 +184,7 @@ class Loop:
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
         total, count, sentences, tokens = 0.0, 0.0, 0, 0
-        micro = list(self.batches.micro_batches(step, self.device))
+        micro = self.micro_batches(step)
         for number, (views, labels) in enumerate(micro):
             last = number == len(micro) - 1
             with nullcontext() if last else self.accelerator.no_sync(self.wrapped):
