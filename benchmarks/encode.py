@@ -59,6 +59,9 @@ def theirs(base: str, texts: list[str], full: bool) -> dict[str, Side]:
     sides |= {f"theirs batch {size}": side(size, **plain) for size in ((8, 64, 128, 256) if full else (128,))}
     if computes_bfloat16(DEVICE):
         sides["theirs bfloat16"] = side(**{"model_kwargs": {"dtype": torch.bfloat16}})
+    for size in (128, 512, 2048) if DEVICE == "cuda" else ():
+        for kind in (torch.bfloat16, torch.float16):
+            sides[f"theirs {str(kind)[6:]} batch {size}"] = side(size, **{"model_kwargs": {"dtype": kind}})
     for package, backend in (("optimum.onnxruntime", "onnx"), ("optimum.intel", "openvino")) if full else ():
         try:
             found = importlib.util.find_spec(package) is not None
@@ -131,7 +134,7 @@ def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
     for side, median in taken.items():
         least, mean = cosine(vectors[side], vectors["theirs defaults"])
         # OpenVINO computes in bfloat16 by itself where the processor does.
-        low = side in ("ours --fast", "theirs bfloat16") or side.startswith("theirs openvino")
+        low = side == "ours --fast" or side.startswith(("theirs bfloat16", "theirs float16", "theirs openvino"))
         share = flops / median / best["bfloat16" if low and "bfloat16" in best else "float32"]
         rows[side] = {
             "seconds": seconds[side],

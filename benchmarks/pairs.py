@@ -48,7 +48,8 @@ def main() -> None:
     parser.add_argument("--corpus", help="any corpus (default: STS-B from SELFSENT_DATA, else python:stdlib)")
     parser.add_argument("--sentences", type=int, default=10_000)
     parser.add_argument("--top", type=int, default=100)
-    parser.add_argument("--batch-sizes", nargs="+", type=int, default=[32, 128], help="of the peer")
+    sizes = [32, 128] if DEVICE == "cpu" else [32, 128, 512, 2048]
+    parser.add_argument("--batch-sizes", nargs="+", type=int, default=sizes, help="of the peer")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--output", type=Path, help="write all figures as JSON")
     options = parser.parse_args()

@@ -57,6 +57,11 @@ def compare(method: str, base: str, batch_size: int, texts: list[str], held: lis
     sides = {"ours": ours} if method in ALONE else {"ours": ours, "theirs": theirs}
     rows: dict[str, dict[str, Any]] = {}
     work = 0.0
+    if DEVICE == "cuda":
+        # Libraries and kernels are loaded by whoever comes first.
+        for precision in precisions:
+            for train in sides.values():
+                train(method, texts[: 4 * batch_size], base_of(base), batch_size, precision, 0)
     for repetition in range(options.repetitions):
         for precision in precisions:
             for side, train in sides.items():

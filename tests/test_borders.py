@@ -31,7 +31,10 @@ def asked(monkeypatch):
     """The kernel's stand-in on a CPU, and what it was asked for, call by call."""
     calls = []
 
-    def forward(q, k, v, borders, _, longest, __, dropout, causal, ___, scale=None, **sizes):
+    def forward(q, k, v, borders, others, longest, longest_other, dropout, causal, _, scale=None, **sizes):
+        assert (q.dtype, longest) == (k.dtype, longest_other) == (v.dtype, longest)
+        assert torch.equal(borders, others)
+        assert {x.stride(-1) for x in (q, k, v)} == {1}
         scale = q.shape[-1] ** -0.5 if scale is None else scale
         window = sizes["window_size_left"], sizes["window_size_right"]
         calls.append({"dropout": dropout, "causal": causal, "window": window, "dtype": q.dtype})
@@ -60,16 +63,10 @@ def asked(monkeypatch):
         yield calls
 
 
-@pytest.fixture
-def kernel(request, asked):
-    """A device with the kernel: the stand-in on a CPU, or a real one."""
-    return request.param
-
-
-@pytest.mark.parametrize("kernel", ["cpu", GPU], indirect=True)
+@pytest.mark.parametrize("kernel", ["cpu", GPU])
 @pytest.mark.parametrize("window", [None, 2, 20])
 @pytest.mark.parametrize("causal", [False, True])
-def test_it_equals_one_token_at_a_time(kernel, causal, window):
+def test_it_equals_one_token_at_a_time(kernel, asked, causal, window):
     lengths = [3, 9, 1, 9, 4]
     packed = Packed(np.zeros(sum(lengths), np.int64), np.array(lengths), device=kernel)
     draw = torch.Generator().manual_seed(0)
@@ -80,6 +77,7 @@ def test_it_equals_one_token_at_a_time(kernel, causal, window):
     fast = ours.packed_attention(*fast_in, packed, causal=causal, window=window)
     slow = attention(*slow_in, sorted(lengths, reverse=True), causal=causal, window=window)
     assert fast.dtype == torch.bfloat16
+    assert kernel == "cuda" or len(asked) == 1
     torch.testing.assert_close(fast.cpu().double(), slow, atol=0.02, rtol=0.02)
     (fast.float() * weights.to(kernel)).sum().backward()
     (slow * weights).sum().backward()
@@ -97,6 +95,10 @@ def test_scale_dropout_and_types_reach_it(asked):
     assert [call["dropout"] for call in asked] == [0.25, 0.0]
     assert [call["window"] for call in asked] == [(-1, 0), (3, 0)]
     assert {call["dtype"] for call in asked} == {torch.bfloat16}
+
+
+def test_only_a_gpu_has_it():
+    assert not ours._knows_borders(torch.device("cpu"))
 
 
 def test_what_it_cannot_take_goes_by_groups(asked):
@@ -118,3 +120,20 @@ def test_every_architecture_runs_on_it(name, encoder_of, asked, monkeypatch):
     # T5 has biases on its scores, and is not run packed.
     assert bool(used) == model.states.runs_packed
     np.testing.assert_allclose(by_borders, by_groups, atol=0.06)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_a_gpu_drops_the_same_weights_in_both_directions():
+    """The result is linear in the values, whatever was dropped."""
+    packed = Packed(np.zeros(24, np.int64), np.array([9, 12, 3]), device="cuda")
+    query, key, value = torch.randn(3, 24, 2, 16, device="cuda").bfloat16().unbind()
+    value.requires_grad_()
+    weights = torch.randn(24, 2, 16, device="cuda")
+    out = ours.packed_attention(query, key, value, packed, dropout=0.3)
+    (out.float() * weights).sum().backward()
+    assert (out.float() * weights).sum().item() == pytest.approx((value.grad * value).float().sum().item(), rel=0.05)
+    torch.manual_seed(1)
+    first = ours.packed_attention(query, key, value, packed, dropout=0.3)
+    assert not torch.equal(first, out)
+    torch.manual_seed(1)
+    assert torch.equal(first, ours.packed_attention(query, key, value, packed, dropout=0.3))

@@ -17,11 +17,16 @@ CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
 CHARACTERS = 1 << 22
 """Characters tokenised together, at most; one longer text stands alone."""
-TOKENS = {"cpu": 1 << 12, "cuda": 1 << 16}
+TOKENS = {"cpu": 1 << 12, "cuda": 1 << 14}
 """Tokens in one forward pass, by kind of device."""
 
 Pack = tuple[NDArray[np.int64], Packed]
 """A packed batch, with the places of its sentences in their chunk."""
+
+
+def tokens_at_once(model: Encoder) -> int:
+    """Tokens of one forward pass where a model lies."""
+    return TOKENS.get(model.device.type, TOKENS["cpu"])
 
 
 def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -52,7 +57,7 @@ def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     packs, begin = [], 0
-    room = TOKENS.get(model.device.type, TOKENS["cpu"])
+    room = tokens_at_once(model)
     while begin < len(order):
         size = max(1, room // int(lengths[order[begin]]))
         chosen = order[begin : begin + size]

@@ -30,7 +30,7 @@ def gradients(function, inputs, factor=0.37):
 @pytest.mark.parametrize("rows_in_chunk", [1, 3, 7, 100])
 @pytest.mark.parametrize("bias", [True, False])
 def test_values_and_gradients_are_those_of_torch(bias, rows_in_chunk, monkeypatch):
-    monkeypatch.setattr(losses, "_CHUNK", rows_in_chunk * VOCABULARY)
+    monkeypatch.setattr(losses, "_CHUNK", {"cpu": rows_in_chunk * VOCABULARY})
     monkeypatch.setattr(losses, "_BLOCK", 4)
     ours, theirs = make(bias=bias), make(bias=bias)
     torch.testing.assert_close(linear_cross_entropy(*ours), torch_cross_entropy(*theirs))
@@ -87,7 +87,7 @@ def test_autocast_sums_in_float32():
 @pytest.mark.parametrize("rows_in_chunk", [3, 100])
 @pytest.mark.parametrize("low", [False, True])
 def test_gradients_added_where_they_lie_are_those_of_torch(rows_in_chunk, low, monkeypatch):
-    monkeypatch.setattr(losses, "_CHUNK", rows_in_chunk * VOCABULARY)
+    monkeypatch.setattr(losses, "_CHUNK", {"cpu": rows_in_chunk * VOCABULARY})
     ours, theirs = make(), make()
     weight, nothing = ours[1], make(rows=0)
     autograd.accumulate_in_place(weight)

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from selfsent.autograd import accumulates_in_place, add_gradient, apply, block_for, low_of
 
-_CHUNK = 2**23
-"""Scores computed at a time: the vocabulary projection of a batch never lies in memory as a whole."""
+_CHUNK = {"cpu": 2**23, "cuda": 2**26}
+"""Scores computed at a time, by kind of device: those of a whole batch never lie in memory."""
 _BLOCK = 1024
 """Rows of the projection multiplied at a time on a CPU: they fit into its cache."""
 
@@ -67,7 +67,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 grad_weight.zero_()
             grad_bias = torch.zeros_like(bias, dtype=torch.float32) if needed and bias is not None else None
             total = states.new_zeros((), dtype=torch.float32)
-            rows = max(1, _CHUNK // len(weight))
+            rows = max(1, _CHUNK.get(device, _CHUNK["cpu"]) // len(weight))
             for chunk in range(0, len(states), rows):
                 part, goal = states[chunk : chunk + rows], targets[chunk : chunk + rows, None]
                 scores = _project(part, projection)

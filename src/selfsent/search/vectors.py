@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 
 from selfsent.corpus import Corpus
 from selfsent.encoder import Encoder
-from selfsent.encoding import CHARACTERS, CHUNK, TOKENS, encode_stream
+from selfsent.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
 from selfsent.errors import OutputError, SettingsError
 from selfsent.files import saying, whole_file, write_json
 
@@ -193,9 +193,8 @@ def _identity(corpus: Corpus, model: Encoder) -> str:
         torch.get_num_threads(),
     ):
         found.update(f"{about}|".encode())
-    found.update(
-        f"{CHUNK}|{CHARACTERS}|{TOKENS}|{model}|{model.device.type}|{model.tokenizer.model_max_length}".encode()
-    )
+    how = CHUNK, CHARACTERS, tokens_at_once(model), model, model.device.type, model.tokenizer.model_max_length
+    found.update("|".join(map(str, how)).encode())
     found.update(model.transformer.config.to_json_string().encode())
     tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
     tokenizer.no_truncation()  # which only the last call made

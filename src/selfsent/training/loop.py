@@ -94,8 +94,8 @@ class Loop:
         self.learner.train()
         self.optimizer = make_optimizer(learner, settings)
         self.wrapped = self.accelerator.prepare_model(learner)
-        # A processor that computes has no time to spare beside it.
-        self.micro_batches = self._micro_batches if use_cpu else Ahead(self._micro_batches)
+        device = self.device
+        self.micro_batches = Ahead(lambda step: list(batches.micro_batches(step, device)), device)
         self.step, self.steps = 0, settings.steps or 0
         self.trackers = Trackers(habits.trackers, directory, notice)
         self.start_health: Health | None = None
@@ -129,6 +129,7 @@ class Loop:
         with set_by_signals(self.stopped), self.trackers:
             self._train()
         release(self.optimizer)
+        self.micro_batches.close()
         self._save_result()
         self.directory.update(status="trained", seconds=time.perf_counter() - started)
         wait()
@@ -173,9 +174,6 @@ class Loop:
         with autocast(self.device, self.precision):
             return cast(Loss, self.wrapped(views, labels))
 
-    def _micro_batches(self, step: int) -> list[tuple[list[Packed], Tensor | None]]:
-        return list(self.batches.micro_batches(step, self.device))
-
     def advance(self, step: int) -> tuple[float, float, float, int, int]:
         """One optimiser step; returns loss sum, its count, gradient norm, sentences and tokens of this process."""
         # Dropout, like noise, is a function of seed, step and process: there is no running state to lose.
@@ -184,7 +182,7 @@ class Loop:
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
         total, count, sentences, tokens = 0.0, 0.0, 0, 0
-        micro = self.micro_batches(step)
+        micro = self.micro_batches(step, last=step + 1 == self.steps)
         for number, (views, labels) in enumerate(micro):
             last = number == len(micro) - 1
             with nullcontext() if last else self.accelerator.no_sync(self.wrapped):
