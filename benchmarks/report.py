@@ -57,8 +57,9 @@ def train(report: dict[str, Any]) -> str:
     )
     products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
     seconds = "Seconds of the processor" if report["processor_time"] else "Seconds"
+    low = "" if "bfloat16" in report["gflops"] else ", on a processor without bfloat16"
     lines = [
-        f"## Training {bases}, batch {sizes}\n",
+        f"## Training {bases}, batch {sizes}{low}\n",
         f"{report['sentences']:,} sentences of {report['corpus']}, from text to weights; the median of"
         f" {report['repetitions']}. {seconds}. Both sides are scored alike: the loss on held-out sentences, and"
         " Spearman on STS-B, over as many seeds. The matrix product reaches"
@@ -152,9 +153,9 @@ def cost(report: dict[str, Any]) -> str:
 
 SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_train.json": train,
-    "train_bfloat16_bundled_32.json": train,
-    "train_bfloat16_minilm_128.json": train,
     "train_bfloat16_minilm_8.json": train,
+    "train_bfloat16_minilm_128.json": train,
+    "train_avx2_bundled_32.json": train,
     "bench_encode.json": encode,
     "bench_encode_backends.json": encode,
     "bench_pairs.json": pairs,
