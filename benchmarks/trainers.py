@@ -116,6 +116,8 @@ def theirs(method: str, texts: list[str], base: str, batch_size: int, precision:
     model = SentenceTransformer(base, device=DEVICE, model_kwargs={"dtype": torch.float32})
     model.max_seq_length = LENGTH
     model[1] = Pooling(model[0].get_embedding_dimension(), get_method(method).pooling)  # what follows stays, as in ours
+    if method == "ct" and type(model[-1]).__name__ == "Normalize":
+        del model[-1]  # as in ours, which multiplies vectors of any length: with unit vectors its loss ends in a corner
     slots = used = 0
     for start in range(0, min(len(texts), 8 * batch_size), batch_size):
         mask = padded(model.tokenizer, texts[start : start + batch_size])["attention_mask"]

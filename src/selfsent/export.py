@@ -158,9 +158,8 @@ def _compare(
             f"nothing was written: a vector of the {to} graph differs from torch's by {difference:.1e},"
             f" and {TOLERANCE:.0e} is allowed: this architecture cannot be exported"
         )
-    ends_normalized = type(list(model.sentence_transformer)[-1]).__name__ == "Normalize"
     longest = int(model.tokenizer.model_max_length)
-    return Exported(to, int8, normalize or ends_normalized, expected.shape[1], longest, difference, cosine)
+    return Exported(to, int8, normalize or model.ends_normalized, expected.shape[1], longest, difference, cosine)
 
 
 def _probe(model: Encoder) -> list[str]:

@@ -103,6 +103,21 @@ def test_a_sum_is_a_sum(learner_of):
     torch.testing.assert_close(second.total / second.count, 16 * first.total / first.count)
 
 
+@pytest.mark.parametrize("name", ["ct", "ct-inbatch"])
+def test_products_are_of_vectors_of_any_length(name, learner_of):
+    """Products of unit vectors, at most 1, are least wrong where all are -1: a base that ends so would collapse."""
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    plain, unit = (learner_of(name) for _ in range(2))
+    for encoder in (unit.first, unit.model):
+        encoder.sentence_transformer.append(Normalize())
+    given = batch_of(plain)[: 1 + (name == "ct")]
+    torch.testing.assert_close(unit(given).total, plain(given).total)
+    assert unit.model.ends_normalized
+    assert not plain.model.ends_normalized
+    assert unit.model(given[0]).norm(dim=-1).tolist() == pytest.approx([1] * len(given[0]))
+
+
 def test_views_follow_the_options():
     assert views(Options()) == (View(), View(partners=Partners(7)))
     assert views(Options(anchored=True)) == (View(),)

@@ -226,11 +226,23 @@ class Encoder(nn.Module):
             features = module(features)
         return features["sentence_embedding"]
 
-    def forward(self, packed: Packed) -> Tensor:
-        """(sentences, e) vectors of a packed batch, in the order of its sentences."""
+    @property
+    def ends_normalized(self) -> bool:
+        """Whether a module at the end gives vectors length 1."""
+        return type(list(self.sentence_transformer)[-1]).__name__ == "Normalize"
+
+    def forward(self, packed: Packed, of_any_length: bool = False) -> Tensor:
+        """(sentences, e) vectors of a packed batch, in the order of its sentences.
+
+        Args:
+            packed: the batch.
+            of_any_length: leave out a module at the end that gives them length 1.
+        """
+        leave_out = int(of_any_length and self.ends_normalized)
         if getattr(self.pooling_module, "masked", True):
-            return self.pool(self.token_vectors(packed), packed)
-        features, _ = self._padded(packed, list(self.sentence_transformer)[1:])
+            return self.pool(self.token_vectors(packed), packed, leave_out)
+        modules = list(self.sentence_transformer)
+        features, _ = self._padded(packed, modules[1 : len(modules) - leave_out])
         back = torch.from_numpy(packed.order.argsort()).to(packed.device)
         return cast(Tensor, features["sentence_embedding"][back])
 

@@ -51,12 +51,15 @@ class TwinLearner(Learner):
         self.first = model.twin()
 
     def encode(self, first: Packed, second: Packed) -> tuple[Tensor, Tensor]:
-        """(n, d) and (m, d) vectors of the sentences that each encoder reads."""
+        """(n, d) and (m, d) vectors of the sentences that each encoder reads, of any length.
+
+        Products of vectors of length 1 lie between -1 and 1, where the loss of `ct` is least if all of them are -1.
+        """
         still = {"none": (self.first, self.model), "kept": (self.first,), "both": ()}[self.options.dropout_in]
         with ExitStack() as stack:
             for encoder in still:
                 stack.enter_context(without_dropout(encoder))
-            return self.first(first), self.model(second)
+            return self.first(first, of_any_length=True), self.model(second, of_any_length=True)
 
 
 class TensionLearner(TwinLearner):
