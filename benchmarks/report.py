@@ -154,6 +154,7 @@ def cost(report: dict[str, Any]) -> str:
 SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_train.json": train,
     "train_bfloat16_minilm_8.json": train,
+    "train_bfloat16_minilm_8_ct.json": train,
     "train_bfloat16_minilm_128.json": train,
     "train_avx2_bundled_32.json": train,
     "bench_encode.json": encode,
