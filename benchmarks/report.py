@@ -58,8 +58,10 @@ def train(report: dict[str, Any]) -> str:
     products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
     seconds = "Seconds of the processor" if report["processor_time"] else "Seconds"
     low = "" if "bfloat16" in report["gflops"] else ", on a processor without bfloat16"
+    methods = list(dict.fromkeys(found["method"] for found in report["comparisons"]))
+    alone = f" with {methods[0]}" if len(methods) == 1 else ""
     lines = [
-        f"## Training {bases}, batch {sizes}{low}\n",
+        f"## Training {bases}{alone}, batch {sizes}{low}\n",
         f"{report['sentences']:,} sentences of {report['corpus']}, from text to weights; the median of"
         f" {report['repetitions']}. {seconds}. Both sides are scored alike: the loss on held-out sentences, and"
         " Spearman on STS-B, over as many seeds. The matrix product reaches"

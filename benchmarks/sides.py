@@ -28,8 +28,6 @@ BERT_BASE = "bert-base"
 """Its shape and the size of its vocabulary, with random weights and the bundled encoder's tokenizer."""
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 """Both sides compute on it."""
-if torch.cuda.device_count() > 1:
-    raise SystemExit("the peer would share its batches among all GPUs, ours would not: set CUDA_VISIBLE_DEVICES to one")
 
 
 def base_of(name: str) -> str:

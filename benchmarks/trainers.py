@@ -112,6 +112,8 @@ def theirs(method: str, texts: list[str], base: str, batch_size: int, precision:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
+    if torch.cuda.device_count() > 1:
+        raise SystemExit("the peer's trainer would use all GPUs, ours uses one: set CUDA_VISIBLE_DEVICES to one")
     torch.manual_seed(seed)
     model = SentenceTransformer(base, device=DEVICE, model_kwargs={"dtype": torch.float32})
     model.max_seq_length = LENGTH

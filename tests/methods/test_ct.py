@@ -103,12 +103,12 @@ def test_a_sum_is_a_sum(learner_of):
     torch.testing.assert_close(second.total / second.count, 16 * first.total / first.count)
 
 
-@pytest.mark.parametrize("name", ["ct", "ct-inbatch"])
-def test_products_are_of_vectors_of_any_length(name, learner_of):
+@pytest.mark.parametrize(("name", "options"), [("ct", {}), ("ct-inbatch", {"similarity": "dot"})])
+def test_products_are_of_vectors_of_any_length(name, options, learner_of):
     """Products of unit vectors, at most 1, are least wrong where all are -1: a base that ends so would collapse."""
     from sentence_transformers.sentence_transformer.modules import Normalize
 
-    plain, unit = (learner_of(name) for _ in range(2))
+    plain, unit = (learner_of(name, **options) for _ in range(2))
     for encoder in (unit.first, unit.model):
         encoder.sentence_transformer.append(Normalize())
     given = batch_of(plain)[: 1 + (name == "ct")]

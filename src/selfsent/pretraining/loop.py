@@ -87,6 +87,7 @@ class PretrainingLoop(Loop):
         self._resume()
         with set_by_signals(self.stopped):
             over = self._train_leg()
+        self.micro_batches.close()
         if over:
             self._save_result()
             self.directory.update(status="trained", steps=self.step, seconds=self.seconds, result=self.facts)
