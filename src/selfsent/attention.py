@@ -11,34 +11,35 @@ from torch.nn import functional as F
 
 from selfsent.autograd import apply
 from selfsent.dropout import dropout as drop
-from selfsent.packing import Group, Packed
+from selfsent.packing import Group, Packed, Slots
+from selfsent.softmax import softmax
 
 
 class _Pad(torch.autograd.Function):
-    """(tokens, d) to (slots, d). Empty slots repeat a token: they are masked, so no gradient comes back from them."""
+    """(rows, d) to (slots, d). Empty slots repeat a row: they are masked, so no gradient comes back from them."""
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, pad: Tensor, unpad: Tensor) -> Tensor:
-        ctx.unpad = unpad
-        return states.index_select(0, pad)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return grads[0].index_select(0, ctx.unpad), None, None
-
-
-class _Unpad(torch.autograd.Function):
-    """(slots, d) to (tokens, d)."""
-
-    @staticmethod
-    def forward(ctx: Any, block: Tensor, unpad: Tensor) -> Tensor:
-        ctx.unpad, ctx.slots = unpad, len(block)
-        return block.index_select(0, unpad)
+    def forward(ctx: Any, states: Tensor, slots: Slots) -> Tensor:
+        ctx.slots = slots
+        return states.index_select(0, slots.pad)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        block = grads[0].new_zeros(ctx.slots, grads[0].shape[-1])
-        return block.index_copy_(0, ctx.unpad, grads[0]), None
+        return grads[0].index_select(0, ctx.slots.unpad), None
+
+
+class _Unpad(torch.autograd.Function):
+    """(slots, d) to (rows, d)."""
+
+    @staticmethod
+    def forward(ctx: Any, block: Tensor, slots: Slots) -> Tensor:
+        ctx.slots = slots
+        return block.index_select(0, slots.unpad)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        # To gather is faster than to put in place, though the empty slots have to be cleared behind it.
+        return grads[0].index_select(0, ctx.slots.pad).index_fill_(0, ctx.slots.empty, 0), None
 
 
 SHORT = {False: 256, True: 128}
@@ -76,7 +77,7 @@ def _attend_in_steps(
         if mask is not None:
             # No infinity: a padded place may see nothing at all, and what comes of it must be a number.
             scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
-        shares = drop(scores.softmax(-1), dropout).to(value.dtype)
+        shares = drop(softmax(scores), dropout).to(value.dtype)
         return (shares @ value).to(wanted)
 
 
@@ -92,12 +93,6 @@ def _attend(
 ) -> Tensor:
     """Attention within the sentences of one group: (tokens, heads, head size) in, the same out."""
     heads, size = query.shape[1:]
-
-    def block(states: Tensor) -> Tensor:
-        if group.pad is not None:
-            states = apply(_Pad, states.reshape(group.tokens, heads * size), group.pad, group.unpad)
-        return states.reshape(group.sentences, group.length, heads, size).transpose(1, 2)
-
     mask = group.mask
     if window is not None and group.length > window + 1:
         place = torch.arange(group.length, device=query.device)
@@ -110,11 +105,21 @@ def _attend(
     # Rotary positions leave query and key in float32.
     short = value.dtype == torch.bfloat16 and group.length <= SHORT[torch.is_grad_enabled()]
     in_steps = query.device.type == "cpu" and (dropout or short)
-    attend = _attend_in_steps if in_steps else F.scaled_dot_product_attention
-    out = attend(block(query), block(key), block(value), mask, dropout, causal, scale=scale).transpose(1, 2)
-    if group.unpad is None:
-        return out.reshape(group.tokens, heads, size)
-    return apply(_Unpad, out.reshape(-1, heads * size), group.unpad).view(group.tokens, heads, size)
+    # Products of matrices want the rows of a head together; torch's fused kernel reads them where they lie.
+    slots, width = (group.of_heads(heads), size) if in_steps else (group.slots, heads * size)
+    if slots is not None:
+        query, key, value = (apply(_Pad, states.reshape(-1, width), slots) for states in (query, key, value))
+    if in_steps:
+        shape = group.sentences, heads, group.length, size
+        query, key, value = (states.view(shape) for states in (query, key, value))
+        out = _attend_in_steps(query, key, value, mask, dropout, causal, scale)
+    else:
+        shape = group.sentences, group.length, heads, size
+        query, key, value = (states.reshape(shape).transpose(1, 2) for states in (query, key, value))
+        out = F.scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale=scale).transpose(1, 2)
+    if slots is not None:
+        out = apply(_Unpad, out.reshape(-1, width), slots)
+    return out.reshape(group.tokens, heads, size)
 
 
 @cache

@@ -9,7 +9,7 @@ on a GPU; elsewhere it runs on groups of sentences of similar length, or of a fe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -23,20 +23,46 @@ _WASTE = 4096
 
 
 @dataclass(frozen=True)
+class Slots:
+    """Where rows lie in a padded block: the row of each slot, the slot of each row, and the slots that hold none."""
+
+    pad: Tensor
+    unpad: Tensor
+    empty: Tensor
+
+
+@dataclass(frozen=True)
 class Group:
     """Sentences of similar length, which lie one behind the other in the packed row.
 
-    `pad` is the position in the packed row for each slot of the (sentences, length) block, `unpad` the slot of each
-    token; both are None when all sentences have the same length, so that the block is a plain view.
+    `slots` says where their tokens lie in a (sentences, length) block, `mask` which of it is no padding; both are None
+    when all sentences have the same length, so that the block is a plain view.
     """
 
     start: int
     tokens: int
     sentences: int
     length: int
-    pad: Tensor | None
-    unpad: Tensor | None
+    slots: Slots | None
     mask: Tensor | None
+    _of_heads: dict[int, Slots] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def of_heads(self, heads: int) -> Slots:
+        """The same for rows of one head of one token, and a (sentences, heads, length) block."""
+        if heads not in self._of_heads:
+            device = "cpu" if self.slots is None else self.slots.pad.device
+            every = torch.arange(self.tokens, device=device)
+            pad, unpad = (every, every) if self.slots is None else (self.slots.pad, self.slots.unpad)
+            empty = every[:0] if self.slots is None else self.slots.empty
+            head = torch.arange(heads, device=device)
+
+            def spread(slots: Tensor) -> Tensor:
+                sentence, place = slots // self.length, slots % self.length
+                return (sentence[:, None] * heads + head).mul_(self.length).add_(place[:, None]).flatten()
+
+            rows = pad.view(-1, 1, self.length) * heads + head[:, None]
+            self._of_heads[heads] = Slots(rows.flatten(), spread(unpad), spread(empty))
+        return self._of_heads[heads]
 
 
 class Packed:
@@ -173,20 +199,13 @@ class Packed:
         start, lengths = int(self._sorted_starts[begin]), self._sorted_lengths[begin:end]
         tokens = int(lengths.sum())
         if lengths[-1] == longest:
-            return Group(start, tokens, end - begin, longest, None, None, None)
+            return Group(start, tokens, end - begin, longest, None, None)
         mask = np.arange(longest) < lengths[:, None]
         unpad = np.flatnonzero(mask)
         pad = np.zeros(mask.size, dtype=np.int64)
         pad[unpad] = np.arange(tokens)
-        return Group(
-            start,
-            tokens,
-            end - begin,
-            longest,
-            self._tensor(pad),
-            self._tensor(unpad),
-            self._tensor(mask[:, None, None]),
-        )
+        slots = Slots(self._tensor(pad), self._tensor(unpad), self._tensor(np.flatnonzero(~mask)))
+        return Group(start, tokens, end - begin, longest, slots, self._tensor(mask[:, None, None]))
 
     @property
     def slots(self) -> int:

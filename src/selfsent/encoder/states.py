@@ -59,17 +59,17 @@ class TokenStates:
             here = slice(group.start, group.start + group.tokens)
             ids, types = packed.ids[here], self.types(packed)
             types = torch.zeros_like(ids) if types is None else types[here]
-            if group.pad is None or group.unpad is None or group.mask is None:
+            if group.slots is None or group.mask is None:
                 mask = torch.ones(group.sentences, group.length, dtype=torch.long, device=ids.device)
             else:
                 mask = group.mask[:, 0, 0].long()
-                ids = ids[group.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
-                types = types[group.pad].where(group.mask.flatten(), 0)
+                ids = ids[group.slots.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
+                types = types[group.slots.pad].where(group.mask.flatten(), 0)
             # Zeros are not nothing: GPT-2 adds the embedding of whatever type it is given.
             typed = {} if self.types(packed) is None else {"token_type_ids": types.view_as(mask)}
             output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask, **typed)
             states = read(output).flatten(0, 1)
-            parts.append(states if group.unpad is None else states[group.unpad])
+            parts.append(states if group.slots is None else states[group.slots.unpad])
         return torch.cat(parts)
 
     def _end_to_end(self, packed: Packed, read: Read = _last_layer) -> Tensor:

@@ -122,13 +122,13 @@ class OwnDecoder(nn.Module):
         parts = []
         for group, slot in zip(packed.groups, slots, strict=True):
             ids = packed.ids.narrow(0, group.start, group.tokens)
-            ids = ids if group.pad is None else ids[group.pad]
+            ids = ids if group.slots is None else ids[group.slots.pad]
             block = ids.view(group.sentences, group.length)
             # Padding stands behind the real tokens, so that causality alone hides it from them.
             states = self.decoder(input_ids=block, encoder_hidden_states=slot[:, None], use_cache=False)[0].flatten(
                 0, 1
             )
-            parts.append(states if group.unpad is None else states[group.unpad])
+            parts.append(states if group.slots is None else states[group.slots.unpad])
         return torch.cat(parts)
 
 
