@@ -119,7 +119,7 @@ def train(
         hold_out: which documents are trained on and scored, where they are shared out already.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
-        checkpoint_every: steps between checkpoints; ten in a run by default.
+        checkpoint_every: steps between checkpoints; by default ten in a run, at least half a minute apart.
         keep: checkpoints kept, at least 2.
         dev: score along the way: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
         dev_every: steps between these scores; ten in a run by default.

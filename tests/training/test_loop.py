@@ -7,6 +7,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from selfsent.errors import SettingsError, TrainingError
+from selfsent.training.budget import steps_between_probes
 from selfsent.training.embeddings import Lookup
 from selfsent.training.habits import Habits
 from selfsent.training.linear import Linear
@@ -91,6 +92,40 @@ def test_the_encoder_that_collapses_is_caught(make_loop):
         loop.run()
     assert not loop.directory.model.exists()
     assert loop.directory.record["status"] == "running"
+
+
+def test_no_checkpoint_is_written_of_a_space_that_is_lost(make_loop, monkeypatch):
+    monkeypatch.setattr("selfsent.training.loop.steps_between_probes", lambda steps, batch_size: steps)
+    loop = make_loop(steps=10, habits=Habits(checkpoint_every=3))
+    advance = loop.advance
+
+    def spoil(step):
+        result = advance(step)
+        if step == 4:
+            with torch.no_grad():
+                loop.learner.model.transformer.embeddings.LayerNorm.weight.zero_()
+        return result
+
+    loop.advance = spoil
+    with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 6: .*step-00000003;"):
+        loop.run()
+    assert not loop.directory.checkpoint_at(6).exists()
+
+
+@pytest.mark.parametrize(("apart", "expected"), [(0.0, [18, 21]), (math.inf, [])])
+def test_checkpoints_are_not_written_faster_than_is_worth_while(make_loop, monkeypatch, apart, expected):
+    monkeypatch.setattr("selfsent.training.loop.APART", apart)
+    loop = make_loop(steps=22)
+    loop.run()
+    assert sorted(int(path.name[5:]) for path in loop.directory.checkpoints.glob("step-*")) == expected
+
+
+@pytest.mark.parametrize(
+    ("steps", "batch_size", "expected"),
+    [(1, 32, 1), (20, 32, 4), (64, 8, 13), (64, 128, 4), (1000, 32, 50), (100_000, 8, 5000)],
+)
+def test_the_space_is_looked_at_20_times_or_less_often_where_that_takes_long(steps, batch_size, expected):
+    assert steps_between_probes(steps, batch_size) == expected
 
 
 def test_a_loss_that_is_not_finite_is_caught_with_its_checkpoint(make_loop):

@@ -60,7 +60,10 @@ def add_parser(commands: Any) -> None:
     habits.add_argument("--resume", action="store_true", help="go on with the run in DIR")
     habits.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
     habits.add_argument(
-        "--checkpoint-every", type=int, metavar="N", help="steps between checkpoints (default: a tenth of the run)"
+        "--checkpoint-every",
+        type=int,
+        metavar="N",
+        help="steps between checkpoints (default: a tenth of the run, and half a minute)",
     )
     habits.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
     habits.add_argument("--dev", metavar="TASK", help="score along the way: context, or a task such as stsb-dev")

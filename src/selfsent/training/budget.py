@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from selfsent.distributed import of_the_first
+from selfsent.distributed import of_the_first, world_size
 from selfsent.training.checkpoint import restore, snapshot
+from selfsent.training.health import SENTENCES
 from selfsent.training.schedule import make_optimizer
 
 if TYPE_CHECKING:
     from selfsent.training.loop import Loop
 
 PROBES = 20
-"""How often in a run the health of the space is looked at."""
+"""How often in a run the health of the space is looked at; less often, but 5 times, where that takes a tenth of it."""
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
+APART = 30.0
+"""Seconds between two checkpoints, at least, where the user does not say how many steps: less is soon done again."""
 
 
 MOST_STEPS = 10**9
+
+
+def steps_between_probes(steps: int, batch_size: int) -> int:
+    """How many steps apart the health of the space is looked at.
+
+    Args:
+        steps: of the run.
+        batch_size: of each process. To encode a sentence takes a third of the time of training on it, or less.
+    """
+    cheap = math.ceil(10 * SENTENCES / (3 * batch_size))
+    return max(1, math.ceil(steps / PROBES), min(cheap, math.ceil(steps / 5)))
 
 
 def _seconds(action: Callable[[], object]) -> float:
@@ -39,7 +54,7 @@ def steps_for_budget(loop: Loop, started: float) -> int:
         loop: the run, before its first step.
         started: when the budget began to run, by `time.perf_counter`.
     """
-    budget, habits = cast(float, loop.settings.budget), loop.habits
+    budget, habits, size = cast(float, loop.settings.budget), loop.habits, loop.settings.batch_size // world_size()
     state = snapshot(loop.learner)
     steps: list[float] = []
     begin = time.perf_counter()
@@ -55,9 +70,11 @@ def steps_for_budget(loop: Loop, started: float) -> int:
     each = sum(warm) / len(warm)
 
     def cost(steps: int) -> float:
-        checkpoints = steps // habits.checkpoint_every if habits.checkpoint_every else min(steps, TENTHS)
+        most = min(steps, TENTHS, int(steps * each / APART))
+        checkpoints = steps // habits.checkpoint_every if habits.checkpoint_every else most
         scores = steps // habits.score_every + 1 if habits.score_every else min(steps, TENTHS)
-        return steps * each + min(steps, PROBES) * probe + checkpoints * checkpoint + scores * score
+        total = steps * each + (2 + steps // steps_between_probes(steps, size)) * probe
+        return total + checkpoints * (probe + checkpoint) + scores * score
 
     left = budget - (time.perf_counter() - started)
     return int(of_the_first(max(1, bisect_right(range(MOST_STEPS), left, key=cost) - 1)))

@@ -18,7 +18,7 @@ class Habits:
     """What a run does beside training.
 
     Args:
-        checkpoint_every: steps between two checkpoints; None for ten in a run.
+        checkpoint_every: steps between two checkpoints; None for ten in a run, at least half a minute apart.
         keep: checkpoints kept.
         scorer: scores the encoder on development data; higher is better.
         score_every: steps between two scores; None for ten in a run.

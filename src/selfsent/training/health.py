@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +15,9 @@ from torch.nn import functional as F
 from selfsent.cross_encoder import CrossEncoder
 from selfsent.encoder import Encoder
 from selfsent.packing import Packed
+
+SENTENCES = 128
+"""Sentences that the health of the space is measured on, at most."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +84,18 @@ def measure(vectors: Tensor, again: Tensor | None = None) -> Health:
 
 
 @torch.no_grad()
-def probe(model: Encoder, views: Sequence[Packed]) -> Health:
-    """Health of the encoder on a fixed batch, without dropout; alignment where there are two views."""
+def probe(model: Encoder, views: Sequence[Packed], precision: AbstractContextManager[Any] | None = None) -> Health:
+    """Health of the encoder on a fixed batch, without dropout; alignment where there are two views.
+
+    Args:
+        model: the encoder.
+        views: one or more views of the batch, of which two are read.
+        precision: in which the vectors are computed; float32 by default. What is made of them is float32.
+    """
     training = model.training
     model.eval()
-    vectors = [model(view) for view in views[:2]]
+    with precision or nullcontext():
+        vectors = [model(view) for view in views[:2]]
     health = measure(vectors[0], vectors[1] if len(vectors) > 1 else None)
     if isinstance(model, CrossEncoder):
         scores = model.activation(model.scores(views[0]).float())

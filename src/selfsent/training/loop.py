@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from selfsent.autograd import clear_gradients, release
-from selfsent.distributed import rank, wait, world_size
+from selfsent.distributed import of_the_first, rank, wait, world_size
 from selfsent.dropout import put_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import TrainingError
@@ -26,11 +26,11 @@ from selfsent.packing import Packed
 from selfsent.settings import Settings
 from selfsent.training.ahead import Ahead
 from selfsent.training.batches import Batches
-from selfsent.training.budget import PROBES, TENTHS, steps_for_budget
+from selfsent.training.budget import APART, PROBES, TENTHS, steps_between_probes, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
 from selfsent.training.embeddings import put_lookups
 from selfsent.training.habits import Habits, Notice, Scorer
-from selfsent.training.health import Health
+from selfsent.training.health import SENTENCES, Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.linear import put_linears
 from selfsent.training.meter import Meter
@@ -101,6 +101,8 @@ class Loop:
         self.start_health: Health | None = None
         self.seconds = 0.0
         """Spent in steps, before interruptions too."""
+        self.saved = time.perf_counter()
+        """When the newest checkpoint was written, or the run begun."""
         self.best = -math.inf
         self.figures: dict[str, float] = {}
         self.stopped = threading.Event()
@@ -137,7 +139,7 @@ class Loop:
     def _train(self) -> None:
         every = self.habits.checkpoint_every or max(1, math.ceil(self.steps / TENTHS))
         log_every = max(1, min(50, self.steps // PROBES))
-        probe_every = max(1, math.ceil(self.steps / PROBES))
+        probe_every = steps_between_probes(self.steps, self.settings.batch_size // world_size())
         score_every = self.habits.score_every or max(1, math.ceil(self.steps / TENTHS))
         meter = Meter()
         while self.step < self.steps:
@@ -149,11 +151,18 @@ class Loop:
             if self.habits.scorer and (self.step % score_every == 0 or done):
                 self._score(self.habits.scorer)
             stopping = self.stopping and not done
-            if (self.step % every == 0 and not done) or stopping:
+            if stopping or (self.step % every == 0 and not done and self._is_due()):
+                self._look()
                 self.checkpoint()
             self.watch(self.step, self.steps, self.figures)
             if stopping:
                 raise Interrupted
+
+    def _is_due(self) -> bool:
+        """Whether a checkpoint is wanted at a step that is one's turn: the newest may be too young."""
+        if self.habits.checkpoint_every:
+            return True
+        return of_the_first(time.perf_counter() - self.saved) >= APART
 
     def _take_step(self, meter: Meter) -> None:
         since = time.perf_counter()
@@ -221,9 +230,17 @@ class Loop:
 
     def probe(self) -> Health:
         """Health of the space, on a fixed batch."""
-        views = self.batches.views_of(self.batches.rows[: min(128, len(self.batches.rows))], 0, self.device)
+        views = self.batches.views_of(self.batches.rows[:SENTENCES], 0, self.device)
         # The two texts of a labelled pair are no two looks at one sentence.
-        return health_of(self.learner.model, views if self.batches.labels is None else views[:1])
+        views = views if self.batches.labels is None else views[:1]
+        return health_of(self.learner.model, views, autocast(self.device, self.precision))
+
+    def _look(self) -> Health:
+        """Health of the space; a run whose space is lost ends here, before it is saved."""
+        health = self.probe()
+        if fault := health.fault(self.start_health):
+            raise self._stop(f"{fault} at step {self.step}")
+        return health
 
     def _log(self, meter: Meter, healthy: bool) -> None:
         self.figures = {
@@ -233,10 +250,7 @@ class Loop:
             **meter.speeds(),
         }
         if healthy:
-            health = self.probe()
-            self.figures.update(health.to_json())
-            if fault := health.fault(self.start_health):
-                raise self._stop(f"{fault} at step {self.step}")
+            self.figures.update(self._look().to_json())
         self._tell({name: float(f"{value:.6g}") for name, value in self.figures.items()})
 
     def _tell(self, figures: dict[str, float]) -> None:
@@ -268,6 +282,7 @@ class Loop:
             }
             save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
             self.directory.drop_old_checkpoints(self.habits.keep)
+        self.saved = time.perf_counter()
         wait()
 
     def _resume(self) -> None:
