@@ -59,9 +59,9 @@ def train(report: dict[str, Any]) -> str:
     seconds = "Seconds of the processor" if report["processor_time"] else "Seconds"
     low = "" if "bfloat16" in report["gflops"] else ", on a processor without bfloat16"
     methods = list(dict.fromkeys(found["method"] for found in report["comparisons"]))
-    alone = f" with {methods[0]}" if len(methods) == 1 else ""
+    some = f" with {', '.join(methods)}" if len(methods) < 4 else ""
     lines = [
-        f"## Training {bases}{alone}, batch {sizes}{low}\n",
+        f"## Training {bases}{some}, batch {sizes}{low}\n",
         f"{report['sentences']:,} sentences of {report['corpus']}, from text to weights; the median of"
         f" {report['repetitions']}. {seconds}. Both sides are scored alike: the loss on held-out sentences, and"
         " Spearman on STS-B, over as many seeds. The matrix product reaches"
@@ -157,7 +157,9 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_train.json": train,
     "train_bfloat16_minilm_8.json": train,
     "train_bfloat16_minilm_8_ct.json": train,
+    "train_bfloat16_minilm_8_mlm.json": train,
     "train_bfloat16_minilm_128.json": train,
+    "train_bfloat16_minilm_128_ct.json": train,
     "train_avx2_bundled_32.json": train,
     "bench_encode.json": encode,
     "bench_encode_backends.json": encode,

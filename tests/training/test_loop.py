@@ -88,15 +88,24 @@ def test_the_encoder_that_collapses_is_caught(make_loop):
         return result
 
     loop.advance = spoil
-    with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 5: .*step-00000004;"):
+    with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 6: .*step-00000004;"):
         loop.run()
+    assert not loop.directory.checkpoint_at(5).exists()
     assert not loop.directory.model.exists()
     assert loop.directory.record["status"] == "running"
 
 
-def test_no_checkpoint_is_written_of_a_space_that_is_lost(make_loop, monkeypatch):
-    monkeypatch.setattr("selfsent.training.loop.steps_between_probes", lambda steps, batch_size: steps)
-    loop = make_loop(steps=10, habits=Habits(checkpoint_every=3))
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_space_is_looked_at_in_the_precision_of_the_run(make_loop, precision):
+    loop, seen = make_loop(precision=precision), []
+    loop.learner.model.transformer.register_forward_hook(lambda *_: seen.append(torch.is_autocast_enabled("cpu")))
+    assert math.isfinite(loop.probe().mean_cosine)
+    assert set(seen) == {precision == "bfloat16"}
+
+
+def test_a_lost_space_goes_back_behind_the_last_look_at_it(make_loop, monkeypatch):
+    monkeypatch.setattr("selfsent.training.loop.steps_between_probes", lambda steps, batch_size: 4)
+    loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
     advance = loop.advance
 
     def spoil(step):
@@ -107,22 +116,24 @@ def test_no_checkpoint_is_written_of_a_space_that_is_lost(make_loop, monkeypatch
         return result
 
     loop.advance = spoil
-    with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 6: .*step-00000003;"):
+    with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 8: .*step-00000004;"):
         loop.run()
-    assert not loop.directory.checkpoint_at(6).exists()
+    assert [path.name for path in loop.directory.checkpoints.iterdir()] == ["step-00000004"]
 
 
-@pytest.mark.parametrize(("apart", "expected"), [(0.0, [18, 21]), (math.inf, [])])
-def test_checkpoints_are_not_written_faster_than_is_worth_while(make_loop, monkeypatch, apart, expected):
+@pytest.mark.parametrize(("apart", "expected"), [(0.0, [18, 21]), (4.5, [12, 18]), (math.inf, [])])
+def test_checkpoints_are_at_least_half_a_minute_apart(make_loop, monkeypatch, apart, expected):
     monkeypatch.setattr("selfsent.training.loop.APART", apart)
     loop = make_loop(steps=22)
+    loop.saved = 0.0
+    monkeypatch.setattr("selfsent.training.loop.time.perf_counter", lambda: float(loop.step))
     loop.run()
     assert sorted(int(path.name[5:]) for path in loop.directory.checkpoints.glob("step-*")) == expected
 
 
 @pytest.mark.parametrize(
     ("steps", "batch_size", "expected"),
-    [(1, 32, 1), (20, 32, 4), (64, 8, 13), (64, 128, 4), (1000, 32, 50), (100_000, 8, 5000)],
+    [(1, 32, 1), (10, 0, 2), (20, 32, 4), (64, 8, 13), (64, 128, 4), (1000, 32, 50), (100_000, 8, 5000)],
 )
 def test_the_space_is_looked_at_20_times_or_less_often_where_that_takes_long(steps, batch_size, expected):
     assert steps_between_probes(steps, batch_size) == expected

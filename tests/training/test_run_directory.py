@@ -125,12 +125,14 @@ def test_a_line_cut_short_is_left_out(tmp_path):
 
 def test_old_later_and_half_written_checkpoints_go(tmp_path):
     directory = begun(tmp_path)
-    for step in (9, 10, 11, 100):
+    for step in (8, 9, 10, 11, 100):
         directory.checkpoint_at(step).mkdir()
     (directory.checkpoints / ".step-00000011.0a1b2c3d").mkdir()
     (directory.checkpoints / ".mine").mkdir()
     directory.sweep()
-    directory.drop_old_checkpoints(3)
+    directory.drop_old_checkpoints(3, sound=9)
+    assert [int(path.name[5:]) for path in sorted(directory.checkpoints.glob("step-*"))] == [9, 10, 11, 100]
+    directory.drop_old_checkpoints(3, sound=99)
     assert [int(path.name[5:] or 0) for path in sorted(directory.checkpoints.iterdir())] == [0, 10, 11, 100]
     directory.drop_checkpoints_after(10)
     assert sorted(path.name for path in directory.checkpoints.iterdir()) == [".mine", "step-00000010"]

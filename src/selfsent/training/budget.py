@@ -34,7 +34,7 @@ def steps_between_probes(steps: int, batch_size: int) -> int:
         steps: of the run.
         batch_size: of each process. To encode a sentence takes a third of the time of training on it, or less.
     """
-    cheap = math.ceil(10 * SENTENCES / (3 * batch_size))
+    cheap = math.ceil(10 * SENTENCES / (3 * max(1, batch_size)))
     return max(1, math.ceil(steps / PROBES), min(cheap, math.ceil(steps / 5)))
 
 
@@ -70,11 +70,10 @@ def steps_for_budget(loop: Loop, started: float) -> int:
     each = sum(warm) / len(warm)
 
     def cost(steps: int) -> float:
-        most = min(steps, TENTHS, int(steps * each / APART))
-        checkpoints = steps // habits.checkpoint_every if habits.checkpoint_every else most
         scores = steps // habits.score_every + 1 if habits.score_every else min(steps, TENTHS)
-        total = steps * each + (2 + steps // steps_between_probes(steps, size)) * probe
-        return total + checkpoints * (probe + checkpoint) + scores * score
+        total = steps * each + (2 + steps // steps_between_probes(steps, size)) * probe + scores * score
+        most = min(steps, TENTHS, int(total / APART))
+        return total + (steps // habits.checkpoint_every if habits.checkpoint_every else most) * checkpoint
 
     left = budget - (time.perf_counter() - started)
     return int(of_the_first(max(1, bisect_right(range(MOST_STEPS), left, key=cost) - 1)))

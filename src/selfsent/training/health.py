@@ -90,7 +90,8 @@ def probe(model: Encoder, views: Sequence[Packed], precision: AbstractContextMan
     Args:
         model: the encoder.
         views: one or more views of the batch, of which two are read.
-        precision: in which the vectors are computed; float32 by default. What is made of them is float32.
+        precision: in which the vectors are computed; float32 by default. What is made of them is float32, and so are
+            the scores of pairs, whose differences bfloat16 would round away.
     """
     training = model.training
     model.eval()

@@ -101,6 +101,8 @@ class Loop:
         self.start_health: Health | None = None
         self.seconds = 0.0
         """Spent in steps, before interruptions too."""
+        self.sound = 0
+        """The last step behind which the space was looked at, and alive."""
         self.saved = time.perf_counter()
         """When the newest checkpoint was written, or the run begun."""
         self.best = -math.inf
@@ -152,7 +154,6 @@ class Loop:
                 self._score(self.habits.scorer)
             stopping = self.stopping and not done
             if stopping or (self.step % every == 0 and not done and self._is_due()):
-                self._look()
                 self.checkpoint()
             self.watch(self.step, self.steps, self.figures)
             if stopping:
@@ -202,7 +203,8 @@ class Loop:
         total, count = self._over_processes(total, count)
         norm = scale_and_clip(self.optimizer, self.learner.parameters(), world_size() / count, self.settings.clip)
         if not (math.isfinite(total) and math.isfinite(norm)):
-            raise self._stop(f"the {'gradient' if math.isfinite(total) else 'loss'} is not finite at step {step + 1}")
+            what = "gradient" if math.isfinite(total) else "loss"
+            raise self._stop(f"the {what} is not finite at step {step + 1}", self.step - 1)
         self.optimizer.step()
         clear_gradients(self.optimizer)
         self.learner.progress = self.share_done(step + 1)
@@ -219,10 +221,10 @@ class Loop:
         self.stopping = bool(both[2])
         return float(both[0]), float(both[1])
 
-    def _stop(self, reason: str) -> TrainingError:
-        # The weights that went wrong may have been saved already.
+    def _stop(self, reason: str, sound: int) -> TrainingError:
+        # What went wrong behind that step may have been saved already.
         if self.leads:
-            self.directory.drop_checkpoints_after(self.step - 1)
+            self.directory.drop_checkpoints_after(sound)
         newest = self.directory.newest_checkpoint(self.notice)
         where = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         self.directory.update(stopped=reason)
@@ -236,10 +238,11 @@ class Loop:
         return health_of(self.learner.model, views, autocast(self.device, self.precision))
 
     def _look(self) -> Health:
-        """Health of the space; a run whose space is lost ends here, before it is saved."""
+        """Health of the space; a run whose space is lost ends here, and checkpoints that may be lost, too, go."""
         health = self.probe()
         if fault := health.fault(self.start_health):
-            raise self._stop(f"{fault} at step {self.step}")
+            raise self._stop(f"{fault} at step {self.step}", self.sound)
+        self.sound = self.step
         return health
 
     def _log(self, meter: Meter, healthy: bool) -> None:
@@ -279,9 +282,10 @@ class Loop:
                 "seconds": self.seconds,
                 "best": self.best if math.isfinite(self.best) else None,
                 "start_health": start,
+                "sound": self.sound,
             }
             save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
-            self.directory.drop_old_checkpoints(self.habits.keep)
+            self.directory.drop_old_checkpoints(self.habits.keep, self.sound)
         self.saved = time.perf_counter()
         wait()
 
@@ -295,7 +299,7 @@ class Loop:
                 self.directory.forget_after(0)
             return
         progress = load_checkpoint(newest, self.learner, self.optimizer)
-        self.step, self.seconds = progress["step"], progress["seconds"]
+        self.step, self.seconds, self.sound = progress["step"], progress["seconds"], progress.get("sound", 0)
         self.best = -math.inf if progress["best"] is None else progress["best"]
         self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if self.leads:

@@ -13,7 +13,7 @@ from selfsent.files import whole_directory
 from selfsent.methods import Learner
 from selfsent.settings import Precision
 from selfsent.training.batches import Batches
-from selfsent.training.health import probe
+from selfsent.training.health import SENTENCES, probe
 from selfsent.training.precision import autocast
 from selfsent.training.run_directory import RunDirectory
 
@@ -41,7 +41,7 @@ def fit_once(
         learner.prepare(batches.once(device))
         finish(learner.model)
     if rank() == 0:
-        views = batches.views_of(batches.rows[:128], 0, device)
+        views = batches.views_of(batches.rows[:SENTENCES], 0, device)
         directory.forget_after(-1)
         directory.log({"step": 0, **probe(learner.model, views).to_json()})
         with whole_directory(directory.model) as temporary:

@@ -217,10 +217,13 @@ class RunDirectory:
             notice(f"checkpoint {directory.name} is damaged or cut short: going back to the one before")
         return None
 
-    def drop_old_checkpoints(self, keep: int) -> None:
-        """Remove all but the newest `keep` checkpoints."""
-        for directory in sorted(self.checkpoints.glob("step-*"))[:-keep]:
-            _remove(directory)
+    def drop_old_checkpoints(self, keep: int, sound: int) -> None:
+        """Remove all but the newest `keep` checkpoints, and the newest of a step no later than `sound`."""
+        found = sorted(self.checkpoints.glob("step-*"))
+        good = [directory for directory in found if directory <= self.checkpoint_at(sound)]
+        for directory in found[:-keep]:
+            if directory not in good[-1:]:
+                _remove(directory)
 
 
 def take_over(run: Path, directory: Path) -> None:
