@@ -205,7 +205,9 @@ def test_a_fast_target_and_a_high_rate_collapse_and_are_caught(encoder_of, tmp_p
     with pytest.raises(TrainingError, match=r"collapsing to one point .*a lower --learning-rate"):
         trained(fresh(), tmp_path / "high", 0.2)
     assert not (tmp_path / "high" / "model").exists()
-    cosines = [line["mean_cosine"] for line in trained(fresh(), tmp_path / "low", 3e-3).metrics()]
+    lines = trained(fresh(), tmp_path / "low", 3e-3).metrics()
+    cosines = [line["mean_cosine"] for line in lines if "mean_cosine" in line]
+    assert len(cosines) > 3
     assert max(cosines) < 0.9
 
 
