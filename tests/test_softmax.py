@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from selfsent.softmax import REGISTER, WIDE, softmax
+from selfsent.softmax import REGISTER, softmax
+
+FLOATS, HALVES = REGISTER // 4, REGISTER // 2  # numbers in a register, of float32 and of bfloat16
 
 
 def scores_of(length, dtype):
@@ -17,7 +19,7 @@ def scores_of(length, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("length", [1, 2, REGISTER - 1, REGISTER, WIDE - 1, WIDE])
+@pytest.mark.parametrize("length", [1, 2, FLOATS - 1, FLOATS, HALVES - 1, HALVES, 64])
 def test_values_are_those_of_the_equation(length, dtype):
     scores = scores_of(length, dtype)
     shares = softmax(scores)
@@ -27,7 +29,7 @@ def test_values_are_those_of_the_equation(length, dtype):
     assert scores.equal(scores_of(length, dtype))  # the scores are left as they were
 
 
-@pytest.mark.parametrize("length", [1, REGISTER - 1, REGISTER])
+@pytest.mark.parametrize("length", [1, FLOATS - 1, FLOATS])
 def test_gradients_are_those_of_torch(length):
     scores, weights = scores_of(length, torch.float32), torch.randn(3, 2, 5, length)
     gradients = []
@@ -39,8 +41,9 @@ def test_gradients_are_those_of_torch(length):
     assert length == 1 or gradients[0].abs().max() > 0.1
 
 
-def test_short_rows_of_bfloat16_are_summed_up_in_float32():
-    scores = scores_of(5, torch.bfloat16)
+@pytest.mark.parametrize("length", [1, FLOATS - 1, FLOATS, HALVES - 1])
+def test_short_rows_of_bfloat16_are_summed_up_in_float32(length):
+    scores = scores_of(length, torch.bfloat16)
     assert softmax(scores).dtype == torch.float32
     torch.testing.assert_close(softmax(scores), scores.float().softmax(-1), atol=1e-6, rtol=1e-5)
 

@@ -48,20 +48,17 @@ class Group:
     _of_heads: dict[int, Slots] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_heads(self, heads: int) -> Slots:
-        """The same for rows of one head of one token, and a (sentences, heads, length) block."""
+        """The same for rows of one head of one token, and a (sentences, heads, length) block; on a CPU."""
         if heads not in self._of_heads:
-            device = "cpu" if self.slots is None else self.slots.pad.device
-            every = torch.arange(self.tokens, device=device)
-            pad, unpad = (every, every) if self.slots is None else (self.slots.pad, self.slots.unpad)
-            empty = every[:0] if self.slots is None else self.slots.empty
-            head = torch.arange(heads, device=device)
+            every, head = torch.arange(self.tokens), torch.arange(heads)
+            slots = self.slots or Slots(every, every, every[:0])
 
-            def spread(slots: Tensor) -> Tensor:
-                sentence, place = slots // self.length, slots % self.length
+            def spread(places: Tensor) -> Tensor:
+                sentence, place = places // self.length, places % self.length
                 return (sentence[:, None] * heads + head).mul_(self.length).add_(place[:, None]).flatten()
 
-            rows = pad.view(-1, 1, self.length) * heads + head[:, None]
-            self._of_heads[heads] = Slots(rows.flatten(), spread(unpad), spread(empty))
+            rows = slots.pad.view(-1, 1, self.length) * heads + head[:, None]
+            self._of_heads[heads] = Slots(rows.flatten(), spread(slots.unpad), spread(slots.empty))
         return self._of_heads[heads]
 
 
@@ -206,11 +203,6 @@ class Packed:
         pad[unpad] = np.arange(tokens)
         slots = Slots(self._tensor(pad), self._tensor(unpad), self._tensor(np.flatnonzero(~mask)))
         return Group(start, tokens, end - begin, longest, slots, self._tensor(mask[:, None, None]))
-
-    @property
-    def slots(self) -> int:
-        """Token slots that attention computes, padding included."""
-        return sum(group.sentences * group.length for group in self.attention_groups)
 
     def mean(self, states: Tensor) -> Tensor:
         """Mean of each sentence's (tokens, d) states, in float32, as (sentences, d)."""

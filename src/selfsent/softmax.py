@@ -9,10 +9,8 @@ from torch import Tensor
 
 from selfsent.autograd import apply
 
-REGISTER = 16
-"""Numbers in float32 of a register of AVX-512: torch takes rows that are shorter number by number."""
-WIDE = 64
-"""Length of a row from which on torch is as fast in bfloat16 as in float32, both conversions counted."""
+REGISTER = 64
+"""Bytes of a register of AVX-512: torch takes a row that does not fill one number by number."""
 
 
 def softmax(scores: Tensor) -> Tensor:
@@ -24,12 +22,15 @@ def softmax(scores: Tensor) -> Tensor:
     Returns:
         The same shape; float32 for short rows of bfloat16 on a CPU, else the type of the scores.
     """
-    length = scores.shape[-1]
-    if scores.device.type == "cpu" and scores.dtype == torch.bfloat16 and length < WIDE:
+    if scores.dtype == torch.bfloat16 and _is_short(scores):
         scores = scores.float()
-    if scores.device.type == "cpu" and scores.dtype == torch.float32 and length < REGISTER:
+    if scores.dtype == torch.float32 and _is_short(scores):
         return apply(_Softmax, scores)
     return scores.softmax(-1)
+
+
+def _is_short(scores: Tensor) -> bool:
+    return scores.device.type == "cpu" and scores.shape[-1] * scores.itemsize < REGISTER
 
 
 class _Softmax(torch.autograd.Function):

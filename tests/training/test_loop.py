@@ -76,18 +76,23 @@ def test_a_gradient_that_is_not_finite_is_caught(make_loop, monkeypatch):
         loop.advance(0)
 
 
-def test_the_encoder_that_collapses_is_caught(make_loop):
-    loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
+def collapse_in(loop, last):
+    """The step of this number leaves an encoder that maps everything to one point."""
     advance = loop.advance
 
     def spoil(step):
         result = advance(step)
-        if step == 4:
+        if step == last:
             with torch.no_grad():
                 loop.learner.model.transformer.embeddings.LayerNorm.weight.zero_()
         return result
 
     loop.advance = spoil
+
+
+def test_the_encoder_that_collapses_is_caught(make_loop):
+    loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
+    collapse_in(loop, 4)
     with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 6: .*step-00000004;"):
         loop.run()
     assert not loop.directory.checkpoint_at(5).exists()
@@ -106,16 +111,7 @@ def test_the_space_is_looked_at_in_the_precision_of_the_run(make_loop, precision
 def test_a_lost_space_goes_back_behind_the_last_look_at_it(make_loop, monkeypatch):
     monkeypatch.setattr("selfsent.training.loop.steps_between_probes", lambda steps, batch_size: 4)
     loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
-    advance = loop.advance
-
-    def spoil(step):
-        result = advance(step)
-        if step == 4:
-            with torch.no_grad():
-                loop.learner.model.transformer.embeddings.LayerNorm.weight.zero_()
-        return result
-
-    loop.advance = spoil
+    collapse_in(loop, 4)
     with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 8: .*step-00000004;"):
         loop.run()
     assert [path.name for path in loop.directory.checkpoints.iterdir()] == ["step-00000004"]

@@ -19,7 +19,7 @@ class Habits:
 
     Args:
         checkpoint_every: steps between two checkpoints; None for ten in a run, at least half a minute apart.
-        keep: checkpoints kept, the newest; and one more where the space has not been looked at since any of them.
+        keep: checkpoints kept, the newest, and one more where none of these is from before the last look at the space.
         scorer: scores the encoder on development data; higher is better.
         score_every: steps between two scores; None for ten in a run.
         keep_best: whether the model with the best score is the result, instead of the last.
