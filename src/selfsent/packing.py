@@ -204,6 +204,11 @@ class Packed:
         slots = Slots(self._tensor(pad), self._tensor(unpad), self._tensor(np.flatnonzero(~mask)))
         return Group(start, tokens, end - begin, longest, slots, self._tensor(mask[:, None, None]))
 
+    @property
+    def attended(self) -> int:
+        """Token slots that attention computes, padding included."""
+        return sum(group.sentences * group.length for group in self.attention_groups)
+
     def mean(self, states: Tensor) -> Tensor:
         """Mean of each sentence's (tokens, d) states, in float32, as (sentences, d)."""
         total = states.new_zeros(len(self), states.shape[-1], dtype=torch.float32)
