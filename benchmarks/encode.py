@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sides import DEVICE, MINILM, alternate, base_of, ceiling, machine, medians, sentences
-from torch.utils.flop_counter import FlopCounterMode
+from sides import DEVICE, MINILM, alternate, base_of, machine, medians, sentences
 
 from selfsent.encoder import Encoder, into_bfloat16, load_encoder
 from selfsent.encoding import _packs, encode
 from selfsent.files import write_json
+from selfsent.training.operations import matrix_rate, operations
 from selfsent.training.precision import computes_bfloat16
 
 SAME = 0.999
@@ -107,10 +107,10 @@ def cosine(vectors: Vectors, reference: Vectors) -> tuple[float, float]:
 def work(model: Encoder, texts: list[str]) -> float:
     """Floating-point operations that the sentences need, without padding of any kind in the linear layers."""
     sample = texts[: min(len(texts), 512)]
-    with torch.inference_mode(), FlopCounterMode(display=False) as counter:
-        for _, packed in _packs(model.eval(), sample):
-            model(packed)
-    return float(counter.get_total_flops()) * sum(map(len, texts)) / sum(map(len, sample))
+    packs = _packs(model.eval(), sample)
+    with torch.inference_mode():
+        count = operations(lambda: [model(packed) for _, packed in packs])[1]
+    return float(count) * sum(map(len, texts)) / sum(map(len, sample))
 
 
 def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
         encode(model, texts[:256])
         seconds, vectors = alternate(sides, options.repetitions)
     taken, flops = medians(seconds), work(model, texts)
-    best = {"float32": ceiling()}
+    best = {"float32": matrix_rate(DEVICE, torch.float32)}
     if computes_bfloat16(DEVICE):
-        best["bfloat16"] = ceiling(dtype=torch.bfloat16)
+        best["bfloat16"] = matrix_rate(DEVICE, torch.bfloat16)
     products = ", ".join(f"{value / 1e9:.0f} GFLOP/s in {kind}" for kind, value in best.items())
     rows = {}
     print(f"\n{name}, {len(texts):,} sentences, matrix product {products}")

@@ -20,7 +20,6 @@ import torch
 
 from selfsent import read_corpus
 from selfsent.bases import resolve
-from selfsent.pretraining.loop import matrix_rate
 from selfsent.training.run_directory import versions
 
 MINILM = "all-MiniLM-L6-v2"
@@ -87,20 +86,6 @@ def alternate(
 def medians(seconds: Mapping[str, list[float]]) -> dict[str, float]:
     """The median of each side."""
     return {name: statistics.median(values) for name, values in seconds.items()}
-
-
-@torch.inference_mode()
-def ceiling(size: int = 1024, rows: int = 4096, dtype: torch.dtype = torch.float32) -> float:
-    """Floating-point operations a second of the machine's matrix product, the best of some; larger ones on a GPU."""
-    if DEVICE == "cuda":
-        return matrix_rate(DEVICE, dtype)
-    left, right = torch.randn(rows, size, dtype=dtype), torch.randn(size, size, dtype=dtype)
-    best = float("inf")
-    for _ in range(8):
-        start = time.perf_counter()
-        left @ right
-        best = min(best, time.perf_counter() - start)
-    return 2 * rows * size * size / best
 
 
 def machine() -> dict[str, Any]:

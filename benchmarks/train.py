@@ -30,11 +30,12 @@ from typing import Any
 import numpy as np
 import torch
 from held_out import held_out_loss
-from sides import DEVICE, MINILM, base_of, ceiling, machine
+from sides import DEVICE, MINILM, base_of, machine
 from trainers import OPTIONS, ours, theirs
 
 from selfsent import evaluate, read_corpus
 from selfsent.files import write_json
+from selfsent.training.operations import matrix_rate
 from selfsent.training.precision import computes_bfloat16
 
 HELD_OUT = 512
@@ -146,7 +147,7 @@ def main() -> None:
         time.perf_counter = time.process_time
     kinds = {"float32": torch.float32, **({"bfloat16": torch.bfloat16} if computes_bfloat16(DEVICE) else {})}
     options.repetitions = options.repetitions or 4 - len(kinds)
-    options.ceilings = {name: ceiling(dtype=kind) for name, kind in kinds.items()}
+    options.ceilings = {name: matrix_rate(DEVICE, kind) for name, kind in kinds.items()}
     bases = options.bases or (["bundled", MINILM] if options.full else ["bundled"])
     sizes = options.batch_sizes or ([8, 32, 128] if options.full else [32])
     texts, held = draw_sentences(options.sentences, options.corpus)

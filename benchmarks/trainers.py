@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from held_out import LENGTH, NEGATIVES, damaged, padded
 from sides import DEVICE, wait_for_device
-from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 from selfsent import read_corpus
 from selfsent.api import make_plan
@@ -22,13 +21,14 @@ from selfsent.methods import get_method
 from selfsent.training.batches import Batches
 from selfsent.training.habits import Habits
 from selfsent.training.loop import Loop
+from selfsent.training.operations import operations
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.tokens import build_table
 from selfsent.views import Template
 
 RATE = 1e-4
 OPTIONS: dict[str, dict[str, Any]] = {
-    "tsdae": {},
+    "tsdae": {"decoder_dropout": False},
     "simcse": {"mlp": False},
     "ct": {"dropout_in": "kept", "reduction": "sum"},
     "ct-inbatch": {"dropout_in": "kept"},
@@ -36,17 +36,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "infomax": {},
     "bootstrap": {},
 }
-"""Of ours, so that both sides compute the same loss. The peer's twin is copied, and stays, in evaluation mode."""
-UNCOUNTED = {
-    torch.ops.aten.addmm_: lambda _, left, right, *__, **___: 2 * left[0] * left[1] * right[1],
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: (
-        lambda query, key, value, *_, **__: sdpa_flop_count(query, key, value)
-    ),
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
-        lambda grad, query, key, value, *_, **__: sdpa_backward_flop_count(grad, query, key, value)
-    ),
-}
-"""Operations, from the shapes, of what torch's counter leaves out."""
+"""Of ours, so that both sides compute the same loss. In the peer's trainer TSDAE's decoder and contrastive tension's
+twin stay in evaluation mode, in which they were loaded."""
 
 
 @dataclass
@@ -100,10 +91,7 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         if DEVICE == "cuda" and precision == "bfloat16" and model.states.runs_packed:
             waste = 0.0, 0.0
         loop.optimizer.step = lambda: None  # type: ignore[method-assign]  # the same operations without consequences
-        with FlopCounterMode(display=False, custom_mapping=UNCOUNTED) as counter:
-            for step in some:
-                loop.advance(step)
-        work = counter.get_total_flops() * loop.steps / len(some)
+        work = operations(lambda: [loop.advance(step) for step in some])[1] * loop.steps / len(some)
     return Trained(seconds, learner, model, work, waste)
 
 

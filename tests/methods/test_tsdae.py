@@ -222,3 +222,20 @@ def test_from_scratch_nothing_of_the_base_is_left(name, encoder_of):
     head, words = scratch.language_model_head, scratch.transformer.get_input_embeddings()
     assert head.output.weight is words.weight
     assert head.output.weight.requires_grad
+
+
+@pytest.mark.parametrize("name", ["bert", "modernbert", "t5"])
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_decoder_drops_out_where_that_is_wanted(name, wanted, learner_of):
+    learner = learner_of("tsdae", name, dropout=0.5, decoder_dropout=wanted).train()
+    encoding, decoding = [], []
+    learner.model.register_forward_hook(lambda *_: encoding.append(rates(learner.model)))
+    learner.decoder.register_forward_pre_hook(lambda *_: decoding.append(rates(learner)))
+    learner([tiny.pack([[2, 7, 8, 9, 3], [2, 8, 3]])] * 2).total.backward()
+    assert encoding == [{True}]
+    assert decoding == [{wanted}]
+    assert rates(learner) == {True}
+
+
+def rates(module):
+    return {part.training for part in module.modules() if isinstance(part, torch.nn.Dropout) and part.p}

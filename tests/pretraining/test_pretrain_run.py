@@ -16,7 +16,6 @@ from selfsent.errors import CorpusError, RunError, SettingsError
 from selfsent.pretraining.blocks import Blocks
 from selfsent.pretraining.cooccurrence import count_pairs, factors, positive_information
 from selfsent.pretraining.learner import PretrainingLearner
-from selfsent.pretraining.loop import matrix_rate
 from selfsent.pretraining.options import DEFAULTS, Options
 from selfsent.pretraining.pretrain import pretrain
 from selfsent.training.linear import LARGE
@@ -195,11 +194,12 @@ def test_too_little_text(tmp_path):
 
 def test_the_share_of_the_peak_is_arithmetic_over_what_matrix_products_reach(text, tmp_path, monkeypatch):
     shares = []
-    monkeypatch.setattr("selfsent.pretraining.loop.matrix_rate", lambda device, kind: 1e9)
+    monkeypatch.setattr("selfsent.training.loop.matrix_rate", lambda device, kind: 1e9)
 
     def remember(loop, share):
         loop.facts = {"held_out_loss": 0.0, "bits_per_character": 0.0, "tokens": loop.tokens_seen}
-        shares.append((loop.share_of_peak, loop.tokens_seen / loop.seconds))
+        speed = loop.tokens_seen / loop.seconds
+        shares.append((loop.share_of_peak(speed), speed))
 
     monkeypatch.setattr("selfsent.pretraining.loop.PretrainingLoop._evaluate", remember)
     made = pretrain(text, tmp_path / "run", steps=1, **TINY)
@@ -208,10 +208,6 @@ def test_the_share_of_the_peak_is_arithmetic_over_what_matrix_products_reach(tex
     output = 32 * len(encoder.tokenizer)
     share, tokens_a_second = shares[-1]
     assert share == pytest.approx(6 * (layers + 0.2 * output) * tokens_a_second / 1e9, rel=1e-6)
-
-
-def test_the_rate_of_matrix_products_is_a_rate():
-    assert 1e6 < matrix_rate("cpu", torch.float32, size=64, times=3) < 1e14
 
 
 def test_a_run_that_cannot_begin_leaves_nothing(text, tmp_path):

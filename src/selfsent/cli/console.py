@@ -130,6 +130,7 @@ def _figures(figures: dict[str, float]) -> str:
         f"loss {figures['loss']:.3f}",
         f"{figures['sentences_per_second']:,.0f} sentences/s",
         f"{figures['tokens_per_second']:,.0f} tokens/s",
+        f"{figures['share_of_peak']:.0%} of peak",
     ]
     parts += [f"mean cosine {figures['mean_cosine']:.2f}"] if "mean_cosine" in figures else []
     parts += [f"dev {figures['score']:.2f}"] if "score" in figures else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -16,6 +17,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods.decoder import OwnDecoder, from_one_slot, start_for
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.pairs import without_dropout
 from selfsent.packing import Packed
 from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords, View
@@ -42,6 +44,8 @@ class Options:
     decoder_layers: int = setting(0, "layers of a small decoder of its own instead of the encoder's layers", minimum=0)
     scratch: bool = setting(False, "begin with random weights instead of the base's")
     drop_heads: bool = setting(False, "drop whole heads of the look at the vector, as the authors' code does")
+
+    decoder_dropout: bool = setting(True, "drop out in the decoder, too, as the encoder does")
 
     def __post_init__(self) -> None:
         check_limits(self)
@@ -221,7 +225,12 @@ class DenoisingLearner(Learner):
         head = own or self.model.require_head("tsdae", hidden=False)
         start = cast(int | None, self.decoder.start)
         read = whole.without_last() if start is None else whole.behind(start)
-        states = self.decoder(self.model, self.model(damaged), read)
+        vectors = self.model(damaged)
+        with ExitStack() as still:
+            if not self.options.decoder_dropout:
+                for part in (self.model, self.decoder):  # a tied decoder runs the encoder's layers
+                    still.enter_context(without_dropout(part))
+            states = self.decoder(self.model, vectors, read)
         total = linear_cross_entropy(head(states), head.output.weight, head.output.bias, read.targets)
         return Loss(total, read.tokens)
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import time
-from functools import cached_property
 from typing import Any
-
-import torch
 
 from selfsent.distributed import of_the_first, wait, world_size
 from selfsent.files import whole_directory
@@ -39,30 +36,18 @@ class PretrainingLoop(Loop):
         self, *args: Any, held_out: HeldOut, started: float, leg: float | None, half: bool, ratio: float, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.held_out, self.started, self.leg, self.half, self.ratio = held_out, started, leg, half, ratio
+        self.held_out, self.started, self.leg, self.half = held_out, started, leg, half
         self.facts: dict[str, float] = {}
+        # Six operations a token for each weight of the layers, and for each of the output at the tokens to predict:
+        # compiled layers cannot be counted by running them.
+        layers = sum(p.numel() for p in self.learner.model.transformer.encoder.parameters())
+        output = self.learner.model.require_head("pretrain").output.weight.numel()
+        self.operations_per_token = 6 * (layers + ratio * output)
 
     @property
     def tokens_seen(self) -> int:
         """Tokens trained on so far, over all processes and legs."""
         return self.step * self.settings.batch_size * self.settings.max_length
-
-    @property
-    def share_of_peak(self) -> float:
-        """Arithmetic of the run a second, as a share of what products of large matrices reach on this device.
-
-        Six operations a token for each weight of the layers, and for each of the output at the tokens to predict.
-        """
-        layers = sum(p.numel() for p in self.learner.model.transformer.encoder.parameters())
-        output = self.learner.model.require_head("pretrain").output.weight.numel()
-        work = 6 * (layers + self.ratio * output) * self.tokens_seen / max(self.seconds, 1e-9)
-        return float(work / (world_size() * self.matrix_rate))
-
-    @cached_property
-    def matrix_rate(self) -> float:
-        """Operations a second in products of large matrices, in the precision of the run; measured once."""
-        kind = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
-        return matrix_rate(self.device, kind)
 
     def share_done(self, step: int) -> float:
         """How much of the run lies behind: of the budget where there is one, else of the steps."""
@@ -125,22 +110,20 @@ class PretrainingLoop(Loop):
         self.learner.eval()
         loss = self.held_out.loss(self.forward, self.device, AT_THE_END if share >= 1 else ALONG_THE_WAY)
         self.learner.train()
+        speed = self.tokens_seen / max(self.seconds, 1e-9)
         self.facts = {
             "held_out_loss": round(loss, 5),
             "bits_per_character": round(self.held_out.bits_per_character(loss), 5),
             "tokens": self.tokens_seen,
-            "tokens_per_second": round(self.tokens_seen / max(self.seconds, 1e-9), 1),
+            "tokens_per_second": round(speed, 1),
+            "share_of_peak": round(self.share_of_peak(speed), 4),
         }
-        used = ""
-        if self.device.startswith("cuda"):
-            self.facts["share_of_peak"] = round(self.share_of_peak, 4)
-            used = f", {self.share_of_peak:.1%} of the device's measured peak"
         if self.leads:
             self.directory.log({"step": self.step, "seconds": round(self.seconds, 2), **self.facts})
         self.notice(
             f"{share:4.0%} done: {self.seconds / 60:.1f} minutes, {self.tokens_seen / 1e6:.2f} million tokens,"
-            f" {self.facts['tokens_per_second']:,.0f} a second{used}; held out: loss {loss:.3f},"
-            f" {self.facts['bits_per_character']:.3f} bits per character"
+            f" {speed:,.0f} a second, {self.facts['share_of_peak']:.0%} of the matrix product; held out:"
+            f" loss {loss:.3f}, {self.facts['bits_per_character']:.3f} bits per character"
         )
 
     def _save_result(self) -> None:
@@ -149,23 +132,3 @@ class PretrainingLoop(Loop):
             with whole_directory(self.directory.model) as temporary:
                 save_model(self.learner.model, temporary, self.half)
         wait()
-
-
-def matrix_rate(device: str, kind: torch.dtype, size: int = 8192, times: int = 10) -> float:
-    """Operations a second in products of (size, size) matrices, the median of some.
-
-    Args:
-        device: where.
-        kind: element type.
-        size: rows and columns.
-        times: products that are timed, each by itself.
-    """
-    left, right = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
-
-    def seconds() -> float:
-        begin = time.perf_counter()
-        (left @ right)[0, 0].item()  # waits for the device
-        return time.perf_counter() - begin
-
-    seconds()
-    return float(2 * size**3 / sorted(seconds() for _ in range(times))[times // 2])

@@ -34,6 +34,7 @@ from selfsent.training.health import SENTENCES, Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.linear import put_linears
 from selfsent.training.meter import Meter
+from selfsent.training.operations import matrix_rate, operations
 from selfsent.training.precision import accelerator, autocast, precision_of_run
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
@@ -101,6 +102,8 @@ class Loop:
         self.start_health: Health | None = None
         self.seconds = 0.0
         """Spent in steps, before interruptions too."""
+        self.operations_per_token = 0.0
+        """Floating-point operations of a step, counted at the first one here."""
         self.sound = 0
         """The last step behind which the space was looked at, and alive."""
         self.saved = time.perf_counter()
@@ -167,9 +170,20 @@ class Loop:
 
     def _take_step(self, meter: Meter) -> None:
         since = time.perf_counter()
-        meter.add(*self.advance(self.step))
+        if self.operations_per_token:
+            done = self.advance(self.step)
+        else:
+            done, count = operations(lambda: self.advance(self.step))
+            # Each process counts its own, and a step tells of the tokens of all.
+            self.operations_per_token = count * world_size() / max(1, done[-1])
+        meter.add(*done)
         self.step += 1
         self.seconds += time.perf_counter() - since
+
+    def share_of_peak(self, tokens_per_second: float) -> float:
+        """Arithmetic of the steps a second, as a share of what products of large matrices reach on the devices."""
+        kind = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
+        return self.operations_per_token * tokens_per_second / (world_size() * matrix_rate(self.device, kind))
 
     def share_done(self, step: int) -> float:
         """How much of the run lies behind a step, from 0 to 1."""
@@ -246,11 +260,13 @@ class Loop:
         return health
 
     def _log(self, meter: Meter, healthy: bool) -> None:
+        speeds = meter.speeds()
         self.figures = {
             "loss": meter.loss,
             "norm": meter.norm,
             "rate": self.optimizer.param_groups[0]["lr"],
-            **meter.speeds(),
+            **speeds,
+            "share_of_peak": self.share_of_peak(speeds["tokens_per_second"]),
         }
         if healthy:
             self.figures.update(self._look().to_json())
@@ -283,6 +299,7 @@ class Loop:
                 "best": self.best if math.isfinite(self.best) else None,
                 "start_health": start,
                 "sound": self.sound,
+                "operations_per_token": self.operations_per_token,
             }
             save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
             self.directory.drop_old_checkpoints(self.habits.keep, self.sound)
@@ -300,6 +317,7 @@ class Loop:
             return
         progress = load_checkpoint(newest, self.learner, self.optimizer)
         self.step, self.seconds, self.sound = progress["step"], progress["seconds"], progress.get("sound", 0)
+        self.operations_per_token = progress.get("operations_per_token", 0.0)
         self.best = -math.inf if progress["best"] is None else progress["best"]
         self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if self.leads:

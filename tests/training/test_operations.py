@@ -1,0 +1,71 @@
+"""Operations of a step: counted right, without changing the step."""
+
+import json
+
+import pytest
+import torch
+
+from selfsent.training.operations import matrix_rate, operations
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_a_product_takes_two_operations_a_number_and_twice_as_many_backwards(kind):
+    rows, wide, narrow = 7, 12, 5
+    layer, states = torch.nn.Linear(wide, narrow).to(kind), torch.randn(rows, wide, dtype=kind, requires_grad=True)
+    result, count = operations(lambda: layer(states))
+    assert result.shape == (rows, narrow)
+    assert count == 2 * rows * wide * narrow
+    _, count = operations(lambda: layer(states).sum().backward())
+    assert count == 3 * 2 * rows * wide * narrow
+
+
+def test_in_place_products_and_attention_count():
+    left, right = torch.randn(3, 4), torch.randn(4, 5)
+    assert operations(lambda: torch.zeros(3, 5).addmm_(left, right))[1] == 2 * 3 * 4 * 5
+    states = torch.randn(2, 3, 6, 8)  # sentences, heads, tokens, head size
+    attend = torch.nn.functional.scaled_dot_product_attention
+    assert operations(lambda: attend(states, states, states))[1] == 2 * 2 * (2 * 3 * 6 * 6 * 8)
+
+
+@pytest.mark.parametrize("method", ["mlm", "tsdae", "ct", "simcse", "infomax", "bootstrap"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_counting_changes_nothing_and_finds_six_operations_a_weight(make_loop, method, precision):
+    weights, found = [], []
+    for known in (0.0, 1.0):
+        loop = make_loop(method, dropout=0.1, precision=precision, steps=4)
+        loop.operations_per_token = known
+        loop.run()
+        weights.append({name: tensor.clone() for name, tensor in loop.learner.state_dict().items()})
+        found.append(loop.operations_per_token)
+    assert all(torch.equal(weights[0][name], tensor) for name, tensor in weights[1].items())
+    layers = sum(weight.numel() for weight in loop.learner.model.transformer.encoder.parameters() if weight.ndim > 1)
+    assert found[0] > 6 * layers
+    assert found[1] == 1.0
+
+
+def test_the_share_of_the_peak_is_logged(make_loop, monkeypatch):
+    monkeypatch.setattr("selfsent.training.loop.matrix_rate", lambda device, kind: 1e9)
+    loop = make_loop(steps=2)
+    loop.run()
+    lines = [json.loads(line) for line in (loop.directory.path / "metrics.jsonl").read_text().splitlines()]
+    assert lines
+    for line in lines:
+        expected = loop.operations_per_token * line["tokens_per_second"] / 1e9
+        assert line["share_of_peak"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_run_that_goes_on_does_not_count_again(make_loop):
+    loop = make_loop(steps=2)
+    loop.operations_per_token = 12.5
+    loop.checkpoint()
+    loop.operations_per_token = 0.0
+    loop.directory.resumed = True
+    loop._resume()
+    assert loop.operations_per_token == 12.5
+
+
+def test_the_rate_of_matrix_products_is_one_and_draws_nothing(monkeypatch):
+    monkeypatch.setattr("selfsent.training.operations.SHAPES", {"cpu": ((64, 32), (32, 16))})
+    before = torch.get_rng_state()
+    assert 1e6 < matrix_rate.__wrapped__("cpu", torch.float32) < 1e14
+    assert torch.equal(before, torch.get_rng_state())
