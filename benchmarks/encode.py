@@ -29,7 +29,7 @@ from sides import DEVICE, MINILM, alternate, base_of, machine, medians, sentence
 from selfsent.encoder import Encoder, into_bfloat16, load_encoder
 from selfsent.encoding import _packs, encode
 from selfsent.files import write_json
-from selfsent.training.operations import matrix_rate, operations
+from selfsent.training.operations import counted, matrix_rate
 from selfsent.training.precision import computes_bfloat16
 
 SAME = 0.999
@@ -109,7 +109,7 @@ def work(model: Encoder, texts: list[str]) -> float:
     sample = texts[: min(len(texts), 512)]
     packs = _packs(model.eval(), sample)
     with torch.inference_mode():
-        count = operations(lambda: [model(packed) for _, packed in packs])[1]
+        count = counted(lambda: [model(packed) for _, packed in packs])[1]
     return float(count) * sum(map(len, texts)) / sum(map(len, sample))
 
 

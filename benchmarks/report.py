@@ -174,6 +174,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("docs/results"))
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks.md"))
     options = parser.parse_args()
+    if not options.results.is_dir():
+        raise SystemExit(f"there is no {options.results}: run it in the root of the repository")
     parts = [HEAD]
     for name, section in SECTIONS.items():
         path = options.results / name

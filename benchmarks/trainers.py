@@ -21,7 +21,7 @@ from selfsent.methods import get_method
 from selfsent.training.batches import Batches
 from selfsent.training.habits import Habits
 from selfsent.training.loop import Loop
-from selfsent.training.operations import operations
+from selfsent.training.operations import counted
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.tokens import build_table
 from selfsent.views import Template
@@ -86,12 +86,12 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         seconds = time.perf_counter() - start
         some = range(min(8, loop.steps))
         views = [view for step in some for view in batches.views_of(batches.rows_at(step), 0)]
-        share = 1 - sum(view.tokens for view in views) / sum(view.attended for view in views)
+        share = 1 - sum(view.tokens for view in views) / sum(view.attention_slots for view in views)
         waste = 0.0 if model.states.runs_packed else share, share
         if DEVICE == "cuda" and precision == "bfloat16" and model.states.runs_packed:
             waste = 0.0, 0.0
         loop.optimizer.step = lambda: None  # type: ignore[method-assign]  # the same operations without consequences
-        work = operations(lambda: [loop.advance(step) for step in some])[1] * loop.steps / len(some)
+        work = counted(lambda: [loop.advance(step) for step in some])[1] * loop.steps / len(some)
     return Trained(seconds, learner, model, work, waste)
 
 

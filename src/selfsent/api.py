@@ -168,7 +168,7 @@ def train(
     if plan.ignored:
         flags = ", ".join("--" + name.replace("_", "-") for name in plan.ignored)
         notice(f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored")
-    directory.match(asked(plan, corpus, hold_out.train))
+    directory.match(asked(plan, corpus, hold_out.train), plan.defaults)
     if directory.status == "finished":
         notice(f"{output} is finished already")
         return load_run(output)

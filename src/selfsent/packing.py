@@ -205,7 +205,7 @@ class Packed:
         return Group(start, tokens, end - begin, longest, slots, self._tensor(mask[:, None, None]))
 
     @property
-    def attended(self) -> int:
+    def attention_slots(self) -> int:
         """Token slots that attention computes, padding included."""
         return sum(group.sentences * group.length for group in self.attention_groups)
 

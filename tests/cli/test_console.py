@@ -46,6 +46,13 @@ def test_the_bar_shows_everything_even_on_a_narrow_terminal(terminal):
     assert "…" not in text
 
 
+def test_a_score_before_the_first_line_of_the_log(terminal):
+    with console.training_bar() as watch:
+        watch(1, 4, {"score": 31.0})
+        watch(4, 4, FIGURES)
+    assert "dev 31.00" in terminal.getvalue()
+
+
 def test_a_bar_that_ends_early_lets_go_of_the_terminal(terminal):
     with console.training_bar() as watch:
         watch(1, 4, FIGURES)

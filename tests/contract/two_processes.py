@@ -16,10 +16,12 @@ from selfsent.distributed import rank, world_size
 from selfsent.settings import Settings
 from selfsent.training.habits import Habits
 from selfsent.training.loop import Loop
+from selfsent.training.meter import Meter
 from selfsent.training.run_directory import RunDirectory
 
 ARCHITECTURES = ("bert", "modernbert")
 """The first for every run; the others for tsdae, whose decoder they change."""
+OPERATIONS = "operations per token"
 SENTENCES = tiny.make_sentences(48, seed=6)
 # Adam divides a gradient by its size: with an epsilon below rounding errors it would blow those up to whole steps.
 # Within rounding errors of 0, a ReLU of a predictor may take one side in one process and the other in two: with this
@@ -81,11 +83,13 @@ def train(bases):
         settings = SETTINGS.but(accumulate=accumulate)
         batches = cell.batches(learner, settings, SENTENCES, **options)
         loop = Loop(learner, batches, settings, RunDirectory(bases), Habits())
-        for step in range(SETTINGS.steps):
-            total, count, *_ = loop.advance(step)
+        for _ in range(SETTINGS.steps):
+            meter = Meter()
+            loop._take_step(meter)
         for name, parameter in learner.named_parameters():
             weights[f"{architecture}/{run}/{name}"] = parameter.detach().clone()
-        weights[f"{architecture}/{run}/loss"] = torch.tensor(total / count)
+        weights[f"{architecture}/{run}/loss"] = torch.tensor(meter.loss)
+        weights[f"{architecture}/{run}/{OPERATIONS}"] = torch.tensor(loop.operations_per_token)
     return weights
 
 

@@ -224,6 +224,11 @@ def test_from_scratch_nothing_of_the_base_is_left(name, encoder_of):
     assert head.output.weight.requires_grad
 
 
+def test_heads_are_not_dropped_where_nothing_is():
+    with pytest.raises(SettingsError, match="contradict"):
+        Options(drop_heads=True, decoder_dropout=False)
+
+
 @pytest.mark.parametrize("name", ["bert", "modernbert", "t5"])
 @pytest.mark.parametrize("wanted", [True, False])
 def test_the_decoder_drops_out_where_that_is_wanted(name, wanted, learner_of):

@@ -1,5 +1,6 @@
 import itertools
 import json
+import re
 import time
 
 import numpy as np
@@ -262,6 +263,7 @@ def test_without_a_compiler_a_run_says_so_once_and_goes_on(run, text, tmp_path, 
     said = []
     settings = {**TINY, "steps": 2, "tokenizer": run.directory / "model", "compile": "on"}
     assert pretrain(text, tmp_path / "run", notice=said.append, **settings).finished
+    assert any(re.match(r"100% done: .* a second, \d+% of peak; held out: loss \d", line) for line in said)
     (line,) = [line for line in said if "torch.compile" in line]
     assert "no compiler" in line
     assert "\n" not in line

@@ -5,33 +5,34 @@ import json
 import pytest
 import torch
 
-from selfsent.training.operations import matrix_rate, operations
+from selfsent.training.checkpoint import load_checkpoint
+from selfsent.training.operations import counted, matrix_rate
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_a_product_takes_two_operations_a_number_and_twice_as_many_backwards(kind):
     rows, wide, narrow = 7, 12, 5
     layer, states = torch.nn.Linear(wide, narrow).to(kind), torch.randn(rows, wide, dtype=kind, requires_grad=True)
-    result, count = operations(lambda: layer(states))
+    result, count = counted(lambda: layer(states))
     assert result.shape == (rows, narrow)
     assert count == 2 * rows * wide * narrow
-    _, count = operations(lambda: layer(states).sum().backward())
+    _, count = counted(lambda: layer(states).sum().backward())
     assert count == 3 * 2 * rows * wide * narrow
 
 
 def test_in_place_products_and_attention_count():
     left, right = torch.randn(3, 4), torch.randn(4, 5)
-    assert operations(lambda: torch.zeros(3, 5).addmm_(left, right))[1] == 2 * 3 * 4 * 5
+    assert counted(lambda: torch.zeros(3, 5).addmm_(left, right))[1] == 2 * 3 * 4 * 5
     states = torch.randn(2, 3, 6, 8)  # sentences, heads, tokens, head size
     attend = torch.nn.functional.scaled_dot_product_attention
-    assert operations(lambda: attend(states, states, states))[1] == 2 * 2 * (2 * 3 * 6 * 6 * 8)
+    assert counted(lambda: attend(states, states, states))[1] == 2 * 2 * (2 * 3 * 6 * 6 * 8)
 
 
 @pytest.mark.parametrize("method", ["mlm", "tsdae", "ct", "simcse", "infomax", "bootstrap"])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_counting_changes_nothing_and_finds_six_operations_a_weight(make_loop, method, precision):
     weights, found = [], []
-    for known in (0.0, 1.0):
+    for known in (None, 1.0):
         loop = make_loop(method, dropout=0.1, precision=precision, steps=4)
         loop.operations_per_token = known
         loop.run()
@@ -58,14 +59,40 @@ def test_a_run_that_goes_on_does_not_count_again(make_loop):
     loop = make_loop(steps=2)
     loop.operations_per_token = 12.5
     loop.checkpoint()
-    loop.operations_per_token = 0.0
+    loop.operations_per_token = None
     loop.directory.resumed = True
     loop._resume()
     assert loop.operations_per_token == 12.5
 
 
-def test_the_rate_of_matrix_products_is_one_and_draws_nothing(monkeypatch):
-    monkeypatch.setattr("selfsent.training.operations.SHAPES", {"cpu": ((64, 32), (32, 16))})
+def test_of_a_checkpoint_that_does_not_know_the_figure_it_is_left_as_it_was(make_loop, monkeypatch):
+    """As in pretraining, where it is not counted but known: compiled layers cannot be counted."""
+    loop = make_loop(steps=2)
+    loop.checkpoint()
+    loop.directory.resumed = True
+    loop.operations_per_token = 34.5
+
+    def without(*given):
+        progress = load_checkpoint(*given)
+        del progress["operations_per_token"]
+        return progress
+
+    monkeypatch.setattr("selfsent.training.loop.load_checkpoint", without)
+    loop._resume()
+    assert loop.operations_per_token == 34.5
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.5])
+def test_the_rate_of_matrix_products_is_one_and_draws_nothing(monkeypatch, seconds):
+    """On a fast device with as many rows as there are, on a slow one with few."""
+    clock = iter(range(1000))
+    monkeypatch.setattr("selfsent.training.operations.time.perf_counter", lambda: seconds * next(clock))
     before = torch.get_rng_state()
-    assert 1e6 < matrix_rate.__wrapped__("cpu", torch.float32) < 1e14
+    found = matrix_rate.__wrapped__("cpu", torch.float32)
+    assert found == pytest.approx(2 * 1024 * 1024 * (4096 if seconds < 0.02 else 64) / seconds)
+    assert next(clock) < 40
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_on_this_machine_the_rate_is_a_rate():
+    assert 1e6 < matrix_rate("cpu", torch.float32) < 1e14

@@ -54,6 +54,19 @@ def test_behind_a_stop_the_rate_may_be_another_one_and_both_are_kept(tmp_path):
         begun(tmp_path, asked, resume=True)
 
 
+def test_a_run_from_before_an_option_was_there_is_resumed_with_its_default(tmp_path):
+    asked, defaults = {**ASKED, "settings": {**ASKED["settings"], "tie": True}}, {"settings": {"tie": True, "seed": 7}}
+    begun(tmp_path)
+    directory = RunDirectory(tmp_path)
+    directory.check(True, False)
+    for wrong in ({"tie": False}, {"seed": 7}):
+        with pytest.raises(RunError, match=f"settings {next(iter(wrong))} was (True|0), now (False|7)"):
+            directory.match({**asked, "settings": {**asked["settings"], **wrong}}, defaults)
+    directory.match(asked, defaults)
+    with pytest.raises(RunError, match="settings tie was None, now True"):
+        begun(tmp_path, asked, resume=True)
+
+
 def test_an_empty_directory_may_be_used(tmp_path):
     (tmp_path / ".run.json.0a1b2c3d").touch()  # left behind by a kill
     begun(tmp_path)

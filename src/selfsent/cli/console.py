@@ -124,7 +124,7 @@ def _lines(step: int, steps: int, figures: dict[str, float]) -> None:
 
 
 def _figures(figures: dict[str, float]) -> str:
-    if not figures:
+    if "loss" not in figures:  # before the first line of the log, when there may be a score already
         return ""
     parts = [
         f"loss {figures['loss']:.3f}",

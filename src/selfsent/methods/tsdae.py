@@ -49,6 +49,8 @@ class Options:
 
     def __post_init__(self) -> None:
         check_limits(self)
+        if self.drop_heads and not self.decoder_dropout:
+            raise SettingsError("--drop-heads and --no-decoder-dropout contradict each other: give one of them")
 
 
 class Memory(nn.Module):

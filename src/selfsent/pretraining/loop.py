@@ -38,6 +38,8 @@ class PretrainingLoop(Loop):
         super().__init__(*args, **kwargs)
         self.held_out, self.started, self.leg, self.half = held_out, started, leg, half
         self.facts: dict[str, float] = {}
+        self.begun = 0, 0.0
+        """Tokens and seconds of the legs before this one, which may have run on another device."""
         # Six operations a token for each weight of the layers, and for each of the output at the tokens to predict:
         # compiled layers cannot be counted by running them.
         layers = sum(p.numel() for p in self.learner.model.transformer.encoder.parameters())
@@ -69,7 +71,9 @@ class PretrainingLoop(Loop):
             Interrupted: the user asked to stop; a checkpoint was written.
         """
         self.directory.update(precision=self.precision, processes=world_size(), device=self.device)
+        _ = self.matrix_rate  # before memory fills
         self._resume()
+        self.begun = self.tokens_seen, self.seconds
         with set_by_signals(self.stopped):
             over = self._train_leg()
         self.micro_batches.close()
@@ -116,14 +120,18 @@ class PretrainingLoop(Loop):
             "bits_per_character": round(self.held_out.bits_per_character(loss), 5),
             "tokens": self.tokens_seen,
             "tokens_per_second": round(speed, 1),
-            "share_of_peak": round(self.share_of_peak(speed), 4),
         }
+        used = ""
+        if tokens := self.tokens_seen - self.begun[0]:
+            of_peak = self.share_of_peak(tokens / (self.seconds - self.begun[1]))
+            self.facts["share_of_peak"] = round(of_peak, 4)
+            used = f", {of_peak:.0%} of peak"
         if self.leads:
             self.directory.log({"step": self.step, "seconds": round(self.seconds, 2), **self.facts})
         self.notice(
             f"{share:4.0%} done: {self.seconds / 60:.1f} minutes, {self.tokens_seen / 1e6:.2f} million tokens,"
-            f" {speed:,.0f} a second, {self.facts['share_of_peak']:.0%} of the matrix product; held out:"
-            f" loss {loss:.3f}, {self.facts['bits_per_character']:.3f} bits per character"
+            f" {speed:,.0f} a second{used}; held out: loss {loss:.3f},"
+            f" {self.facts['bits_per_character']:.3f} bits per character"
         )
 
     def _save_result(self) -> None:

@@ -34,7 +34,7 @@ from selfsent.training.health import SENTENCES, Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.linear import put_linears
 from selfsent.training.meter import Meter
-from selfsent.training.operations import matrix_rate, operations
+from selfsent.training.operations import counted, matrix_rate
 from selfsent.training.precision import accelerator, autocast, precision_of_run
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
@@ -102,8 +102,8 @@ class Loop:
         self.start_health: Health | None = None
         self.seconds = 0.0
         """Spent in steps, before interruptions too."""
-        self.operations_per_token = 0.0
-        """Floating-point operations of a step, counted at the first one here."""
+        self.operations_per_token: float | None = None
+        """Floating-point operations of a step, over its tokens: counted at the first step, which stands for all."""
         self.sound = 0
         """The last step behind which the space was looked at, and alive."""
         self.saved = time.perf_counter()
@@ -127,6 +127,7 @@ class Loop:
         """
         started = time.perf_counter()
         self.steps = int(self.directory.record.get("steps") or self.steps)
+        _ = self.matrix_rate  # measured now: in the middle of the run memory may be full, and a budget would not know
         if not self.steps:
             self.steps = steps_for_budget(self, started)
         self.directory.update(steps=self.steps, precision=self.precision, processes=world_size())
@@ -170,20 +171,23 @@ class Loop:
 
     def _take_step(self, meter: Meter) -> None:
         since = time.perf_counter()
-        if self.operations_per_token:
-            done = self.advance(self.step)
+        if self.operations_per_token is None:
+            figures, count = counted(lambda: self.advance(self.step))
+            self.operations_per_token = count / (figures[-1] / world_size())  # each process counts its own
         else:
-            done, count = operations(lambda: self.advance(self.step))
-            # Each process counts its own, and a step tells of the tokens of all.
-            self.operations_per_token = count * world_size() / max(1, done[-1])
-        meter.add(*done)
+            figures = self.advance(self.step)
+        meter.add(*figures)
         self.step += 1
         self.seconds += time.perf_counter() - since
 
     def share_of_peak(self, tokens_per_second: float) -> float:
         """Arithmetic of the steps a second, as a share of what products of large matrices reach on the devices."""
-        kind = torch.bfloat16 if self.precision == "bfloat16" else torch.float32
-        return self.operations_per_token * tokens_per_second / (world_size() * matrix_rate(self.device, kind))
+        return (self.operations_per_token or 0.0) * tokens_per_second / (world_size() * self.matrix_rate)
+
+    @property
+    def matrix_rate(self) -> float:
+        """Operations a second in products of large matrices, on the device and in the precision of the run."""
+        return matrix_rate(self.device, torch.bfloat16 if self.precision == "bfloat16" else torch.float32)
 
     def share_done(self, step: int) -> float:
         """How much of the run lies behind a step, from 0 to 1."""
@@ -317,7 +321,7 @@ class Loop:
             return
         progress = load_checkpoint(newest, self.learner, self.optimizer)
         self.step, self.seconds, self.sound = progress["step"], progress["seconds"], progress.get("sound", 0)
-        self.operations_per_token = progress.get("operations_per_token", 0.0)
+        self.operations_per_token = progress.get("operations_per_token", self.operations_per_token)
         self.best = -math.inf if progress["best"] is None else progress["best"]
         self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if self.leads:

@@ -10,8 +10,12 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
-SHAPES = {"cpu": ((4096, 1024), (1024, 1024)), "cuda": ((8192, 8192), (8192, 8192))}
-"""Of the two matrices whose product is timed: rows and columns."""
+SIZES = {"cpu": 1024, "cuda": 8192}
+"""Rows and columns of the weight in the product that is timed."""
+ROWS = {"cpu": 4096, "cuda": 8192}
+"""Rows of states in it, at most."""
+LONG = 0.02
+"""Seconds of a product that can be timed well; a slow device takes as long for fewer rows."""
 TIMES = 5
 """Products that are timed, each by itself."""
 
@@ -29,7 +33,7 @@ UNCOUNTED: dict[Any, Callable[..., int]] = {
 """Operations, from the shapes, of what torch's counter leaves out."""
 
 
-def operations(action: Callable[[], Any]) -> tuple[Any, int]:
+def counted(action: Callable[[], Any]) -> tuple[Any, int]:
     """What an action returns, and the floating-point operations of its products of matrices and of its attention.
 
     A multiplication and an addition are two operations; backward passes count, and nothing else does. The action runs
@@ -52,17 +56,20 @@ def matrix_rate(device: str, kind: torch.dtype) -> float:
     Returns:
         The best of some on a CPU, which may be busy with other things, and the median on a GPU.
     """
+    place = torch.device(device).type
+    size, rows = SIZES[place], 64
     generator = torch.Generator(device).manual_seed(0)  # the run's own random numbers go on as if nothing had been
-    left, right = (
-        torch.randn(shape, generator=generator, device=device).to(kind) for shape in SHAPES[torch.device(device).type]
+    states, weight = (
+        torch.randn(count, size, generator=generator, device=device).to(kind) for count in (ROWS[place], size)
     )
 
     def seconds() -> float:
         begin = time.perf_counter()
-        (left @ right)[0, 0].item()  # waits for the device
+        (states[:rows] @ weight)[0, 0].item()  # waits for the device
         return time.perf_counter() - begin
 
-    seconds()
+    seconds()  # the first one wakes the device
+    while seconds() < LONG and rows < len(states):
+        rows *= 2
     taken = sorted(seconds() for _ in range(TIMES))
-    work = 2 * left.shape[0] * left.shape[1] * right.shape[1]
-    return work / taken[0 if left.device.type == "cpu" else TIMES // 2]
+    return 2 * rows * size**2 / taken[0 if place == "cpu" else TIMES // 2]

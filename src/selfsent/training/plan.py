@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import hashlib
 import math
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, cast
 
@@ -76,6 +77,15 @@ class Plan:
     def joins(self) -> bool:
         """Whether two texts are read as one input, so that the model gives scores of pairs instead of vectors."""
         return any(view.joined is not None for view in self.views)
+
+    @property
+    def defaults(self) -> dict[str, dict[str, Any]]:
+        """The default of every option and setting that has one: what a run of an older version did without it."""
+        sections = {"options": self.method.options, "settings": Settings}
+        return {
+            section: {item.name: item.default for item in dataclasses.fields(kind) if item.default is not MISSING}
+            for section, kind in sections.items()
+        }
 
     def on(self, corpus: Corpus) -> Plan:
         """The plan with what its options take from the data.

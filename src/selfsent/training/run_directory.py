@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -98,7 +98,7 @@ class RunDirectory:
         if resume:
             self.record, self.resumed = old, True
 
-    def match(self, asked: dict[str, Any]) -> None:
+    def match(self, asked: dict[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
         """Say what the run is to be; one that is resumed must have been asked for the same.
 
         Where the run went wrong and was stopped, the learning rate may be another one, in a run of several stages that
@@ -106,13 +106,18 @@ class RunDirectory:
 
         Args:
             asked: everything that decides the result, as JSON.
+            defaults: what holds of names in its sections that the old run, of an older version, did not know.
 
         Raises:
             RunError: the old run was asked for something else.
         """
         self._asked = json.loads(json.dumps(asked))
         free = (_rate_of(self.record.get("stopped_in")),) if self.record.get("stopped") else ()
-        difference = _first_difference(self.record["asked"], self._asked, but=free) if self.record else None
+        before = self.record.get("asked", {})
+        for section, values in json.loads(json.dumps(defaults or {})).items():
+            if section in before:
+                before[section] = {**values, **before[section]}
+        difference = _first_difference(before, self._asked, but=free) if self.record else None
         if difference:
             raise RunError(
                 f"{self.path} cannot be resumed: {difference}; use the old value, --overwrite, or another --output"
