@@ -108,7 +108,7 @@ def work(model: Encoder, texts: list[str]) -> float:
     """Floating-point operations that the sentences need, without padding of any kind in the linear layers."""
     sample = texts[: min(len(texts), 512)]
     packs = _packs(model.eval(), sample)
-    with torch.inference_mode():
+    with torch.no_grad():  # in inference mode nothing would be counted
         count = counted(lambda: [model(packed) for _, packed in packs])[1]
     return float(count) * sum(map(len, texts)) / sum(map(len, sample))
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from selfsent.training.checkpoint import load_checkpoint
-from selfsent.training.operations import counted, matrix_rate
+from selfsent.training.operations import FORMULAS, counted, matrix_rate
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
@@ -26,6 +26,17 @@ def test_in_place_products_and_attention_count():
     states = torch.randn(2, 3, 6, 8)  # sentences, heads, tokens, head size
     attend = torch.nn.functional.scaled_dot_product_attention
     assert counted(lambda: attend(states, states, states))[1] == 2 * 2 * (2 * 3 * 6 * 6 * 8)
+
+
+def test_a_formula_that_fails_does_not_stop_the_action(monkeypatch):
+    def failing(*given, **named):
+        raise AssertionError("shapes that it does not know")
+
+    monkeypatch.setitem(FORMULAS, torch.ops.aten.mm, failing)
+    left, right = torch.randn(3, 4), torch.randn(4, 5)
+    result, count = counted(lambda: torch.zeros(3, 5).addmm_(left, right) + left @ right)
+    torch.testing.assert_close(result, 2 * left @ right)
+    assert count == 2 * 3 * 4 * 5
 
 
 @pytest.mark.parametrize("method", ["mlm", "tsdae", "ct", "simcse", "infomax", "bootstrap"])
