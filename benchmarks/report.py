@@ -158,6 +158,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "train_bfloat16_minilm_8.json": train,
     "train_bfloat16_minilm_8_tsdae.json": train,
     "train_bfloat16_minilm_8_mlm.json": train,
+    "train_bfloat16_minilm_32.json": train,
     "train_bfloat16_minilm_128.json": train,
     "train_bfloat16_minilm_128_ct.json": train,
     "train_avx2_bundled_32.json": train,
