@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from selfsent.dropout import without_dropout
 from selfsent.encoder import POOLINGS, Encoder, Pooling, transformer_alone
 from selfsent.files import read_json
 from selfsent.heads.language_model import save_head
@@ -61,12 +62,10 @@ class CrossEncoder(Encoder):
     @torch.inference_mode()
     def predict(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The scores of pairs of texts, (pairs,) or with several outputs (pairs, outputs)."""
-        training = self.training
-        self.eval()
         found = np.empty((len(pairs), self.output.out_features), dtype=np.float32)
-        for chosen, packed in self._packs(pairs):
-            found[chosen] = self.activation(self.scores(packed).float()).cpu().numpy()
-        self.train(training)
+        with without_dropout(self):
+            for chosen, packed in self._packs(pairs):
+                found[chosen] = self.activation(self.scores(packed).float()).cpu().numpy()
         return found[:, 0] if found.shape[1] == 1 else found
 
     def _packs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[NDArray[np.int64], Packed]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -65,3 +67,14 @@ def put_dropout(module: nn.Module) -> None:
     for part in module.modules():
         if type(part) is nn.Dropout:
             part.__class__ = Dropout
+
+
+@contextmanager
+def without_dropout(module: nn.Module) -> Iterator[None]:
+    """Within the block the module is in evaluation mode; gradients flow as ever."""
+    training = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(training)

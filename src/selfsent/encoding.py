@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.packing import Packed
 
@@ -70,12 +71,10 @@ def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
 @torch.inference_mode()
 def _compute(model: Encoder, packs: Sequence[Pack], count: int) -> NDArray[np.float32]:
     """The vectors of the `count` sentences of one chunk, without dropout; zeros for those that are in no pack."""
-    training = model.training
-    model.eval()
     vectors = np.zeros((count, model.embedding_size), dtype=np.float32)
-    for chosen, packed in packs:
-        vectors[chosen] = model(packed).float().cpu().numpy()
-    model.train(training)
+    with without_dropout(model):
+        for chosen, packed in packs:
+            vectors[chosen] = model(packed).float().cpu().numpy()
     return vectors
 
 

@@ -89,7 +89,7 @@ def train(bases):
         for name, parameter in learner.named_parameters():
             weights[f"{architecture}/{run}/{name}"] = parameter.detach().clone()
         weights[f"{architecture}/{run}/loss"] = torch.tensor(meter.loss)
-        weights[f"{architecture}/{run}/{OPERATIONS}"] = torch.tensor(loop.operations_per_token)
+        weights[f"{architecture}/{run}/{OPERATIONS}"] = torch.tensor(loop.arithmetic.per_token)
     return weights
 
 

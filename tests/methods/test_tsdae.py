@@ -234,13 +234,13 @@ def test_heads_are_not_dropped_where_nothing_is():
 def test_the_decoder_drops_out_where_that_is_wanted(name, wanted, learner_of):
     learner = learner_of("tsdae", name, dropout=0.5, decoder_dropout=wanted).train()
     encoding, decoding = [], []
-    learner.model.register_forward_hook(lambda *_: encoding.append(rates(learner.model)))
-    learner.decoder.register_forward_pre_hook(lambda *_: decoding.append(rates(learner)))
+    learner.model.register_forward_hook(lambda *_: encoding.append(modes(learner.model)))
+    learner.decoder.register_forward_pre_hook(lambda *_: decoding.append(modes(learner)))
     learner([tiny.pack([[2, 7, 8, 9, 3], [2, 8, 3]])] * 2).total.backward()
     assert encoding == [{True}]
     assert decoding == [{wanted}]
-    assert rates(learner) == {True}
+    assert modes(learner) == {True}
 
 
-def rates(module):
+def modes(module):
     return {part.training for part in module.modules() if isinstance(part, torch.nn.Dropout) and part.p}

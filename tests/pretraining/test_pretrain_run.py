@@ -195,12 +195,12 @@ def test_too_little_text(tmp_path):
 
 def test_the_share_of_the_peak_is_arithmetic_over_what_matrix_products_reach(text, tmp_path, monkeypatch):
     shares = []
-    monkeypatch.setattr("selfsent.training.loop.matrix_rate", lambda device, kind: 1e9)
+    monkeypatch.setattr("selfsent.training.operations.matrix_rate", lambda device, kind: 1e9)
 
     def remember(loop, share):
         loop.facts = {"held_out_loss": 0.0, "bits_per_character": 0.0, "tokens": loop.tokens_seen}
         speed = loop.tokens_seen / loop.seconds
-        shares.append((loop.share_of_peak(speed), speed))
+        shares.append((loop.arithmetic.share_of_peak(speed), speed))
 
     monkeypatch.setattr("selfsent.pretraining.loop.PretrainingLoop._evaluate", remember)
     made = pretrain(text, tmp_path / "run", steps=1, **TINY)

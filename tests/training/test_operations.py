@@ -45,10 +45,10 @@ def test_counting_changes_nothing_and_finds_six_operations_a_weight(make_loop, m
     weights, found = [], []
     for known in (None, 1.0):
         loop = make_loop(method, dropout=0.1, precision=precision, steps=4)
-        loop.operations_per_token = known
+        loop.arithmetic.per_token = known
         loop.run()
         weights.append({name: tensor.clone() for name, tensor in loop.learner.state_dict().items()})
-        found.append(loop.operations_per_token)
+        found.append(loop.arithmetic.per_token)
     assert all(torch.equal(weights[0][name], tensor) for name, tensor in weights[1].items())
     layers = sum(weight.numel() for weight in loop.learner.model.transformer.encoder.parameters() if weight.ndim > 1)
     assert found[0] > 6 * layers
@@ -56,24 +56,24 @@ def test_counting_changes_nothing_and_finds_six_operations_a_weight(make_loop, m
 
 
 def test_the_share_of_the_peak_is_logged(make_loop, monkeypatch):
-    monkeypatch.setattr("selfsent.training.loop.matrix_rate", lambda device, kind: 1e9)
+    monkeypatch.setattr("selfsent.training.operations.matrix_rate", lambda device, kind: 1e9)
     loop = make_loop(steps=2)
     loop.run()
     lines = [json.loads(line) for line in (loop.directory.path / "metrics.jsonl").read_text().splitlines()]
     assert lines
     for line in lines:
-        expected = loop.operations_per_token * line["tokens_per_second"] / 1e9
+        expected = loop.arithmetic.per_token * line["tokens_per_second"] / 1e9
         assert line["share_of_peak"] == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_run_that_goes_on_does_not_count_again(make_loop):
     loop = make_loop(steps=2)
-    loop.operations_per_token = 12.5
+    loop.arithmetic.per_token = 12.5
     loop.checkpoint()
-    loop.operations_per_token = None
+    loop.arithmetic.per_token = None
     loop.directory.resumed = True
     loop._resume()
-    assert loop.operations_per_token == 12.5
+    assert loop.arithmetic.per_token == 12.5
 
 
 def test_of_a_checkpoint_that_does_not_know_the_figure_it_is_left_as_it_was(make_loop, monkeypatch):
@@ -81,7 +81,7 @@ def test_of_a_checkpoint_that_does_not_know_the_figure_it_is_left_as_it_was(make
     loop = make_loop(steps=2)
     loop.checkpoint()
     loop.directory.resumed = True
-    loop.operations_per_token = 34.5
+    loop.arithmetic.per_token = 34.5
 
     def without(*given):
         progress = load_checkpoint(*given)
@@ -90,7 +90,7 @@ def test_of_a_checkpoint_that_does_not_know_the_figure_it_is_left_as_it_was(make
 
     monkeypatch.setattr("selfsent.training.loop.load_checkpoint", without)
     loop._resume()
-    assert loop.operations_per_token == 34.5
+    assert loop.arithmetic.per_token == 34.5
 
 
 @pytest.mark.parametrize("seconds", [0.001, 0.5])

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from selfsent import attention
+from selfsent.dropout import without_dropout
 from selfsent.packing import Packed
 
 logger = logging.getLogger(__name__)
@@ -86,16 +87,14 @@ class TokenStates:
         low = max(self.tokenizer.all_special_ids, default=0) + 1
         ids = (torch.arange(12) * 7 + low).numpy() % int(self.transformer.config.vocab_size)
         probe = Packed(ids, torch.tensor([5, 3, 4]).numpy(), device=next(self.transformer.parameters()).device)
-        before, training = self.transformer.config._attn_implementation, self.transformer.training
-        self.transformer.eval()
-        with torch.no_grad():
+        before = self.transformer.config._attn_implementation
+        with torch.no_grad(), without_dropout(self.transformer):
             padded = self.by_blocks(probe)
             self.transformer.set_attn_implementation(attention.ATTENTION)
             try:
                 fits = torch.allclose(self._end_to_end(probe), padded, atol=1e-3, rtol=1e-3)
             except (TypeError, ValueError, RuntimeError, IndexError):
                 fits = False
-        self.transformer.train(training)
         if not fits:
             self.transformer.set_attn_implementation(before)
             logger.info("%s runs on padded batches", self.transformer.config.model_type)

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, whole_batch, without_dropout
+from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, whole_batch
 from selfsent.methods.predictor import Predictor
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, setting

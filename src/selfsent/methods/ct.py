@@ -12,9 +12,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.distributed import world_size
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.methods.pairs import whole_batch, without_dropout
+from selfsent.methods.pairs import whole_batch
 from selfsent.packing import Packed
 from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import Partners, View

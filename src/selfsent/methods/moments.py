@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from selfsent.distributed import gather
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.packing import Packed
 
@@ -56,14 +57,12 @@ class Moments:
 
 def vectors_of(model: Encoder, batches: Iterable[Sequence[Packed]]) -> Iterator[Tensor]:
     """(n, d) vectors of every view of every batch, without dropout and gradients."""
-    training = model.training
-    model.eval()
-    for views in batches:
-        for view in views:
-            with torch.no_grad():
-                vectors = model(view)
-            yield vectors
-    model.train(training)
+    with without_dropout(model):
+        for views in batches:
+            for view in views:
+                with torch.no_grad():
+                    vectors = model(view)
+                yield vectors
 
 
 def moments_of(model: Encoder, batches: Iterable[Sequence[Packed]]) -> Moments:

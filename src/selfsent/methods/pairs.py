@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-
-from torch import nn
 
 from selfsent.distributed import world_size
 from selfsent.encoder import Encoder
@@ -68,14 +64,3 @@ def whole_batch(sentences: int) -> int:
     if total < 2:
         raise TrainingError("a batch of one sentence has nothing to compare it with: raise --batch-size to 2 or more")
     return total
-
-
-@contextmanager
-def without_dropout(module: nn.Module) -> Iterator[None]:
-    """Within the block the module is in evaluation mode; gradients flow as ever."""
-    training = module.training
-    module.eval()
-    try:
-        yield
-    finally:
-        module.train(training)

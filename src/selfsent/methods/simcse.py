@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.distributed import gather, mean_over_processes, rank
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import masked_loss
-from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, whole_batch, without_dropout
+from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, whole_batch
 from selfsent.methods.predictor import standardised
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, setting

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.attention import ATTENTION
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.decoder import OwnDecoder, from_one_slot, start_for
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.methods.pairs import without_dropout
 from selfsent.packing import Packed
 from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords, View
@@ -44,7 +44,6 @@ class Options:
     decoder_layers: int = setting(0, "layers of a small decoder of its own instead of the encoder's layers", minimum=0)
     scratch: bool = setting(False, "begin with random weights instead of the base's")
     drop_heads: bool = setting(False, "drop whole heads of the look at the vector, as the authors' code does")
-
     decoder_dropout: bool = setting(True, "drop out in the decoder, too, as the encoder does")
 
     def __post_init__(self) -> None:

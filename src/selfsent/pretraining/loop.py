@@ -44,7 +44,7 @@ class PretrainingLoop(Loop):
         # compiled layers cannot be counted by running them.
         layers = sum(p.numel() for p in self.learner.model.transformer.encoder.parameters())
         output = self.learner.model.require_head("pretrain").output.weight.numel()
-        self.operations_per_token = 6 * (layers + ratio * output)
+        self.arithmetic.per_token = 6 * (layers + ratio * output)
 
     @property
     def tokens_seen(self) -> int:
@@ -71,7 +71,7 @@ class PretrainingLoop(Loop):
             Interrupted: the user asked to stop; a checkpoint was written.
         """
         self.directory.update(precision=self.precision, processes=world_size(), device=self.device)
-        _ = self.matrix_rate  # before memory fills
+        self.arithmetic.measure()  # before memory fills
         self._resume()
         self.begun = self.tokens_seen, self.seconds
         with set_by_signals(self.stopped):
@@ -123,7 +123,7 @@ class PretrainingLoop(Loop):
         }
         used = ""
         if tokens := self.tokens_seen - self.begun[0]:
-            of_peak = self.share_of_peak(tokens / (self.seconds - self.begun[1]))
+            of_peak = self.arithmetic.share_of_peak(tokens / (self.seconds - self.begun[1]))
             self.facts["share_of_peak"] = round(of_peak, 4)
             used = f", {of_peak:.0%} of peak"
         if self.leads:

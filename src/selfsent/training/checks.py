@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.packing import Packed
@@ -31,10 +32,8 @@ def refuse_constant(model: Encoder, template: Template) -> None:
     ids[:, 0] = ids[0, 0]
     lengths, rows = np.full(_SENTENCES, _WORDS), np.arange(_SENTENCES)
     packed = template.pack(Tokens(ids.ravel(), lengths, np.ones(ids.size, dtype=bool), rows), ids.size)
-    training = model.training
-    model.eval()
-    unit = F.normalize(model(packed.to(model.device)).float(), dim=-1)
-    model.train(training)
+    with without_dropout(model):
+        unit = F.normalize(model(packed.to(model.device)).float(), dim=-1)
     if float((unit - unit[:1]).norm(dim=-1).max()) < 1e-5:
         raise SettingsError(
             f"sentences that begin alike all have the same vector with --pooling {model.pooling}:"

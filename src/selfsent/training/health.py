@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.cross_encoder import CrossEncoder
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.packing import Packed
 
@@ -93,13 +94,11 @@ def probe(model: Encoder, views: Sequence[Packed], precision: AbstractContextMan
         precision: in which the vectors are computed; float32 by default. What is made of them is float32, and so are
             the scores of pairs, whose differences bfloat16 would round away.
     """
-    training = model.training
-    model.eval()
-    with precision or nullcontext():
-        vectors = [model(view) for view in views[:2]]
-    health = measure(vectors[0], vectors[1] if len(vectors) > 1 else None)
-    if isinstance(model, CrossEncoder):
-        scores = model.activation(model.scores(views[0]).float())
-        health = replace(health, score_deviation=float(scores.std(0).max()))
-    model.train(training)
+    with without_dropout(model):
+        with precision or nullcontext():
+            vectors = [model(view) for view in views[:2]]
+        health = measure(vectors[0], vectors[1] if len(vectors) > 1 else None)
+        if isinstance(model, CrossEncoder):
+            scores = model.activation(model.scores(views[0]).float())
+            health = replace(health, score_deviation=float(scores.std(0).max()))
     return health

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +11,6 @@ from typing import cast
 
 import torch
 from accelerate import DistributedType
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from selfsent.autograd import clear_gradients, release
@@ -26,23 +24,22 @@ from selfsent.packing import Packed
 from selfsent.settings import Settings
 from selfsent.training.ahead import Ahead
 from selfsent.training.batches import Batches
+from selfsent.training.best import Best
 from selfsent.training.budget import APART, PROBES, TENTHS, steps_between_probes, steps_for_budget
-from selfsent.training.checkpoint import load_checkpoint, restore, save_checkpoint, snapshot
+from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
 from selfsent.training.embeddings import put_lookups
 from selfsent.training.habits import Habits, Notice, Scorer
 from selfsent.training.health import SENTENCES, Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.linear import put_linears
 from selfsent.training.meter import Meter
-from selfsent.training.operations import counted, matrix_rate
+from selfsent.training.operations import Arithmetic
 from selfsent.training.precision import accelerator, autocast, precision_of_run
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
 from selfsent.training.trackers import Trackers
 from selfsent.views.noise import make_key
-
-_BEST = "learner.safetensors"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -102,13 +99,12 @@ class Loop:
         self.start_health: Health | None = None
         self.seconds = 0.0
         """Spent in steps, before interruptions too."""
-        self.operations_per_token: float | None = None
-        """Floating-point operations of a step, over its tokens: counted at the first step, which stands for all."""
+        self.arithmetic = Arithmetic(device, torch.bfloat16 if self.precision == "bfloat16" else torch.float32)
         self.sound = 0
         """The last step behind which the space was looked at, and alive."""
         self.saved = time.perf_counter()
         """When the newest checkpoint was written, or the run begun."""
-        self.best = -math.inf
+        self.best = Best(directory.path, habits.keep_best)
         self.figures: dict[str, float] = {}
         self.stopped = threading.Event()
         self.stopping = False
@@ -127,7 +123,7 @@ class Loop:
         """
         started = time.perf_counter()
         self.steps = int(self.directory.record.get("steps") or self.steps)
-        _ = self.matrix_rate  # measured now: in the middle of the run memory may be full, and a budget would not know
+        self.arithmetic.measure()  # now: in the middle of the run memory may be full, and a budget would not know
         if not self.steps:
             self.steps = steps_for_budget(self, started)
         self.directory.update(steps=self.steps, precision=self.precision, processes=world_size())
@@ -171,23 +167,9 @@ class Loop:
 
     def _take_step(self, meter: Meter) -> None:
         since = time.perf_counter()
-        if self.operations_per_token is None:
-            figures, count = counted(lambda: self.advance(self.step))
-            self.operations_per_token = count / (figures[-1] / world_size())  # each process counts its own
-        else:
-            figures = self.advance(self.step)
-        meter.add(*figures)
+        meter.add(*self.arithmetic.of_step(lambda: self.advance(self.step)))
         self.step += 1
         self.seconds += time.perf_counter() - since
-
-    def share_of_peak(self, tokens_per_second: float) -> float:
-        """Arithmetic of the steps a second, as a share of what products of large matrices reach on the devices."""
-        return (self.operations_per_token or 0.0) * tokens_per_second / (world_size() * self.matrix_rate)
-
-    @property
-    def matrix_rate(self) -> float:
-        """Operations a second in products of large matrices, on the device and in the precision of the run."""
-        return matrix_rate(self.device, torch.bfloat16 if self.precision == "bfloat16" else torch.float32)
 
     def share_done(self, step: int) -> float:
         """How much of the run lies behind a step, from 0 to 1."""
@@ -270,7 +252,7 @@ class Loop:
             "norm": meter.norm,
             "rate": self.optimizer.param_groups[0]["lr"],
             **speeds,
-            "share_of_peak": self.share_of_peak(speeds["tokens_per_second"]),
+            "share_of_peak": self.arithmetic.share_of_peak(speeds["tokens_per_second"]),
         }
         if healthy:
             self.figures.update(self._look().to_json())
@@ -287,11 +269,7 @@ class Loop:
         self.learner.train()
         self._tell({"score": score})
         self.figures["score"] = score
-        if score > self.best:
-            self.best = score
-            if self.habits.keep_best and self.leads:
-                with whole_directory(self.directory.path / "best") as temporary:
-                    save_file(snapshot(self.learner), str(temporary / _BEST))
+        self.best.offer(score, self.learner)
 
     def checkpoint(self) -> None:
         """Save where the run is."""
@@ -300,10 +278,10 @@ class Loop:
             progress = {
                 "step": self.step,
                 "seconds": self.seconds,
-                "best": self.best if math.isfinite(self.best) else None,
+                "best": self.best.score if math.isfinite(self.best.score) else None,
                 "start_health": start,
                 "sound": self.sound,
-                "operations_per_token": self.operations_per_token,
+                "operations_per_token": self.arithmetic.per_token,
             }
             save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
             self.directory.drop_old_checkpoints(self.habits.keep, self.sound)
@@ -321,22 +299,17 @@ class Loop:
             return
         progress = load_checkpoint(newest, self.learner, self.optimizer)
         self.step, self.seconds, self.sound = progress["step"], progress["seconds"], progress.get("sound", 0)
-        self.operations_per_token = progress.get("operations_per_token", self.operations_per_token)
-        self.best = -math.inf if progress["best"] is None else progress["best"]
+        self.arithmetic.per_token = progress.get("operations_per_token", self.arithmetic.per_token)
+        self.best.score = -math.inf if progress["best"] is None else progress["best"]
         self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if self.leads:
             self.directory.forget_after(self.step)
         self.notice(f"resumed at step {self.step}" + (f" of {self.steps}" if self.steps else ""))
 
     def _save_result(self) -> None:
-        wait()
-        best = self.directory.path / "best"
-        if self.habits.keep_best and best.is_dir():
-            restore(self.learner, load_file(str(best / _BEST)))
+        self.best.put_back(self.learner)
         self.finish(self.learner.model)
         if self.leads:
             with whole_directory(self.directory.model) as temporary:
                 self.learner.save(temporary)
-        wait()
-        if self.leads:
-            shutil.rmtree(best, ignore_errors=True)
+        self.best.forget()

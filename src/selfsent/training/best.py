@@ -1,0 +1,50 @@
+"""The model of the best development score, kept beside the checkpoints until the run is over."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+
+from selfsent.distributed import rank, wait
+from selfsent.files import whole_directory
+from selfsent.methods import Learner
+from selfsent.training.checkpoint import restore, snapshot
+
+_FILE = "learner.safetensors"
+
+
+class Best:
+    """The best score of a run, and the learner that had it.
+
+    Args:
+        run: the run's directory.
+        keep: whether the learner is kept, or the score alone.
+    """
+
+    def __init__(self, run: Path, keep: bool) -> None:
+        self.directory, self.keep = run / "best", keep
+        self.score = -math.inf
+
+    def offer(self, score: float, learner: Learner) -> None:
+        """Keep the score and the learner if there was no better one."""
+        if not score > self.score:  # nor if it is not a number
+            return
+        self.score = score
+        if self.keep and rank() == 0:
+            with whole_directory(self.directory) as temporary:
+                save_file(snapshot(learner), str(temporary / _FILE))
+
+    def put_back(self, learner: Learner) -> None:
+        """Give the learner the weights of the best score, where they were kept."""
+        wait()
+        if self.keep and self.directory.is_dir():
+            restore(learner, load_file(str(self.directory / _FILE)))
+
+    def forget(self) -> None:
+        """Delete what was kept; the first process does."""
+        wait()
+        if rank() == 0:
+            shutil.rmtree(self.directory, ignore_errors=True)
