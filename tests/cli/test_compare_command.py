@@ -1,16 +1,17 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import selfsent as package
+from selfsent import api
 from selfsent.encoder import load_encoder
-from selfsent.evaluation.bootstrap import paired
 from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
 from selfsent.scoring import scored
-from selfsent.selection import Candidate, Selection
+from selfsent.selection import Selection
 
 METHODS = "simcse, whitening, mlm --learning-rate 1e-3 --steps 2"
 
@@ -122,6 +123,80 @@ def test_the_page_shows_what_was_found(compared, base):
     assert str(base) in page
 
 
+@pytest.fixture(scope="module")
+def thrice(base, documents, tmp_path_factory, cache):
+    """A comparison over three seeds, of which two came later."""
+    output = tmp_path_factory.mktemp("thrice") / "out"
+    common = {"steps": 3, "batch_size": 8, "max_length": 32, "learning_rate": 1e-3}
+    package.compare(documents, ["mlm", "whitening"], base, output, **common)
+    first = (output / "methods" / "mlm" / "model" / "model.safetensors").stat().st_mtime_ns
+    found = package.compare(documents, base=base, output=output, seeds=3, resume=True, **common)
+    assert {each.name for each in found.candidates} == {"mlm", "whitening"}
+    assert (output / "methods" / "mlm" / "model" / "model.safetensors").stat().st_mtime_ns == first
+    return found
+
+
+def test_over_seeds_the_mean_counts_and_the_best_run_is_the_model(thrice, documents, base):
+    mlm = next(each for each in thrice.candidates if each.name == "mlm")
+    places = [str(run.directory.relative_to(thrice.directory)) for run in mlm.runs]
+    assert places == ["methods/mlm", "methods/mlm/seeds/1", "methods/mlm/seeds/2"]
+    assert [run.record["asked"]["settings"]["seed"] for run in mlm.runs] == [0, 1, 2]
+    corpus = package.read_corpus(documents)
+    hold_out = HoldOut.of(corpus, dev=True, notice=lambda line: None)
+    task = ContextTask(corpus, hold_out.dev)
+    scores = [task.score(scored(load_encoder(run.directory / "model"), "x")).score for run in mlm.runs]
+    assert len(set(scores)) == 3
+    assert mlm.score.score == pytest.approx(np.mean(scores))
+    assert mlm.deviation == pytest.approx(np.std(scores, ddof=1))
+    assert mlm.run is mlm.runs[int(np.argmax(scores))]
+    plain = json.loads((thrice.directory / "comparison.json").read_text())
+    of_mlm = next(each for each in plain["candidates"] if each["name"] == "mlm")
+    assert [of_mlm["seeds"][str(seed)]["dev_score"] for seed in range(3)] == pytest.approx(scores)
+    assert of_mlm["directory"] == places[int(np.argmax(scores))]
+    assert f"± {mlm.deviation:.2f}" in (thrice.directory / "report.html").read_text()
+    if thrice.chosen is mlm:
+        written = (thrice.directory / "model" / "model.safetensors").read_bytes()
+        assert written == (mlm.run.directory / "model" / "model.safetensors").read_bytes()
+
+
+def test_those_without_steps_have_the_same_score_with_every_seed(thrice):
+    whitening = next(each for each in thrice.candidates if each.name == "whitening")
+    assert (len(whitening.runs), whitening.deviation) == (3, 0)
+
+
+def test_a_seed_that_goes_wrong_is_not_in_the_mean(documents, base, tmp_path, monkeypatch):
+    train, tried = api.train, []
+
+    def fragile(*arguments, seed, method, **named):
+        tried.append((method, seed))
+        if (method, seed) == ("mlm", 4):
+            raise package.errors.TrainingError("the space collapsed", "no checkpoint")
+        if method == "simcse":
+            raise package.errors.SettingsError("this base has no dropout")
+        return train(*arguments, seed=seed, method=method, **named)
+
+    monkeypatch.setattr(api, "train", fragile)
+    common = {"steps": 2, "batch_size": 8, "max_length": 32, "seed": 3}
+    found = package.compare(documents, ["mlm", "simcse"], base, tmp_path / "out", seeds=3, **common)
+    assert tried == [("mlm", 3), ("simcse", 3), ("mlm", 4), ("mlm", 5)]
+    assert found.failures == {"mlm, seed 4": "the space collapsed", "simcse": "this base has no dropout"}
+    (only,) = found.candidates
+    assert [run.record["asked"]["settings"]["seed"] for run in only.runs] == [3, 5]
+    assert any(cell.endswith("(2 of 3)") for cell in found.table().columns[1].cells)
+
+
+def test_seeds_from_the_command_line(compare, tmp_path):
+    assert "--seeds is 0; it must be at least 1" in compare("--seeds", 0).complaint
+    assert not (tmp_path / "out").exists()
+    done = compare("--seeds", 2, methods="simcse")
+    assert done.status == 0, done.err
+    assert "±" in done.out
+    assert "2 of 2: simcse, seed 1" in done.err
+    again = compare("--resume", methods="simcse")  # seeds that are there stay
+    assert again.status == 0, again.err
+    assert "2 of 2: simcse, seed 1" in again.err
+
+
 def test_a_preset_trains_as_long_as_the_others(documents, base, tmp_path):
     ours = {"ct": {"preset": "sentence-transformers", "batch_size": 16}}
     found = package.compare(documents, ours, base, tmp_path / "out", steps=2, batch_size=8, max_length=32)
@@ -165,11 +240,13 @@ def score(value, shift=0.0):
 
 def selection(base, **scores):
     run = package.Run(None, {"steps": 3}, None, [])
-    candidates = [
-        Candidate(name, run, one, paired(one.score, base.score, one.samples, base.samples))
-        for name, one in sorted(scores.items(), key=lambda item: -item[1].score)
-    ]
-    return Selection(None, "context", base, tuple(candidates), {})
+    found = Selection(
+        None, "context", base, (), seeds=max(len(s) if isinstance(s, list) else 1 for s in scores.values())
+    )
+    for name, given in scores.items():
+        for number, one in enumerate(given if isinstance(given, list) else [given]):
+            found = found.beside(name, replace(run, record={"asked": {"settings": {"seed": number}}}), one)
+    return found
 
 
 def test_an_untrained_base_that_is_best_is_kept():
@@ -187,6 +264,17 @@ def test_those_that_cannot_be_told_from_the_best_are_named():
     assert found.chosen.name == "simcse"
     assert set(found.rivals) == {"ntxent"}
     assert found.verdict()[-1].startswith("Not told apart from it by these items: ntxent (p ")
+
+
+def test_a_method_that_hangs_on_its_seed_is_not_told_from_one_that_does_not():
+    still, wild = [score(30.0)] * 3, [score(20.0), score(31.0), score(42.0)]
+    found = selection(score(5.0), steady=still, wild=wild, fragile=score(6.0))
+    assert found.chosen.shown == "31.00 ± 11.00"
+    assert set(found.rivals) == {"steady"}
+    assert found.verdict() == [
+        "Chosen: wild; the model is its run with seed 2",
+        f"Not told apart from it by these items and seeds: steady (p {found.rivals['steady']:.2f})",
+    ]
 
 
 def test_two_methods_do_not_lie_in_one_place(documents, base, tmp_path):

@@ -41,7 +41,9 @@ def add_parser(commands: Any) -> None:
         "corpus", nargs="+", metavar="CORPUS", help="sentences with documents, as selfsent train takes them"
     )
     parser.add_argument(
-        "--methods", metavar="NAME[,NAME]", help="methods between commas (default: all that need no labels)"
+        "--methods",
+        metavar="NAME[,NAME]",
+        help="methods between commas (default: all that need no labels; with --resume, those in DIR)",
     )
     parser.add_argument(
         "--base", default="bundled", metavar="ENCODER", help="bundled, a directory or a hub id (default: bundled)"
@@ -55,8 +57,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--dev", default="context", metavar="TASK", help="what to choose by (default: context)")
     parser.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
     parser.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
-    parser.add_argument("--resume", action="store_true", help="go on in DIR, with its methods and more")
+    parser.add_argument("--resume", action="store_true", help="go on in DIR, with its methods and seeds, and more")
     parser.add_argument("--overwrite", action="store_true", help="throw away what is in DIR")
+    parser.add_argument("--seeds", type=int, metavar="N", help="train each so often, with other seeds (default: 1)")
     add_corpus_options(parser)
     add_label_options(parser)
     settings = parser.add_argument_group("of all methods (defaults: --budget 2m, and each method's own)")
@@ -84,11 +87,12 @@ def run(options: argparse.Namespace) -> None:
     with resumable(options.arguments, options.output):
         found = selection.compare(
             corpus,
-            methods or selection.UNSUPERVISED,
+            methods,
             options.base,
             options.output,
             dev=options.dev,
             sentences=options.sentences,
+            seeds=options.seeds,
             resume=options.resume,
             overwrite=options.overwrite,
             data=options.data,

@@ -140,15 +140,15 @@ def over_seeds(results: Sequence[Result]) -> dict[str, Spread]:
 def mean_over_seeds(results: Sequence[Result]) -> Result:
     """One result for several seeds of a run: mean scores, with their standard deviations.
 
-    The intervals, and p-values against other models, are those of the mean score: how far it hangs on the test items.
-    How far it hangs on the seed is what the deviations say.
+    The intervals, and p-values against other models, say how far the mean hangs on the test items and on the seeds.
+    How far a single run hangs on its seed is what the deviations say.
 
     Raises:
         SettingsError: fewer than two seeds, or no task in common.
     """
     spreads = over_seeds(results)
     first = results[0]
-    scores = {task: _mean_score([result.scores[task] for result in results]) for task in spreads if task != AVERAGE}
+    scores = {task: mean_score([result.scores[task] for result in results]) for task in spreads if task != AVERAGE}
     return replace(
         first,
         model=f"{first.model} and {len(results) - 1} more seed{'s' if len(results) > 2 else ''}",
@@ -159,7 +159,7 @@ def mean_over_seeds(results: Sequence[Result]) -> Result:
 
 
 def seeds_of_runs(models: Sequence[str]) -> list[list[str]]:
-    """Models grouped: run directories that were asked for the same but for the seed stand together.
+    """Models grouped: run directories that were asked for the same but for the seed stand together, by their seeds.
 
     Args:
         models: run directories, their `model/` directories, or anything else, which stays by itself.
@@ -176,7 +176,7 @@ def seeds_of_runs(models: Sequence[str]) -> list[list[str]]:
         group[seed] = model
     if len(groups) == len(models):
         raise SettingsError("no two of these models are runs that differ in nothing but their seed")
-    return [list(group.values()) for group in groups.values()]
+    return [[group[seed] for seed in sorted(group)] for group in groups.values()]
 
 
 def _asked(model: Path) -> tuple[str | None, Any]:
@@ -191,8 +191,21 @@ def _asked(model: Path) -> tuple[str | None, Any]:
     return None, None
 
 
-def _mean_score(scores: Sequence[Score]) -> Score:
-    samples = np.mean([score.samples for score in scores], axis=0)
+def mean_score(scores: Sequence[Score]) -> Score:
+    """The mean of one task's scores over the seeds of a run, with an interval over its items and over seeds.
+
+    Seeds are drawn like items, and the same ones for every run with as many: runs are paired by the order of their
+    seeds. A resample of so few varies too little, by (n − 1) / n, so what it adds is stretched.
+
+    Args:
+        scores: (n,) of runs that differ in their seeds, over the same items.
+    """
+    of_seeds, count = np.stack([score.samples for score in scores]), len(scores)
+    samples = of_seeds.mean(axis=0)
+    if count > 1:
+        drawn = np.random.default_rng(count).integers(count, size=of_seeds.shape)
+        shift = np.take_along_axis(of_seeds, drawn, axis=0).mean(axis=0) - samples
+        samples = samples + np.sqrt(count / (count - 1)) * shift
     low, high = interval(samples)
     shared = set.intersection(*(set(score.metrics) for score in scores))
     leaked = any(score.details.get("leaked") for score in scores)

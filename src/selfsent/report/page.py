@@ -74,12 +74,20 @@ def _verdict(found: Mapping[str, Any], chosen: Mapping[str, Any] | None) -> str:
     failed = "".join(f" {escape(name)} failed: {escape(reason)}." for name, reason in found["failures"].items())
     if chosen is None:
         return f"No method made the base better.{failed}"
-    best, base = chosen["dev"]["score"], found["base"]["score"]
-    text = f"<b>{escape(chosen['name'])}</b> is best: {best:.2f}, untrained {base:.2f}."
+    text = f"<b>{escape(chosen['name'])}</b> is best: {_mean(chosen)}, untrained {found['base']['score']:.2f}."
+    if found["seeds"] > 1:
+        text += f" The model is its run with seed {chosen['seed']}."
     if found["rivals"]:
         names = ", ".join(f"{escape(name)} (p {p:.2f})" for name, p in found["rivals"].items())
-        text += f" Not told apart from it by these items: {names}."
+        what = "items and seeds" if found["seeds"] > 1 else "items"
+        text += f" Not told apart from it by these {what}: {names}."
     return text + failed
+
+
+def _mean(candidate: Mapping[str, Any]) -> str:
+    """`37.65`, or `37.65 ± 0.31 over 3 seeds`."""
+    shown, count = f"{candidate['dev']['score']:.2f}", len(candidate["seeds"])
+    return shown if candidate["deviation"] is None else f"{shown} ± {candidate['deviation']:.2f} over {count} seeds"
 
 
 def _dots(rows: Sequence[Mapping[str, Any]], base: Mapping[str, Any], best: str | None) -> str:
@@ -113,7 +121,11 @@ def _scores(rows: Sequence[Mapping[str, Any]], best: str | None) -> str:
     lines = [_row(("", "score", "95 %", "against untrained", "p", "steps", "seconds"), head=True)]
     for row in rows:
         score, gain = row["score"], row.get("gain")
-        cells = [row["name"], f"{score['score']:.2f}", f"{score['low']:.2f} to {score['high']:.2f}"]
+        cells = [
+            row["name"],
+            _mean(row) if gain else f"{score['score']:.2f}",
+            f"{score['low']:.2f} to {score['high']:.2f}",
+        ]
         if gain:
             cells += [f"{gain['difference']:+.2f} [{gain['low']:+.2f}, {gain['high']:+.2f}]", f"{gain['p']:.3f}"]
             cells += [f"{row['steps']:,}" if row["steps"] else "", f"{row['seconds']:.0f}" if row["seconds"] else ""]

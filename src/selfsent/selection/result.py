@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from selfsent.api import Run
 from selfsent.errors import SettingsError
 from selfsent.evaluation.bootstrap import Difference
+from selfsent.evaluation.compare import mean_score
 from selfsent.evaluation.results import Score
 
 if TYPE_CHECKING:
@@ -26,15 +30,40 @@ class Candidate:
 
     Args:
         name: what it is called.
-        run: its run.
-        score: on the development documents.
-        gain: that score minus the untrained base's, paired.
+        runs: its runs, which differ in their seeds.
+        scores: of each run on the development documents.
+        base: the untrained base's score on them.
     """
 
     name: str
-    run: Run
-    score: Score
-    gain: Difference
+    runs: tuple[Run, ...]
+    scores: tuple[Score, ...]
+    base: Score
+
+    @property
+    def run(self) -> Run:
+        """The run with the best score, the earliest of them."""
+        return self.runs[max(range(len(self.runs)), key=lambda number: self.scores[number].score)]
+
+    @cached_property
+    def score(self) -> Score:
+        """The score of the run, or the mean over its seeds."""
+        return mean_score(self.scores) if len(self.scores) > 1 else self.scores[0]
+
+    @cached_property
+    def gain(self) -> Difference:
+        """That score minus the untrained base's, paired."""
+        return self.score.minus(self.base)
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of the scores over seeds (n − 1); None for a single one."""
+        return float(np.std([score.score for score in self.scores], ddof=1)) if len(self.scores) > 1 else None
+
+    @property
+    def shown(self) -> str:
+        """The score as it is printed: `37.65`, or over seeds `37.65 ± 0.31`."""
+        return f"{self.score.score:.2f}" + ("" if self.deviation is None else f" ± {self.deviation:.2f}")
 
 
 @dataclass(frozen=True)
@@ -42,11 +71,13 @@ class Selection:
     """What came of a comparison.
 
     Args:
-        directory: where it lies: every run in `methods/NAME/`, the chosen model in `model/`.
+        directory: where it lies: every run in `methods/NAME/`, with other seeds in its `seeds/SEED/`, the chosen model
+            in `model/`.
         dev: what was chosen by.
         base: the untrained base's score on it.
         candidates: best first.
-        failures: why methods failed, by name.
+        failures: why methods failed, by name, or single seeds of them: `mlm, seed 4`.
+        seeds: how often each method was to be trained.
     """
 
     directory: Path
@@ -54,6 +85,14 @@ class Selection:
     base: Score
     candidates: tuple[Candidate, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
+    seeds: int = 1
+
+    def beside(self, name: str, run: Run, score: Score) -> Selection:
+        """This, and one more run of a method, with its score on the development documents."""
+        others = [each for each in self.candidates if each.name != name]
+        known = next((each for each in self.candidates if each.name == name), Candidate(name, (), (), self.base))
+        grown = replace(known, runs=(*known.runs, run), scores=(*known.scores, score))
+        return replace(self, candidates=tuple(sorted([*others, grown], key=lambda each: -each.score.score)))
 
     @property
     def chosen(self) -> Candidate | None:
@@ -86,10 +125,12 @@ class Selection:
         lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
         if self.chosen is None:
             return [*lines, "No method made the base better: use the base as it is, or give more text or more time."]
-        lines.append(f"Chosen: {self.chosen.name}")
+        which = f"; the model is its run with seed {seed_of(self.chosen.run)}" if self.seeds > 1 else ""
+        lines.append(f"Chosen: {self.chosen.name}{which}")
         if self.rivals:
             beside = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
-            lines.append(f"Not told apart from it by these items: {beside}")
+            what = "items and seeds" if self.seeds > 1 else "items"
+            lines.append(f"Not told apart from it by these {what}: {beside}")
         return lines
 
     def table(self) -> Table:
@@ -110,7 +151,9 @@ class Selection:
         rows: list[tuple[str, Score, Candidate | None]] = [(each.name, each.score, each) for each in self.candidates]
         rows.append(("untrained", self.base, None))
         for name, score, candidate in sorted(rows, key=lambda row: -row[1].score):
-            cells = [f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}"]
+            shown = candidate.shown if candidate else f"{score.score:.2f}"
+            few = f" ({len(candidate.runs)} of {self.seeds})" if candidate and len(candidate.runs) < self.seeds else ""
+            cells = [shown + few, f"{score.low:.2f} to {score.high:.2f}"]
             if candidate:
                 gain = candidate.gain
                 cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", f"{gain.p:.3f}"]
@@ -126,18 +169,35 @@ class Selection:
             "dev": self.dev,
             "chosen": self.chosen.name if self.chosen else None,
             "rivals": self.rivals,
+            "seeds": self.seeds,
             "base": self.base.to_json(),
             "candidates": [
                 {
                     "name": each.name,
+                    "dev": each.score.to_json(),
+                    "deviation": each.deviation,
+                    "gain": vars(each.gain),
+                    # Of the best run, if there are several.
+                    "seed": seed_of(each.run),
                     "directory": str(each.run.directory.relative_to(self.directory)),
                     "steps": each.run.record.get("steps"),
                     "seconds": each.run.record.get("seconds"),
-                    "dev": each.score.to_json(),
-                    "gain": vars(each.gain),
                     "test": each.run.scores,
+                    "seeds": {
+                        str(seed_of(run)): {
+                            "directory": str(run.directory.relative_to(self.directory)),
+                            "dev_score": score.score,
+                            "test_score": run.scores["trained"]["score"] if run.scores else None,
+                        }
+                        for run, score in zip(each.runs, each.scores, strict=True)
+                    },
                 }
                 for each in self.candidates
             ],
             "failures": dict(self.failures),
         }
+
+
+def seed_of(run: Run) -> int:
+    """The seed that a run was asked for."""
+    return int(run.record["asked"]["settings"]["seed"])

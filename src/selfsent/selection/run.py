@@ -10,7 +10,8 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from selfsent.files import write_json, write_text
 from selfsent.methods import METHODS, SUPERVISED, get_method
 from selfsent.report.page import comparison_page
 from selfsent.scoring import Dev, check_dev, dev_task
-from selfsent.selection.result import Candidate, Selection
+from selfsent.selection.result import Selection
 from selfsent.settings import DURATIONS
 from selfsent.training.habits import Notice
 from selfsent.training.plan import Plan, make_plan, weights_digest
@@ -42,12 +43,13 @@ _ONLY_AT_THE_END = 10**9
 
 def compare(
     corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
-    methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] = UNSUPERVISED,
+    methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None = None,
     base: str | Path = "bundled",
     output: str | Path = "comparison",
     *,
     dev: Dev = "context",
     sentences: int | None = None,
+    seeds: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
     data: str | Path | None = None,
@@ -61,11 +63,16 @@ def compare(
         corpus: sentences with documents, as `selfsent.train` takes them.
         methods: names of methods, or by a name of one's own the method with its `preset`, `pooling`, `head`, `dropout`,
             `whiten`, settings and options: `{"simcse": {}, "slower": {"method": "simcse", "learning_rate": 1e-4}}`.
+            None for all that need no labels, or, going on, for those that are there.
         base: the encoder that all start from.
-        output: the directory: an ordinary run in `methods/NAME/` for each, the chosen `model/`, and `comparison.json`.
+        output: the directory: an ordinary run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`,
+            the chosen `model/`, and `comparison.json`.
         dev: what to choose by: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
         sentences: train on no more rows than this, drawn at random, the same for all.
-        resume: go on in `output`, with the methods that are there and others; what is done is not trained again.
+        seeds: runs of each method, from its seed upwards; one without it. A method's score is the mean of its runs, and
+            intervals and p-values hold over documents and seeds; of the chosen method the best run is the model.
+        resume: go on in `output`, with the methods and seeds that are there and others; what is done is not trained
+            again.
         overwrite: throw away what is in `output`.
         data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
         notice: called with lines the user should see.
@@ -79,11 +86,20 @@ def compare(
     """
     join()
     check_dev(dev)
+    if seeds is not None and seeds < 1:
+        raise SettingsError(f"--seeds is {seeds}; it must be at least 1")
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite)
-    # Those of an earlier run of this comparison stay in it.
-    asked = {**directory.record.get("methods", {}), **_arguments(methods, common)}
-    places, plans = _places(asked), {name: _plan(name, base, given) for name, given in asked.items()}
+    # Methods and seeds of an earlier run of this comparison stay in it.
+    before = directory.record.get("methods", {})
+    if methods is None:
+        methods = {} if before else UNSUPERVISED
+    asked = {**before, **_arguments(methods, common)}
+    seeds = max(seeds or 1, directory.record.get("seeds", 1))
+    if not asked:
+        raise SettingsError("there is no method to compare")
+    plans = {name: _plan(name, base, given) for name, given in asked.items()}
+    turns = _turns(asked, {name: plan.settings.seed for name, plan in plans.items()}, directory.path, seeds)
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
     hold_out = HoldOut.of(corpus, dev == "context", notice).thinned(sentences)
@@ -97,27 +113,32 @@ def compare(
     directory.match({"dev": dev, **start, "settings": common, "corpus": source})
     untrained = judge(load_encoder(base))
     directory.begin(steps=False)
-    directory.update(status="running", methods=asked)
+    directory.update(status="running", methods=asked, seeds=seeds)
     notice(f"untrained: {untrained.score:.2f} on {'the development documents' if dev == 'context' else dev}")
-    found = Selection(directory.path, dev, untrained, ())
+    ahead = [turn for turn in turns if not (directory.resumed and (turn.place / "model").is_dir())]
+    if minutes := sum(turn.given.get("budget") or 0 for turn in ahead) / 60:
+        notice(f"{len(ahead)} runs to train, {minutes:,.1f} minutes in all")
+    found, hopeless = Selection(directory.path, dev, untrained, (), seeds=seeds), set[str]()
     alike: dict[str, Any] = {"base": base, "hold_out": hold_out, "data": data, "notice": notice}
-    for number, (name, given) in enumerate(asked.items(), 1):
-        place = directory.path / "methods" / places[name]
-        again = directory.resumed and (place / "run.json").is_file()
-        notice(f"{number} of {len(asked)}: {name}")
+    for number, turn in enumerate(turns, 1):
+        if turn.name in hopeless:
+            continue
+        again = directory.resumed and (turn.place / "run.json").is_file()
+        notice(f"{number} of {len(turns)}: {turn.label}")
         try:
             with callbacks() as bars:
-                run = api.train(corpus, output=place, resume=again, **alike, **bars, **given)
+                run = api.train(corpus, output=turn.place, resume=again, **alike, **bars, **turn.given)
         except (TrainingError, SettingsError, BaseEncoderError) as error:  # of the others nothing is wrong
-            reason = error.reason if isinstance(error, TrainingError) else str(error)
-            found = replace(found, failures={**found.failures, name: reason})
-            notice(f"{name} failed: {reason}")
+            who, reason = turn.label, getattr(error, "reason", str(error))
+            if not isinstance(error, TrainingError):  # nor would another seed do
+                who = turn.name
+                hopeless.add(who)
+            found = replace(found, failures={**found.failures, who: reason})
+            notice(f"{who} failed: {reason}")
             continue
-        score = judge(load_encoder(place / "model"))
-        gain = score.minus(untrained)
-        notice(f"{name}: {score.score:.2f}, {gain.difference:+.2f} against untrained")
-        ordered = sorted((*found.candidates, Candidate(name, run, score, gain)), key=lambda each: -each.score.score)
-        found = replace(found, candidates=tuple(ordered))
+        score = judge(load_encoder(turn.place / "model"))
+        found = found.beside(turn.name, run, score)
+        notice(f"{turn.label}: {score.score:.2f}, {score.score - untrained.score:+.2f} against untrained")
     _finish(found, directory, {"corpus": corpus.report.summary(), "base": str(base)})
     return found
 
@@ -150,6 +171,7 @@ def _page(found: Selection, about: dict[str, str]) -> str:
         curves[each.name] = [(int(entry["step"]), float(entry["loss"])) for entry in metrics if "loss" in entry]
         asked, steps = each.run.record["asked"], each.run.record.get("steps")
         how = [f"{key.replace('_', ' ')} {asked['settings'][key]:g}" for key in _TOLD] if steps else ["a fit"]
+        how += ["the best of its runs"] if len(each.runs) > 1 else []
         about[each.name] = ", ".join([asked["method"], f"pooling {asked['pooling']}", *how])
     about["versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
     neighbours = found.chosen.run.neighbours if found.chosen else []
@@ -162,8 +184,6 @@ def _arguments(
     """What `selfsent.train` is given, by name: what is common, and what is a method's own in its place."""
     names = [methods] if isinstance(methods, str) else methods
     named = names if isinstance(names, Mapping) else {name: {} for name in names}
-    if not named:
-        raise SettingsError("there is no method to compare")
     found = {}
     for name, own in named.items():
         method = get_method(str(own.get("method", name)))
@@ -192,6 +212,32 @@ def _plan(name: str, base: str | Path, given: Mapping[str, Any]) -> Plan:
     if plan.joins:
         raise SettingsError(f"{name} makes scores of pairs, and no vectors to be compared: leave it out")
     return plan
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One run: of which method, what to call it, where it goes, and what `selfsent.train` is given."""
+
+    name: str
+    label: str
+    place: Path
+    given: dict[str, Any]
+
+
+def _turns(
+    asked: Mapping[str, Mapping[str, Any]], first: Mapping[str, int], directory: Path, seeds: int
+) -> list[_Turn]:
+    """All runs, all methods with one seed first: a comparison that is stopped lacks seeds then, and no method.
+
+    Raises:
+        SettingsError: two would lie in one place.
+    """
+    places, found = _places(asked), []
+    for number, name in product(range(seeds), asked):
+        seed, place = first[name] + number, directory / "methods" / places[name]
+        place, label = (place / "seeds" / str(seed) if number else place), f"{name}, seed {seed}"
+        found.append(_Turn(name, label if seeds > 1 else name, place, {**asked[name], "seed": seed}))
+    return found
 
 
 def _places(names: Iterable[str]) -> dict[str, str]:
