@@ -64,6 +64,10 @@ def test_methods_for_people(selfsent):
         assert said in listed.out
     assert "--temperature: divides the cosines (default: 0.05)" in selfsent("methods", "simcse").out
     assert "--temperature" not in listed.out
+    presets = "--settings simcse++: as published, with --clean-negatives --positive-scale 0.9 --dimension-weight 0.1"
+    assert presets in selfsent("methods", "simcse").out
+    assert "--settings published: as published\n" in selfsent("methods", "simcse").out
+    assert "--settings faithful: as published, with --temperature 0.0 --no-masked" in selfsent("methods", "infomax").out
 
 
 def test_methods_for_programs(selfsent):
@@ -109,6 +113,15 @@ def test_search_finds_the_sentence_itself_first(selfsent, model, sentences):
     assert len(done.out.splitlines()) == 3
     several = selfsent("search", model, sentences, lines[7], lines[8], "--top", 1).out.splitlines()
     assert several == [f"# {lines[7]}", f"1.000  {lines[7]}", f"# {lines[8]}", f"1.000  {lines[8]}"]
+
+
+def test_a_second_corpus_is_not_taken_for_a_query(selfsent, model, sentences, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "more.txt"
+    other.write_text("another sentence\n")
+    refused = selfsent("search", model, sentences, "more.txt", "query").complaint
+    assert "more.txt is a file, not a query" in refused
+    assert selfsent("search", model, sentences, "less.txt", "--top", 1).status == 0
 
 
 def test_a_long_sentence_stays_on_one_line(selfsent, model, tmp_path):

@@ -1,12 +1,13 @@
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
-from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder
+from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder, load_object
 
 
 def test_every_distinct_text_is_encoded_once(model):
@@ -126,8 +127,20 @@ def test_a_factory_is_called(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "toy_models", module)
     assert as_encoder("toy_models:make")(["a"]).shape == (1, model.size)
     for wrong in ("toy_models:lacks", "no_such_module:make"):
-        with pytest.raises(BaseEncoderError, match="cannot make a model"):
+        with pytest.raises(BaseEncoderError, match="cannot import"):
             as_encoder(wrong)
+
+
+def test_a_module_in_the_current_directory_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(Path.cwd()))])
+    monkeypatch.chdir(tmp_path)
+    Path("my_own_models.py").write_text("def make(): return 'made'\n")
+    try:
+        assert load_object("my_own_models:make")() == "made"
+        assert load_object("my_own_models:make")() == "made"
+        assert sys.path.count(str(tmp_path)) == 1
+    finally:
+        sys.modules.pop("my_own_models", None)
 
 
 def test_a_cross_encoder_scores_pairs_and_has_no_vectors():

@@ -20,7 +20,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and p
 
   selfsent train tickets.csv --text-column body --method tsdae --output runs/tickets
   selfsent evaluate runs/tickets/model --task stsb
-  selfsent search runs/tickets/model tickets.csv "printer does not answer"
+  selfsent search runs/tickets/model tickets.csv --text-column body "printer does not answer"
 """
 
 _MAKING = ("augment", "train", "compare", "pretrain", "evaluate", "analyse")

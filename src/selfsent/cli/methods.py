@@ -53,6 +53,9 @@ def run(options: argparse.Namespace) -> None:
         objective = f"{'computes' if method.fits else 'minimises'} {method.objective}"
         show(f"{method.name}: {method.title}\n  {method.citation}\n  {objective}\n  {_line(method)}")
         if options.name:
+            for name, values in {"published": {}, **method.presets}.items():
+                changes = " ".join(map(_flag, values.items()))
+                show(f"  --settings {name}: as published" + (f", with {changes}" if changes else ""))
             for item in dataclasses.fields(method.options):
                 shown = "" if item.default in (None, "") else f" (default: {item.default})"
                 show(f"  --{item.name.replace('_', '-')}: {item.metadata['description']}{shown}")
@@ -66,6 +69,11 @@ def _labels(method: Any) -> str | None:
     except SelfsentError:  # options without a default, which only methods that need no labels have
         return None
     return None if wanted is None else str(wanted.kind)
+
+
+def _flag(item: tuple[str, Any]) -> str:
+    name, value = item[0].replace("_", "-"), item[1]
+    return f"--{'' if value else 'no-'}{name}" if isinstance(value, bool) else f"--{name} {value}"
 
 
 def _passes(method: Any) -> str:

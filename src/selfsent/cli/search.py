@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from selfsent.cli.fast import add_fast_option, load
@@ -31,6 +32,8 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
     if not all(query.strip() for query in options.query):
         raise SettingsError("the query is empty")
+    if files := [query for query in options.query if Path(query).suffix and Path(query).is_file()]:
+        raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
     corpus = read(options, options.corpus)
     model = load(options)
     with counting("searching") as searched:

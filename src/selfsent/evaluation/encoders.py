@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -231,7 +232,7 @@ def _from_directory(directory: Path, label: str, fast: bool, pooling: str | None
 
 
 def load_object(path: str) -> Any:
-    """What `package.module:name` names.
+    """What `package.module:name` names; a module may also lie in the current directory.
 
     Raises:
         BaseEncoderError: it is not of this form, or there is no such thing.
@@ -239,10 +240,12 @@ def load_object(path: str) -> Any:
     if not _FACTORY.fullmatch(path):
         raise BaseEncoderError(f"{path} must have the form package.module:name")
     module, name = path.split(":")
+    if (here := str(Path.cwd())) not in sys.path:  # where the command's own directory stands instead
+        sys.path.append(here)
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise BaseEncoderError(f"cannot make a model with {path}: {error}") from error
+        raise BaseEncoderError(f"cannot import {path}: {error}") from error
 
 
 def _encode_with(model: Any) -> Encode:

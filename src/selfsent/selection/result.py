@@ -144,7 +144,8 @@ class Selection:
             "method",
             *(Column(name, justify="right", no_wrap=True) for name in right),
             title=_TITLE if label_free else f"To choose by: {self.dev}",
-            caption=f"{self.base.n:,} {'queries' if label_free else 'items'}; differences and p-values are paired",
+            caption=f"{self.base.n:,} {'queries' if label_free else 'items'}; differences and p-values are paired"
+            + (f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""),
             title_justify="left",
             caption_justify="left",
         )
