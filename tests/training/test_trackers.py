@@ -83,10 +83,34 @@ def test_a_tracker_that_fails_does_not_stop_the_run(train, told, when, monkeypat
     assert sum(f"no {when}" in line for line in lines) == 1
 
 
-def test_a_tracker_that_does_not_start_is_said_in_one_line(train, told, monkeypatch):
+def test_a_tracker_that_does_not_start_is_said_in_one_line(train, told, tmp_path, monkeypatch):
     monkeypatch.setattr(told, "fails_at", ("start",))
     with pytest.raises(SettingsError, match="--track tensorboard cannot start: no start"):
         train(trackers=("tensorboard",))
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_that_does_not_start_ends_those_that_did(train, told, tmp_path, monkeypatch):
+    class Other(Told):
+        fails_at = ("start",)
+
+    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "wandb", Other)
+    monkeypatch.setattr("selfsent.training.trackers.get_available_trackers", lambda: ["tensorboard", "wandb"])
+    with pytest.raises(SettingsError, match="--track wandb cannot start"):
+        train(trackers=("tensorboard", "wandb"))
+    assert told.last.heard[-1] == ("finish",)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_the_files_of_wandb_lie_in_the_run(train, tmp_path, monkeypatch, elsewhere):
+    monkeypatch.delenv("WANDB_DIR", raising=False)
+    if elsewhere:
+        monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "wandb", Told)
+    monkeypatch.setattr("selfsent.training.trackers.get_available_trackers", lambda: ["wandb"])
+    train(trackers=("wandb",))
+    own = {} if elsewhere else {"dir": str(tmp_path / "run" / "trackers")}
+    assert Told.last.heard[0] == ("project", "selfsent", {"name": "run", **own})
 
 
 def test_only_the_first_process_tells(told, monkeypatch):

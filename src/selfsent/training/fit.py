@@ -115,7 +115,13 @@ def fit(
             f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
             f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
         )
-    Loop(learner, batches, settings, directory, habits, notice, watch, finish).run()
+    loop = Loop(learner, batches, settings, directory, habits, notice, watch, finish)
+    try:
+        loop.run()
+    except SettingsError:  # such as a tracker that does not start
+        if not directory.resumed and not loop.step:
+            directory.abandon()
+        raise
     return model
 
 

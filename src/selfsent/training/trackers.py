@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,7 +36,8 @@ class Trackers:
 
     Args:
         names: of accelerate's trackers.
-        directory: of the run; what trackers write to files lies in its `trackers/`.
+        directory: of the run; what trackers write to files lies in its `trackers/`, but for MLflow, which keeps all
+            runs of a machine together.
         notice: told when a tracker fails during the run, which goes on without it.
     """
 
@@ -50,17 +52,24 @@ class Trackers:
             SettingsError: one does not start.
         """
         for name in self.names:
-            kind = LOGGER_TYPE_TO_CLASS[name]
-            place = (str(self.directory.path / "trackers"),) if kind.requires_logging_directory else ()
-            own = {_RUN_NAMES[name]: self.directory.path.name} if name in _RUN_NAMES else {}
             try:
-                tracker = kind(PROJECT, *place, **own)
+                tracker = self._tracker(name)
                 tracker.start()
                 tracker.store_init_configuration(dict(_flat(self.directory.record["asked"])))
             except Exception as error:  # whatever the package raises: no account, no server, no network
+                self.__exit__()
                 raise SettingsError(f"--track {name} cannot start: {error}") from error
             self._started[name] = tracker
         return self
+
+    def _tracker(self, name: str) -> Any:
+        kind, files = LOGGER_TYPE_TO_CLASS[name], self.directory.path / "trackers"
+        place = (str(files),) if kind.requires_logging_directory else ()
+        own = {_RUN_NAMES[name]: self.directory.path.name} if name in _RUN_NAMES else {}
+        if name == "wandb" and "WANDB_DIR" not in os.environ:  # else it writes to the current directory
+            files.mkdir(exist_ok=True)
+            own["dir"] = str(files)
+        return kind(PROJECT, *place, **own)
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Tell them the figures of a step; one that fails is left out from then on."""
