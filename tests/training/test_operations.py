@@ -106,4 +106,7 @@ def test_the_rate_of_matrix_products_is_one_and_draws_nothing(monkeypatch, secon
 
 
 def test_on_this_machine_the_rate_is_a_rate():
-    assert 1e6 < matrix_rate("cpu", torch.float32) < 1e14
+    found = matrix_rate.__wrapped__(
+        "cpu", torch.float32
+    )  # what is remembered may be from a test that stopped the clock
+    assert 1e6 < found < 1e14
