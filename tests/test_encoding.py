@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import tiny
-from selfsent.encoding import encode, encode_stream
+from selfsent.encoding import complaint_of_unknown, encode, encode_stream, unknown_share
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +64,16 @@ def test_a_fault_of_the_sentences_is_not_swallowed_by_the_thread(encoder):
 def test_nothing_to_encode(encoder):
     assert encode(encoder, []).shape == (0, 32)
     assert list(encode_stream(encoder, [])) == []
+
+
+def test_text_that_the_tokenizer_does_not_know_is_told(encoder, sentences):
+    assert unknown_share(encoder, sentences) == 0
+    assert complaint_of_unknown(encoder, sentences) is None
+    strange = ["принтер не отвечает", "日本語"]
+    assert unknown_share(encoder, strange) == 1
+    share = unknown_share(encoder, [*sentences, *strange])
+    assert 0 < share < 0.1
+    assert complaint_of_unknown(encoder, [*sentences, *strange]) is None
+    said = complaint_of_unknown(encoder, [*sentences[:2], *strange])
+    assert said.endswith("of the tokens are unknown to this encoder: it can hardly read this text, choose another one")
+    assert unknown_share(encoder, [""]) == 0

@@ -14,7 +14,7 @@ from selfsent.corpus import Corpus, read_corpus
 from selfsent.cross_encoder import is_cross_encoder
 from selfsent.distributed import join, rank, wait
 from selfsent.encoder import Pooling, load_encoder
-from selfsent.errors import RunError, SettingsError
+from selfsent.errors import DataError, RunError, SettingsError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.leaks import trained_by
 from selfsent.files import write_json, write_text
@@ -176,7 +176,7 @@ def train(
         habits = replace(habits, scorer=dev_scorer(dev, corpus, hold_out, data))
         fit(corpus, hold_out.train, plan, directory, habits, notice, watch, tokenising, encoding)
     if rank() == 0:
-        _finish(corpus, hold_out, plan.base, directory)
+        _finish(corpus, hold_out, plan.base, directory, notice)
     wait()
     return load_run(output)
 
@@ -221,20 +221,27 @@ def load_run(output: str | Path) -> Run:
     return Run(path, record, report["scores"], report["neighbours"])
 
 
-def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory) -> None:
+def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice) -> None:
     """Score the base and the trained model on the held-out documents, and write scores and card."""
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = []
     if hold_out.test is not None:
         before = load_encoder(base)
         after = load_encoder(directory.model)
-        scores, neighbours = before_and_after(corpus, hold_out.test, before, after)
+        try:
+            scores, neighbours = before_and_after(corpus, hold_out.test, before, after)
+        except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
+            notice(f"no label-free score: {error}")
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
     alone = not needs_selfsent(directory.model)
     write_text(
         directory.model / "README.md",
         model_card(
-            directory.record, corpus.report.summary(), scores, alone=alone, joins=is_cross_encoder(directory.model)
+            directory.record,
+            corpus.report.summary().replace("\n", "; "),
+            scores,
+            alone=alone,
+            joins=is_cross_encoder(directory.model),
         ),
     )
     directory.sweep()

@@ -33,6 +33,8 @@ def resolve(base: str | Path) -> Path:
         return _checked(directory)
     if directory.exists():
         raise BaseEncoderError(f"{name} is a file; a base encoder is a directory, a hub id or 'bundled'")
+    if directory.name == "model" and (directory.parent / "run.json").is_file():
+        return _checked(directory.parent)
     if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
         raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id or 'bundled'")
     return _from_hub(name)
@@ -72,7 +74,7 @@ def _from_hub(name: str) -> Path:
     except Exception as error:
         reason = str(error).strip().splitlines()
         raise BaseEncoderError(
-            f"{name!r} is no local directory, is not in the hub's cache, and could not be fetched"
+            f"there is no directory {name}, and as a hub id it is not in the hub's cache and could not be fetched"
             f" ({type(error).__name__}{': ' + reason[0][:120] if reason else ''}): check the name and the network,"
-            " copy the model here and give its directory, or use --base bundled"
+            " or copy the model here and give its directory"
         ) from None

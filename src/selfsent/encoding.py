@@ -14,6 +14,10 @@ from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.packing import Packed
 
+UNKNOWN = 0.1
+"""Share of unknown tokens from which an encoder can hardly read a text."""
+LOOKED_AT = 500
+"""Sentences that are looked at for that, the first ones."""
 CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
 CHARACTERS = 1 << 22
@@ -93,6 +97,21 @@ def encode_stream(model: Encoder, texts: Iterable[str]) -> Iterator[NDArray[np.f
                 yield compute()
         while waiting:
             yield compute()
+
+
+def unknown_share(model: Encoder, texts: Sequence[str]) -> float:
+    """The share of the tokens of some sentences that the encoder's tokenizer does not know, from 0 to 1."""
+    ids = model.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+    flat = [token for sentence in ids for token in sentence]
+    return flat.count(model.tokenizer.unk_token_id) / max(1, len(flat))
+
+
+def complaint_of_unknown(model: Encoder, texts: Sequence[str]) -> str | None:
+    """What to say where an encoder can hardly read some sentences; None where it can."""
+    share = unknown_share(model, texts)
+    if share < UNKNOWN:
+        return None
+    return f"{share:.0%} of the tokens are unknown to this encoder: it can hardly read this text, choose another one"
 
 
 def encode(

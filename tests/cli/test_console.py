@@ -1,4 +1,5 @@
 import os
+import re
 from io import StringIO
 
 import pytest
@@ -24,7 +25,8 @@ def terminal(monkeypatch):
     return shown.file
 
 
-def test_the_bar_shows_everything_even_on_a_narrow_terminal(terminal):
+def test_the_bar_shows_everything_on_a_wide_terminal(terminal, monkeypatch):
+    console.errors().width = 130
     with console.counting("tokenising") as tokenising, console.training_bar() as watch:
         tokenising(3, 10)
         tokenising(7, 10)
@@ -44,6 +46,19 @@ def test_the_bar_shows_everything_even_on_a_narrow_terminal(terminal):
     ):
         assert said in text
     assert "…" not in text
+
+
+def test_on_a_narrow_terminal_the_bar_stays_on_one_line(terminal):
+    with console.training_bar() as watch:
+        for step in range(1, 5):
+            watch(step, 4, FIGURES)
+    text = terminal.getvalue()
+    assert all(said in text for said in ("4/4", "loss 5.500", "1,234 sentences/s", "dev 31.00"))
+    assert "tokens/s" not in text
+    assert "…" not in text
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).rstrip().splitlines()[-1].split("\r")[-1]
+    assert last.startswith("training")
+    assert last.rstrip().endswith("dev 31.00 0:00:00")
 
 
 def test_a_score_before_the_first_line_of_the_log(terminal):

@@ -154,3 +154,11 @@ def test_a_reader_that_leaves_is_no_error():
     process.stdout.close()
     complaint = process.stderr.read()
     assert (process.wait(), complaint) == (0, "")
+
+
+def test_text_that_the_encoder_cannot_read_is_told(selfsent, model, tmp_path):
+    (tmp_path / "strange.txt").write_text("принтер не отвечает\nпароль забыл\n")
+    for command in (["search", model, "strange.txt", "принтер"], ["encode", model, "strange.txt", "--output", "v.npy"]):
+        done = selfsent(*(str(tmp_path / part) if str(part).endswith((".txt", ".npy")) else part for part in command))
+        assert done.status == 0, done.err
+        assert "100% of the tokens are unknown to this encoder" in done.err

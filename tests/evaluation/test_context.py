@@ -174,8 +174,10 @@ def test_corpora_that_cannot_be_scored_are_refused(corpus_of):
     with pytest.raises(DataError, match="too few documents"):
         split_documents(corpus_of(make_documents(12)))
     single = corpus_of([["a b"], ["c d"], ["e f"]])
-    with pytest.raises(DataError, match="no document with two different sentences"):
+    with pytest.raises(DataError, match=r"no document has two different sentences: .*--split-sentences"):
         ContextTask(single, everything(single))
+    with pytest.raises(DataError, match="no document has two different sentences"):
+        split_documents(single, minimum=1)
     single.documents = None
     for use in (split_documents, ContextTask):
         with pytest.raises(DataError, match="no documents"):

@@ -194,6 +194,15 @@ def test_calibrating_leaves_no_trace(make_loop):
     assert first == second
 
 
+@pytest.mark.parametrize(("fitting", "told"), [(1, True), (9, True), (10, False)])
+def test_a_budget_of_hardly_any_steps_is_told(make_loop, monkeypatch, fitting, told):
+    monkeypatch.setattr("selfsent.training.loop.steps_for_budget", lambda loop, started: fitting)
+    said = []
+    make_loop(steps=None, budget=1.0, notice=said.append).run()
+    word = "step" if fitting == 1 else "steps"
+    assert (f"in its budget the run takes no more than {fitting} {word}" in said) == told
+
+
 @pytest.mark.parametrize("habits", [{"keep": 1}, {"checkpoint_every": 0}, {"score_every": -1}])
 def test_habits_out_of_range(habits):
     with pytest.raises(SettingsError, match=r"it must be at least 1|at least 2 checkpoints"):

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     corpus = read(options, options.corpus)
     if len(corpus) < options.clusters:
         raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} distinct sentences")
-    model = load(options)
+    model = load(options, corpus)
     with counting("encoding") as encoded:
         vectors = encode_corpus(model, corpus, lambda count: encoded(count, len(corpus)))
     with doing() as say:

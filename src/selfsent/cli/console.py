@@ -39,6 +39,10 @@ def _console(stderr: bool) -> Any:
     return Patient(stderr=stderr, **_LITERAL)
 
 
+_WIDE = 120
+"""Columns of a terminal on which all figures of a run stand beside its bar."""
+
+
 def notice(line: str) -> None:
     """One line the user should see."""
     if leads():
@@ -62,7 +66,7 @@ class _Bar:
         counts, left = MofNCompleteColumn(table_column=whole), TimeRemainingColumn(table_column=whole)
         shown = (columns[0], BarColumn(bar_width=12, table_column=whole), counts, *columns[1:], left)
         self.progress = Progress(*shown, console=errors(), transient=transient)
-        self.task = self.progress.add_task("", start=False)
+        self.task = self.progress.add_task("", start=False, total=None)
 
     def tell(self, total: int, **changes: Any) -> None:
         """Show that more is done."""
@@ -110,10 +114,11 @@ def training_bar(lines: bool = True) -> Iterator[Callable[[int, int, dict[str, f
     from rich.progress import TextColumn
     from rich.table import Column
 
-    # On a narrow terminal the figures take a second line, and nothing is cut off.
+    # Where they still do not fit, the figures take a second line, and nothing is cut off.
+    narrow = errors().width < _WIDE
     bar = _Bar(TextColumn("training"), TextColumn("{task.description}", table_column=Column()))
     try:
-        yield lambda step, steps, figures: bar.tell(steps, completed=step, description=_figures(figures))
+        yield lambda step, steps, figures: bar.tell(steps, completed=step, description=_figures(figures, narrow))
     finally:
         bar.progress.stop()
 
@@ -123,15 +128,12 @@ def _lines(step: int, steps: int, figures: dict[str, float]) -> None:
         notice(f"step {step} of {steps}  {_figures(figures)}")
 
 
-def _figures(figures: dict[str, float]) -> str:
+def _figures(figures: dict[str, float], narrow: bool = False) -> str:
     if "loss" not in figures:  # before the first line of the log, when there may be a score already
         return ""
-    parts = [
-        f"loss {figures['loss']:.3f}",
-        f"{figures['sentences_per_second']:,.0f} sentences/s",
-        f"{figures['tokens_per_second']:,.0f} tokens/s",
-        f"{figures['share_of_peak']:.0%} of peak",
-    ]
-    parts += [f"mean cosine {figures['mean_cosine']:.2f}"] if "mean_cosine" in figures else []
+    parts = [f"loss {figures['loss']:.3f}", f"{figures['sentences_per_second']:,.0f} sentences/s"]
+    if not narrow:
+        parts += [f"{figures['tokens_per_second']:,.0f} tokens/s", f"{figures['share_of_peak']:.0%} of peak"]
+        parts += [f"mean cosine {figures['mean_cosine']:.2f}"] if "mean_cosine" in figures else []
     parts += [f"dev {figures['score']:.2f}"] if "score" in figures else []
     return "  ".join(parts)

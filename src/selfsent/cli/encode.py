@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     check_output(output)
     check_outputs({"--output": options.output})
     corpus = read(options, options.input)
-    model = load(options)
+    model = load(options, corpus)
     with counting("encoding") as encoded:
         made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus)))
     if made.kept:

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from selfsent.corpus import Corpus
     from selfsent.encoder import Encoder
 
 
@@ -16,13 +17,22 @@ def add_fast_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load(options: argparse.Namespace) -> Encoder:
-    """The encoder `options.model`, ready to be run: on a GPU where there is one, and in bfloat16 where asked for."""
+def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
+    """The encoder `options.model`, ready to be run: on a GPU where there is one, and in bfloat16 where asked for.
+
+    A notice says so where it can hardly read the corpus.
+    """
+    import numpy as np
+
+    from selfsent.cli.console import notice
     from selfsent.encoder import into_bfloat16, load_encoder
+    from selfsent.encoding import LOOKED_AT, complaint_of_unknown
     from selfsent.training.precision import inference_device
 
     quick = fast(options)
     model = load_encoder(options.model).to(inference_device())
+    if line := complaint_of_unknown(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT)))):
+        notice(line)
     return into_bfloat16(model) if quick else model
 
 

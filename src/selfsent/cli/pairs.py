@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
         check_table(Path(options.output))
         check_outputs({"--output": options.output})
     corpus = read(options, options.corpus)
-    pairs = _find(load(options), corpus, options)
+    pairs = _find(load(options, corpus), corpus, options)
     if options.output:
         write_table(with_texts(pairs, corpus), PAIRS, Path(options.output))
         notice(f"{len(pairs):,} pairs in {options.output}")

@@ -218,9 +218,8 @@ def missing_column(wanted: str, found: list[str], kind: str) -> str:
     """What to say when a column (or field) is not among those found."""
     shown = ", ".join(repr(column[:40]) for column in found[:_SHOWN_COLUMNS])
     more = f" and {len(found) - _SHOWN_COLUMNS} more" if len(found) > _SHOWN_COLUMNS else ""
-    return (
-        f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: name the right one (texts: --text-column or -columns)"
-    )
+    flags = "--text-column, --text-columns, --document-column and the like"
+    return f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: name the right one ({flags})"
 
 
 def _first_line(error: BaseException) -> str:

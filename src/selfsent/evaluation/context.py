@@ -39,6 +39,10 @@ HELD_SHARE = 0.1
 HELD_MINIMUM = 500
 TIE = 1e-6
 """Cosines nearer than this are ties, and ties count against the answer: constant vectors must not score."""
+ALONE = (
+    "no document has two different sentences: split texts that hold several with --split-sentences,"
+    " or check the document column"
+)
 BLOCK = 1 << 22
 """Similarities held at once: 16 MiB of float32."""
 
@@ -73,7 +77,8 @@ def split_documents(
         (rows to train on, rows held out), both ascending.
 
     Raises:
-        DataError: the corpus has no documents, or fewer than twice the minimum.
+        DataError: the corpus has no documents, fewer than twice the minimum, or all that would be held out are of one
+            sentence.
     """
     if corpus.documents is None:
         raise DataError("the corpus has no documents, which the label-free score needs: give a document column")
@@ -84,6 +89,8 @@ def split_documents(
         )
     order = np.argsort(_hashes(corpus.texts(first), seed), kind="stable")
     count = max(minimum, min(round(share * len(names)), _fitting(sizes[order])))
+    if sizes[order[:count]].max() < 2:
+        raise DataError(ALONE)
     held = np.isin(corpus.documents, names[order[:count]])
     return np.flatnonzero(~held), np.flatnonzero(held)
 
@@ -124,7 +131,7 @@ class ContextTask:
         self.near = near_duplicates(self.texts)
         self.queries = self._queries()
         if len(self.queries) < 2:
-            raise DataError("the corpus has no document with two different sentences: check the document column")
+            raise DataError(ALONE)
 
     def score(self, encoder: Encoder) -> Score:
         """The score of an encoder, with the interval over resampled documents and TF-IDF's score beside it."""

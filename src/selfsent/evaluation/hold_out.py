@@ -9,7 +9,7 @@ import numpy as np
 
 from selfsent.corpus import Corpus
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.context import HELD_MINIMUM, split_documents
+from selfsent.evaluation.context import ALONE, HELD_MINIMUM, split_documents
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ class HoldOut:
             return cls(train, None, test)
         try:
             rest, chosen = split_documents(Part(corpus, train), seed=1)
-        except DataError:
+        except DataError as error:
+            if str(error) == ALONE:
+                raise
             found, needed = len(np.unique(np.asarray(corpus.documents))), 3 * HELD_MINIMUM
             raise DataError(
                 f"too few documents to choose by: the corpus has {found}, and that needs {needed}"

@@ -30,10 +30,12 @@ def read_pairs(path: str | Path) -> Rows:
     """Pairs with scores; the file has text, text, score.
 
     Raises:
-        DataError: the file cannot be read, or a score is no number.
+        DataError: the file cannot be read, a score is no number, or all are the same.
     """
     rows = _read(Path(path), PAIRS)
     scores = [_number(Path(path), value) for value in rows["score"]]
+    if len(set(scores)) < 2:
+        raise DataError(f"{path}: all scores are {scores[0]:g}: nothing can be held against them")
     return Rows(rows.name, {**rows.columns, "score": scores}, rows.fingerprint)
 
 
@@ -110,7 +112,8 @@ def _read(path: Path, names: tuple[str, ...]) -> Rows:
             raise DataError(f"{path}, line {number}: expected {', '.join(names)}, separated by tabs")
         table.append([field.strip() for field in fields[: len(names)]])
     if len(table) < 2:
-        raise DataError(f"{path} has {len(table)} rows; at least two are needed")
+        heading = " below its heading" if _is_heading(lines[0].rstrip("\r").split("\t"), names) else ""
+        raise DataError(f"{path} has {len(table)} row{'s' * (len(table) != 1)}{heading}; at least two are needed")
     columns = columns_of(table, *names)
     return Rows(path.stem, columns, fingerprint(columns))
 

@@ -104,7 +104,10 @@ def _read_npz(path: Path) -> tuple[list[str], Vectors, str, list[str]]:
             texts = [str(text) for text in file["texts"]]
             return texts, np.asarray(file["embeddings"], np.float32), pooling, trained_on
     except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path} must hold the arrays texts (n,) and embeddings (n, d): {error}") from error
+        reason = error.args[0] if isinstance(error, KeyError) else error
+        raise DataError(
+            f"{path} must hold the arrays texts (n,) and embeddings (n, d), as evaluate --vectors writes them: {reason}"
+        ) from error
 
 
 def _read_parquet(path: Path) -> tuple[list[str], Vectors, str, list[str]]:

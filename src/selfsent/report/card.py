@@ -70,7 +70,8 @@ def _plain(text: str) -> str:
 
 def _score_lines(scores: dict[str, Any] | None) -> str:
     if not scores:
-        return "Not scored: the corpus has no documents to hold out. Score it with `selfsent evaluate`."
+        why = "the corpus has no documents of several sentences, or too few, to hold out"
+        return f"Not scored: {why}. Score it with `selfsent evaluate`."
     rows = [
         f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"
         for name, s in scores.items()

@@ -127,8 +127,10 @@ def _scores(rows: Sequence[Mapping[str, Any]], best: str | None) -> str:
             f"{score['low']:.2f} to {score['high']:.2f}",
         ]
         if gain:
-            cells += [f"{gain['difference']:+.2f} [{gain['low']:+.2f}, {gain['high']:+.2f}]", f"{gain['p']:.3f}"]
-            cells += [f"{row['steps']:,}" if row["steps"] else "", f"{row['seconds']:.0f}" if row["seconds"] else ""]
+            steps = [each["steps"] or 0 for each in row["seeds"].values()]
+            ends = " to ".join(f"{count:,}" for count in dict.fromkeys((min(steps), max(steps))) if count)
+            cells += [f"{gain['difference']:+.2f} [{gain['low']:+.2f}, {gain['high']:+.2f}]", f"{gain['p']:.3f}", ends]
+            cells += [f"{row['seconds']:.0f}" if row["seconds"] else ""]
         else:
             cells += ["", "", "", ""]
         lines.append(_row(cells, best=row["name"] == best))

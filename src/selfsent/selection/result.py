@@ -61,6 +61,14 @@ class Candidate:
         return float(np.std([score.score for score in self.scores], ddof=1)) if len(self.scores) > 1 else None
 
     @property
+    def steps(self) -> str:
+        """Steps of its runs: `1,200`, or `1 to 24`; empty where it takes none."""
+        found = sorted({int(run.record.get("steps") or 0) for run in self.runs})
+        if found[-1] == 0:
+            return ""
+        return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+
+    @property
     def shown(self) -> str:
         """The score as it is printed: `37.65`, or over seeds `37.65 ± 0.31`."""
         return f"{self.score.score:.2f}" + ("" if self.deviation is None else f" ± {self.deviation:.2f}")
@@ -125,7 +133,8 @@ class Selection:
         lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
         if self.chosen is None:
             return [*lines, "No method made the base better: use the base as it is, or give more text or more time."]
-        which = f"; the model is its run with seed {seed_of(self.chosen.run)}" if self.seeds > 1 else ""
+        several = len(self.chosen.runs) > 1
+        which = f"; the model is its run with seed {seed_of(self.chosen.run)}" if several else ""
         lines.append(f"Chosen: {self.chosen.name}{which}")
         if self.rivals:
             beside = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
@@ -139,7 +148,7 @@ class Selection:
         from rich.text import Text
 
         label_free = self.dev == "context"
-        right = ("score", "95 % interval", "against untrained", "p")
+        right = ("score", "95 % interval", "against untrained", "p", "steps")
         table = Table(
             "method",
             *(Column(name, justify="right", no_wrap=True) for name in right),
@@ -153,11 +162,16 @@ class Selection:
         rows.append(("untrained", self.base, None))
         for name, score, candidate in sorted(rows, key=lambda row: -row[1].score):
             shown = candidate.shown if candidate else f"{score.score:.2f}"
-            few = f" ({len(candidate.runs)} of {self.seeds})" if candidate and len(candidate.runs) < self.seeds else ""
+            lost = sum(key.startswith(f"{name}, seed ") for key in self.failures)
+            few = f" ({len(candidate.runs)} of {self.seeds})" if candidate and lost else ""
             cells = [shown + few, f"{score.low:.2f} to {score.high:.2f}"]
             if candidate:
                 gain = candidate.gain
-                cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", f"{gain.p:.3f}"]
+                cells += [
+                    f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]",
+                    f"{gain.p:.3f}",
+                    candidate.steps,
+                ]
             table.add_row(Text(name), *cells, style="bold" if candidate and candidate is self.chosen else "")
         if label_free:
             table.add_section()
@@ -188,6 +202,7 @@ class Selection:
                         str(seed_of(run)): {
                             "directory": str(run.directory.relative_to(self.directory)),
                             "dev_score": score.score,
+                            "steps": run.record.get("steps"),
                             "test_score": run.scores["trained"]["score"] if run.scores else None,
                         }
                         for run, score in zip(each.runs, each.scores, strict=True)

@@ -22,7 +22,7 @@ from selfsent.distributed import join, rank, wait
 from selfsent.encoder import load_encoder
 from selfsent.errors import BaseEncoderError, SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.files import write_json, write_text
+from selfsent.files import read_json, write_json, write_text
 from selfsent.methods import METHODS, SUPERVISED, get_method
 from selfsent.report.page import comparison_page
 from selfsent.scoring import Dev, check_dev, dev_task
@@ -99,7 +99,7 @@ def compare(
     if not asked:
         raise SettingsError("there is no method to compare")
     plans = {name: _plan(name, base, given) for name, given in asked.items()}
-    turns = _turns(asked, {name: plan.settings.seed for name, plan in plans.items()}, directory.path, seeds)
+    turns = _turns(asked, plans, directory.path, seeds)
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
     hold_out = HoldOut.of(corpus, dev == "context", notice).thinned(sentences)
@@ -117,17 +117,19 @@ def compare(
     notice(f"untrained: {untrained.score:.2f} on {'the development documents' if dev == 'context' else dev}")
     ahead = [turn for turn in turns if not (directory.resumed and (turn.place / "model").is_dir())]
     if minutes := sum(turn.given.get("budget") or 0 for turn in ahead) / 60:
-        notice(f"{len(ahead)} runs to train, {minutes:,.1f} minutes in all")
+        notice(f"{len(ahead)} runs to go: {minutes:,.1f} minutes of training")
     found, hopeless = Selection(directory.path, dev, untrained, (), seeds=seeds), set[str]()
-    alike: dict[str, Any] = {"base": base, "hold_out": hold_out, "data": data, "notice": notice}
+    alike: dict[str, Any] = {"base": base, "hold_out": hold_out, "data": data}
     for number, turn in enumerate(turns, 1):
         if turn.name in hopeless:
             continue
         again = directory.resumed and (turn.place / "run.json").is_file()
-        notice(f"{number} of {len(turns)}: {turn.label}")
+        done = again and read_json(turn.place / "run.json").get("status") == "finished"
+        tell = (lambda line: None) if done else notice
+        tell(f"{number} of {len(turns)}: {turn.label}")
         try:
             with callbacks() as bars:
-                run = api.train(corpus, output=turn.place, resume=again, **alike, **bars, **turn.given)
+                run = api.train(corpus, output=turn.place, resume=again, notice=tell, **alike, **bars, **turn.given)
         except (TrainingError, SettingsError, BaseEncoderError) as error:  # of the others nothing is wrong
             who, reason = turn.label, getattr(error, "reason", str(error))
             if not isinstance(error, TrainingError):  # nor would another seed do
@@ -139,7 +141,7 @@ def compare(
         score = judge(load_encoder(turn.place / "model"))
         found = found.beside(turn.name, run, score)
         notice(f"{turn.label}: {score.score:.2f}, {score.score - untrained.score:+.2f} against untrained")
-    _finish(found, directory, {"corpus": corpus.report.summary(), "base": str(base)})
+    _finish(found, directory, {"corpus": corpus.report.summary().replace("\n", "; "), "base": str(base)})
     return found
 
 
@@ -225,16 +227,20 @@ class _Turn:
 
 
 def _turns(
-    asked: Mapping[str, Mapping[str, Any]], first: Mapping[str, int], directory: Path, seeds: int
+    asked: Mapping[str, Mapping[str, Any]], plans: Mapping[str, Plan], directory: Path, seeds: int
 ) -> list[_Turn]:
     """All runs, all methods with one seed first: a comparison that is stopped lacks seeds then, and no method.
+
+    What takes no steps is the same with every seed, and done once.
 
     Raises:
         SettingsError: two would lie in one place.
     """
     places, found = _places(asked), []
     for number, name in product(range(seeds), asked):
-        seed, place = first[name] + number, directory / "methods" / places[name]
+        if number and get_method(asked[name]["method"]).fits:
+            continue
+        seed, place = plans[name].settings.seed + number, directory / "methods" / places[name]
         place, label = (place / "seeds" / str(seed) if number else place), f"{name}, seed {seed}"
         found.append(_Turn(name, label if seeds > 1 else name, place, {**asked[name], "seed": seed}))
     return found

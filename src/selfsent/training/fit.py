@@ -12,6 +12,7 @@ import torch
 from selfsent.corpus import Corpus
 from selfsent.distributed import wait, world_size
 from selfsent.encoder import Encoder, load_encoder, put_head
+from selfsent.encoding import LOOKED_AT, complaint_of_unknown
 from selfsent.errors import SettingsError
 from selfsent.methods.whitening import whiten
 from selfsent.settings import Settings
@@ -79,6 +80,8 @@ def fit(
     for view in plan.views:
         if view.noise is not None:
             refuse_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
+    if line := complaint_of_unknown(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
+        notice(line)
     tables = [
         build_table(corpus, model.tokenizer, corpus.view_columns[column], lambda count: tokenising(count, len(corpus)))
         for column in range(plan.columns)

@@ -41,6 +41,9 @@ from selfsent.training.signals import set_by_signals
 from selfsent.training.trackers import Trackers
 from selfsent.views.noise import make_key
 
+FEW = 10
+"""Steps below which a budget taught next to nothing."""
+
 
 class Interrupted(KeyboardInterrupt):
     """The run was asked to stop, and did so after saving where it was."""
@@ -126,6 +129,8 @@ class Loop:
         self.arithmetic.measure()  # now: in the middle of the run memory may be full, and a budget would not know
         if not self.steps:
             self.steps = steps_for_budget(self, started)
+            if self.steps < FEW:
+                self.notice(f"in its budget the run takes no more than {self.steps} step{'s' * (self.steps > 1)}")
         self.directory.update(steps=self.steps, precision=self.precision, processes=world_size())
         self._resume()
         if self.start_health is None:
