@@ -278,6 +278,18 @@ def test_a_method_that_hangs_on_its_seed_is_not_told_from_one_that_does_not():
     ]
 
 
+def test_methods_that_had_hardly_any_time_are_named():
+    def run(steps, **settings):
+        return package.Run(None, {"steps": steps, "asked": {"settings": {"seed": 0, **settings}}}, None, [])
+
+    found = Selection(None, "context", score(20.0), ())
+    for name, ran in {
+        "tsdae": run(40, budget=15.0), "simcse": run(1, budget=15.0), "mlm": run(3, budget=None), "zscore": run(0),
+    }.items():  # fmt: skip
+        found = found.beside(name, ran, score(15.0))
+    assert found.verdict()[:-1] == ["simcse took no more than 1 step: too few to judge it by"]
+
+
 def test_two_methods_do_not_lie_in_one_place(documents, base, tmp_path):
     methods = {"a b": {"method": "mlm"}, "a-b": {"method": "simcse"}}
     with pytest.raises(package.errors.SettingsError, match="methods/a-b"):

@@ -15,6 +15,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.bootstrap import Difference
 from selfsent.evaluation.compare import mean_score
 from selfsent.evaluation.results import Score
+from selfsent.training.loop import FEW
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,12 +62,11 @@ class Candidate:
         return float(np.std([score.score for score in self.scores], ddof=1)) if len(self.scores) > 1 else None
 
     @property
-    def steps(self) -> str:
-        """Steps of its runs: `1,200`, or `1 to 24`; empty where it takes none."""
-        found = sorted({int(run.record.get("steps") or 0) for run in self.runs})
-        if found[-1] == 0:
-            return ""
-        return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+    def hurried(self) -> int | None:
+        """The steps of the shortest of its runs, if it was a budget's clock that left so few; else None."""
+        by_clock = [run for run in self.runs if run.record.get("asked", {}).get("settings", {}).get("budget")]
+        steps = [int(run.record["steps"]) for run in by_clock if run.record.get("steps")]
+        return min(steps) if steps and min(steps) < FEW else None
 
     @property
     def shown(self) -> str:
@@ -131,6 +131,8 @@ class Selection:
     def verdict(self) -> list[str]:
         """What to make of the table, a line each."""
         lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
+        hurried = [(each.name, each.hurried) for each in self.candidates if each.hurried]
+        lines += [f"{name} took no more than {n} step{'s' * (n > 1)}: too few to judge it by" for name, n in hurried]
         if self.chosen is None:
             return [*lines, "No method made the base better: use the base as it is, or give more text or more time."]
         several = len(self.chosen.runs) > 1
@@ -148,7 +150,7 @@ class Selection:
         from rich.text import Text
 
         label_free = self.dev == "context"
-        right = ("score", "95 % interval", "against untrained", "p", "steps")
+        right = ("score", "95 % interval", "against untrained", "p")
         table = Table(
             "method",
             *(Column(name, justify="right", no_wrap=True) for name in right),
@@ -167,11 +169,7 @@ class Selection:
             cells = [shown + few, f"{score.low:.2f} to {score.high:.2f}"]
             if candidate:
                 gain = candidate.gain
-                cells += [
-                    f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]",
-                    f"{gain.p:.3f}",
-                    candidate.steps,
-                ]
+                cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", f"{gain.p:.3f}"]
             table.add_row(Text(name), *cells, style="bold" if candidate and candidate is self.chosen else "")
         if label_free:
             table.add_section()
