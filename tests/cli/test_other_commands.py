@@ -156,6 +156,16 @@ def test_a_reader_that_leaves_is_no_error():
     assert (process.wait(), complaint) == (0, "")
 
 
+def test_one_sentence_can_be_encoded_and_searched(selfsent, model, tmp_path):
+    one = tmp_path / "one.txt"
+    one.write_text("ba de fi\nba de fi \n")
+    assert "only one distinct sentence" in selfsent("pairs", model, one).late_complaint
+    assert selfsent("encode", model, one, "--output", tmp_path / "v.npy").status == 0
+    assert np.load(tmp_path / "v.npy").shape[0] == 1
+    assert selfsent("search", model, one, "ba").out.splitlines()[0].endswith("ba de fi")
+    assert "only one distinct sentence" in selfsent("train", one, "--output", tmp_path / "run").complaint
+
+
 def test_text_that_the_encoder_cannot_read_is_told(selfsent, model, tmp_path):
     (tmp_path / "strange.txt").write_text("принтер не отвечает\nпароль забыл\n")
     for command in (["search", model, "strange.txt", "принтер"], ["encode", model, "strange.txt", "--output", "v.npy"]):

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     output = Path(options.output)
     check_output(output)
     check_outputs({"--output": options.output})
-    corpus = read(options, options.input)
+    corpus = read(options, options.input, least=1)
     model = load(options, corpus)
     with counting("encoding") as encoded:
         made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus)))

@@ -84,11 +84,11 @@ def add_method_options(parser: argparse.ArgumentParser, method: Method, head: st
     return {item.name for kind in kinds for item in dataclasses.fields(kind)}
 
 
-def read(options: argparse.Namespace, source: str | list[str]) -> Corpus:
-    """Read the corpus that the options describe."""
+def read(options: argparse.Namespace, source: str | list[str], least: int = 2) -> Corpus:
+    """Read the corpus that the options describe, of so many distinct sentences at least."""
     from selfsent.corpus import read_corpus
 
-    return read_corpus(_single(source), **_how(options))
+    return read_corpus(_single(source), **_how(options), least=least)
 
 
 def check(options: argparse.Namespace, source: str | list[str]) -> None:

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError("the query is empty")
     if files := [query for query in options.query if Path(query).suffix and Path(query).is_file()]:
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
-    corpus = read(options, options.corpus)
+    corpus = read(options, options.corpus, least=1)
     model = load(options, corpus)
     with counting("searching") as searched:
         found = search(model, corpus, options.query, options.top, lambda count: searched(count, len(corpus)))

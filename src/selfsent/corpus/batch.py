@@ -36,6 +36,11 @@ class Columns:
         return list(dict.fromkeys([*self.texts, *(name for name in extra if name is not None)]))
 
     @property
+    def condition(self) -> str:
+        """What rows must have, in words, behind what is said of them; empty where all are read."""
+        return "".join(f", where {name} is {' or '.join(values)}" for name, values in self.where)
+
+    @property
     def kept(self) -> tuple[str, ...]:
         """The text columns of the table that comes of it."""
         return ("text",) if self.stacked else self.texts

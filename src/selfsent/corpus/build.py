@@ -105,10 +105,8 @@ class _Builder:
 
     def finish(self, source: str) -> str:
         """Close all files, decide what documents and labels are, describe the whole; the fingerprint."""
-        if len(self._seen) < 2:
-            asked = "".join(f", where {name} is {' or '.join(values)}" for name, values in self._columns.where)
-            found = "only one distinct sentence: two are needed at least" if len(self._seen) else "no text in it"
-            fail(source, found + asked)
+        if not len(self._seen):
+            fail(source, "no text in it" + self._columns.condition)
         digests = self._table.close()
         documents = self._finish_documents()
         label_names: tuple[str, ...] | None = None

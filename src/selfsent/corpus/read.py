@@ -15,6 +15,7 @@ from selfsent.corpus.batch import Columns
 from selfsent.corpus.build import build_table
 from selfsent.corpus.parts import Part, Parts, joined, parts_of
 from selfsent.corpus.sources import SourceName
+from selfsent.corpus.streams import fail
 from selfsent.corpus.table import Corpus
 from selfsent.errors import CorpusError, SettingsError
 from selfsent.files import sweep_stale
@@ -38,6 +39,7 @@ def read_corpus(
     stack: bool = False,
     without: SourceName | Parts | None = None,
     cache: str | Path | None = None,
+    least: int = 2,
 ) -> Corpus:
     r"""Read text in any common format into a clean, memory-mapped table of distinct sentences.
 
@@ -63,6 +65,7 @@ def read_corpus(
         without: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
             dropped and counted. Only letters and digits are compared, upper and lower case alike.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
+        least: distinct sentences that there must be. Training needs two, encoding one.
 
     Raises:
         CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
@@ -83,18 +86,20 @@ def read_corpus(
     options = [_VERSION, *part.options(), split_sentences, *part.more_options()]
     options += [] if banned is None else ["without", banned.fingerprint]
     folder = Path(cache or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser() / "corpora"
+    known = None
     if part.source.identity is not None:
         known = _open(folder / _key(part.source.identity, options))
-        if known is not None:
-            return known
-    return _build(part, split_sentences, banned, folder, options)
+    corpus = _build(part, split_sentences, banned, folder, options) if known is None else known
+    if len(corpus) < least:
+        fail(part.source.name, "only one distinct sentence: two are needed at least" + part.columns.condition)
+    return corpus
 
 
 def _texts(source: SourceName | Parts, columns: Columns, cache: str | Path | None) -> Corpus:
     """The sentences of another source, which has the same text columns if it does not say otherwise."""
     sources = [source] if isinstance(source, str | Path | Mapping) else source
     parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
-    return read_corpus([{"text_columns": columns.texts, "stack": True, **part} for part in parts], cache=cache)
+    return read_corpus([{"text_columns": columns.texts, "stack": True, **part} for part in parts], cache=cache, least=1)
 
 
 def check_corpus(source: SourceName | Parts, **options: Any) -> None:
