@@ -222,6 +222,9 @@ def test_a_base_that_is_not_there_is_named(tmp_path, monkeypatch):
     (tmp_path / "run" / "run.json").write_text("{}")
     with pytest.raises(BaseEncoderError, match="is a run without a model: go on with it by --resume"):
         load_encoder(tmp_path / "run" / "model")
+    (tmp_path / "run" / "run.json").write_text('{"status": "finished"}')
+    with pytest.raises(BaseEncoderError, match="is a run without a model: it ended without one"):
+        load_encoder(tmp_path / "run" / "model")
     monkeypatch.setattr("huggingface_hub.snapshot_download", _unreachable)
     with pytest.raises(BaseEncoderError, match="there is no directory nobody/nothing, and as a hub id"):
         load_encoder("nobody/nothing")

@@ -56,8 +56,11 @@ def _checked(directory: Path) -> Path:
 
 def _why_none(run: Path) -> str:
     """Why a run has no model yet, or never will."""
-    if stopped := read_json(run / "run.json").get("stopped"):
+    record = read_json(run / "run.json")
+    if stopped := record.get("stopped"):
         return f"{stopped}; leave it out"
+    if record.get("status") == "finished":  # a comparison in which the untrained base is best, or models of folds
+        return "it ended without one"
     return "go on with it by --resume"
 
 

@@ -101,7 +101,8 @@ def encode_stream(model: Encoder, texts: Iterable[str]) -> Iterator[NDArray[np.f
 
 def unknown_share(model: Encoder, texts: Sequence[str]) -> float:
     """The share of the tokens of some sentences that the encoder's tokenizer does not know, from 0 to 1."""
-    ids = model.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+    limit = model.tokenizer.model_max_length
+    ids = model.tokenizer(list(texts), add_special_tokens=False, truncation=True, max_length=limit)["input_ids"]
     flat = [token for sentence in ids for token in sentence]
     return flat.count(model.tokenizer.unk_token_id) / max(1, len(flat))
 

@@ -75,7 +75,7 @@ def _verdict(found: Mapping[str, Any], chosen: Mapping[str, Any] | None) -> str:
     if chosen is None:
         return f"No method made the base better.{failed}"
     text = f"<b>{escape(chosen['name'])}</b> is best: {_mean(chosen)}, untrained {found['base']['score']:.2f}."
-    if found["seeds"] > 1:
+    if len(chosen["seeds"]) > 1:
         text += f" The model is its run with seed {chosen['seed']}."
     if found["rivals"]:
         names = ", ".join(f"{escape(name)} (p {p:.2f})" for name, p in found["rivals"].items())
