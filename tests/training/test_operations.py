@@ -51,7 +51,8 @@ def test_counting_changes_nothing_and_finds_six_operations_a_weight(make_loop, m
         found.append(loop.arithmetic.per_token)
     assert all(torch.equal(weights[0][name], tensor) for name, tensor in weights[1].items())
     layers = sum(weight.numel() for weight in loop.learner.model.transformer.encoder.parameters() if weight.ndim > 1)
-    assert found[0] > 6 * layers
+    everything = sum(weight.numel() for weight in loop.learner.parameters())
+    assert 6 * layers < found[0] < 12 * everything
     assert found[1] == 1.0
 
 
