@@ -238,7 +238,7 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
         directory.model / "README.md",
         model_card(
             directory.record,
-            corpus.report.summary().replace("\n", "; "),
+            corpus.report.summary("; "),
             scores,
             alone=alone,
             joins=is_cross_encoder(directory.model),

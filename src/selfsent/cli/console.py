@@ -12,6 +12,8 @@ from selfsent.distributed_env import leads
 
 _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Text from a corpus, a model's name or an error is shown as it is, whatever it means to rich."""
+_WIDE = 120
+"""Columns of a terminal on which all figures of a run stand beside its bar."""
 
 
 @cache
@@ -37,10 +39,6 @@ def _console(stderr: bool) -> Any:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
     return Patient(stderr=stderr, **_LITERAL)
-
-
-_WIDE = 120
-"""Columns of a terminal on which all figures of a run stand beside its bar."""
 
 
 def notice(line: str) -> None:

@@ -31,8 +31,8 @@ class CorpusReport:
     documents: int = 0
     excluded: int = 0
 
-    def summary(self) -> str:
-        """One line for the user, a second one where texts were changed or files skipped."""
+    def summary(self, between: str = "\n") -> str:
+        """One line for the user, a second one, or what stands for it, where texts were changed or files skipped."""
         reasons = ((self.empty, "empty"), (self.duplicates, "duplicates"), (self.excluded, "to be left out"))
         dropped = [f"{n:,} {what}" for n, what in reasons if n]
         changed = [
@@ -46,7 +46,7 @@ class CorpusReport:
         ]
         line = f"{self.kept:,} sentences" + (f" in {self.documents:,} documents" if self.documents else "")
         line += f" ({', '.join(dropped)} dropped)" if dropped else ""
-        return line + (f"\n{', '.join(changed)}" if changed else "")
+        return line + (between + ", ".join(changed) if changed else "")
 
 
 class Corpus:

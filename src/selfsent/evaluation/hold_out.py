@@ -9,7 +9,7 @@ import numpy as np
 
 from selfsent.corpus import Corpus
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.context import ALONE, HELD_MINIMUM, split_documents
+from selfsent.evaluation.context import HELD_MINIMUM, split_documents
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,12 @@ class HoldOut:
             return cls(everything, None, None)
         if not dev:
             return cls(train, None, test)
-        try:
-            rest, chosen = split_documents(Part(corpus, train), seed=1)
-        except DataError as error:
-            if str(error) == ALONE:
-                raise
+        rest = Part(corpus, train)
+        if len(np.unique(np.asarray(rest.documents))) < 2 * HELD_MINIMUM:
             found, needed = len(np.unique(np.asarray(corpus.documents))), 3 * HELD_MINIMUM
-            raise DataError(
-                f"too few documents to choose by: the corpus has {found}, and that needs {needed}"
-            ) from None
-        return cls(train[rest], train[chosen], test)
+            raise DataError(f"too few documents to choose by: the corpus has {found}, and that needs {needed}")
+        kept, chosen = split_documents(rest, seed=1)
+        return cls(train[kept], train[chosen], test)
 
     def thinned(self, count: int | None) -> HoldOut:
         """With no more rows to train on than this, drawn at random.

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from selfsent.distributed import of_the_first, wait, world_size
+from selfsent.dropout import without_dropout
 from selfsent.files import whole_directory
 from selfsent.pretraining.held_out import ALONG_THE_WAY, AT_THE_END, HeldOut
 from selfsent.pretraining.shape import save_model
@@ -111,9 +112,8 @@ class PretrainingLoop(Loop):
 
     def _evaluate(self, share: float) -> None:
         """Measure on held-out text, log it and say it."""
-        self.learner.eval()
-        loss = self.held_out.loss(self.forward, self.device, AT_THE_END if share >= 1 else ALONG_THE_WAY)
-        self.learner.train()
+        with without_dropout(self.learner):
+            loss = self.held_out.loss(self.forward, self.device, AT_THE_END if share >= 1 else ALONG_THE_WAY)
         speed = self.tokens_seen / max(self.seconds, 1e-9)
         self.facts = {
             "held_out_loss": round(loss, 5),

@@ -119,7 +119,7 @@ def pretrain(
     loop = None
     try:
         if text is not None:
-            directory.update(corpus=text.report.summary())
+            directory.update(corpus=text.report.summary("; "))
             prepare(prepared, text, given, shape, options, settings.seed, notice, tokenising)
         if directory.status == "running":
             loop = _loop(prepared, directory, options, settings, habits, notice, watch, started, leg)

@@ -15,7 +15,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.bootstrap import Difference
 from selfsent.evaluation.compare import mean_score
 from selfsent.evaluation.results import Score
-from selfsent.training.loop import FEW
+from selfsent.training.budget import FEW
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -60,6 +60,11 @@ class Candidate:
     def deviation(self) -> float | None:
         """Standard deviation of the scores over seeds (n − 1); None for a single one."""
         return float(np.std([score.score for score in self.scores], ddof=1)) if len(self.scores) > 1 else None
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether it is trained; what is fitted is the same with every seed, and done once."""
+        return any(run.record.get("steps") for run in self.runs)
 
     @property
     def hurried(self) -> int | None:
@@ -164,7 +169,7 @@ class Selection:
         rows.append(("untrained", self.base, None))
         for name, score, candidate in sorted(rows, key=lambda row: -row[1].score):
             shown = candidate.shown if candidate else f"{score.score:.2f}"
-            lost = sum(key.startswith(f"{name}, seed ") for key in self.failures)
+            lost = candidate and candidate.takes_steps and len(candidate.runs) < self.seeds
             few = f" ({len(candidate.runs)} of {self.seeds})" if candidate and lost else ""
             cells = [shown + few, f"{score.low:.2f} to {score.high:.2f}"]
             if candidate:

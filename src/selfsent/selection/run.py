@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from selfsent import api
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.distributed import join, rank, wait
-from selfsent.encoder import load_encoder
+from selfsent.encoder import Encoder, load_encoder
 from selfsent.errors import BaseEncoderError, SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.results import Score
 from selfsent.files import read_json, write_json, write_text
 from selfsent.methods import METHODS, SUPERVISED, get_method
 from selfsent.report.page import comparison_page
@@ -38,7 +40,6 @@ BUDGET = 120.0
 UNSUPERVISED = tuple(name for name in METHODS if name not in SUPERVISED)
 RESULT, PAGE = "comparison.json", "report.html"
 _TOLD = ("batch_size", "learning_rate", "max_length", "seed")
-_ONLY_AT_THE_END = 10**9
 
 
 def compare(
@@ -118,18 +119,34 @@ def compare(
     ahead = [turn for turn in turns if not (directory.resumed and (turn.place / "model").is_dir())]
     if minutes := sum(turn.given.get("budget") or 0 for turn in ahead) / 60:
         notice(f"{len(ahead)} runs to go: {minutes:,.1f} minutes of training")
-    found, hopeless = Selection(directory.path, dev, untrained, (), seeds=seeds), set[str]()
-    alike: dict[str, Any] = {"base": base, "hold_out": hold_out, "data": data}
+    train = partial(api.train, corpus, base=base, hold_out=hold_out, data=data)
+    found = Selection(directory.path, dev, untrained, (), seeds=seeds)
+    found = _in_turn(found, turns, directory.resumed, train, judge, notice, callbacks)
+    _finish(found, directory, {"corpus": corpus.report.summary("; "), "base": str(base)})
+    return found
+
+
+def _in_turn(
+    found: Selection,
+    turns: Sequence[_Turn],
+    resumed: bool,
+    train: Callable[..., api.Run],
+    judge: Callable[[Encoder], Score],
+    notice: Notice,
+    callbacks: Callbacks,
+) -> Selection:
+    """Train and judge, one after the other; a run that goes wrong is named, and the next one begins."""
+    hopeless = set[str]()
     for number, turn in enumerate(turns, 1):
         if turn.name in hopeless:
             continue
-        again = directory.resumed and (turn.place / "run.json").is_file()
+        again = resumed and (turn.place / "run.json").is_file()
         done = again and read_json(turn.place / "run.json").get("status") == "finished"
         tell = (lambda line: None) if done else notice
         tell(f"{number} of {len(turns)}: {turn.label}")
         try:
             with callbacks() as bars:
-                run = api.train(corpus, output=turn.place, resume=again, notice=tell, **alike, **bars, **turn.given)
+                run = train(output=turn.place, resume=again, notice=tell, **bars, **turn.given)
         except (TrainingError, SettingsError, BaseEncoderError) as error:  # of the others nothing is wrong
             who, reason = turn.label, getattr(error, "reason", str(error))
             if not isinstance(error, TrainingError):  # nor would another seed do
@@ -140,8 +157,7 @@ def compare(
             continue
         score = judge(load_encoder(turn.place / "model"))
         found = found.beside(turn.name, run, score)
-        notice(f"{turn.label}: {score.score:.2f}, {score.score - untrained.score:+.2f} against untrained")
-    _finish(found, directory, {"corpus": corpus.report.summary().replace("\n", "; "), "base": str(base)})
+        notice(f"{turn.label}: {score.score:.2f}, {score.score - found.base.score:+.2f} against untrained")
     return found
 
 

@@ -20,6 +20,8 @@ PROBES = 20
 """How often in a run the health of the space is looked at; less often, but 5 times, where that takes a tenth of it."""
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
+FEW = 10
+"""Steps below which a budget taught next to nothing."""
 APART = 30.0
 """Seconds between two checkpoints, at least, where the user does not say how many steps: less is soon done again."""
 

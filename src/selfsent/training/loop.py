@@ -15,7 +15,7 @@ from torch import Tensor
 
 from selfsent.autograd import clear_gradients, release
 from selfsent.distributed import of_the_first, rank, wait, world_size
-from selfsent.dropout import put_dropout
+from selfsent.dropout import put_dropout, without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import TrainingError
 from selfsent.files import whole_directory
@@ -25,7 +25,7 @@ from selfsent.settings import Settings
 from selfsent.training.ahead import Ahead
 from selfsent.training.batches import Batches
 from selfsent.training.best import Best
-from selfsent.training.budget import APART, PROBES, TENTHS, steps_between_probes, steps_for_budget
+from selfsent.training.budget import APART, FEW, PROBES, TENTHS, steps_between_probes, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
 from selfsent.training.embeddings import put_lookups
 from selfsent.training.habits import Habits, Notice, Scorer
@@ -40,9 +40,6 @@ from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
 from selfsent.training.trackers import Trackers
 from selfsent.views.noise import make_key
-
-FEW = 10
-"""Steps below which a budget taught next to nothing."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -269,9 +266,8 @@ class Loop:
             self.directory.log({"step": self.step, **figures})
 
     def _score(self, scorer: Scorer) -> None:
-        self.learner.eval()
-        score = scorer(self.learner.model)
-        self.learner.train()
+        with without_dropout(self.learner):
+            score = scorer(self.learner.model)
         self._tell({"score": score})
         self.figures["score"] = score
         self.best.offer(score, self.learner)
