@@ -194,6 +194,14 @@ def test_calibrating_leaves_no_trace(make_loop):
     assert first == second
 
 
+def test_scores_are_without_dropout_and_steps_with_it(make_loop):
+    seen = []
+    loop = make_loop(steps=3, habits=Habits(scorer=lambda model: seen.append(model.training) or 0.5, score_every=1))
+    loop.watch = lambda step, steps, figures: seen.append(loop.learner.training)
+    loop.run()
+    assert seen == [False, True] * 3
+
+
 @pytest.mark.parametrize(("fitting", "told"), [(1, True), (9, True), (10, False)])
 def test_a_budget_of_hardly_any_steps_is_told(make_loop, monkeypatch, fitting, told):
     monkeypatch.setattr("selfsent.training.loop.steps_for_budget", lambda loop, started: fitting)
