@@ -29,7 +29,7 @@ from selfsent.encoding import encode
 from selfsent.files import write_json
 from selfsent.search.pairs import Pair, most_similar_pairs
 from selfsent.search.vectors import unit
-from selfsent.training.precision import computes_bfloat16
+from selfsent.training.precision import computes_bfloat16, computes_int8, quicken
 
 SAME = 0.9
 """Share of the best pairs of their float32 that a setting has to find, to be one of the same quality."""
@@ -79,6 +79,9 @@ def main() -> None:
         low = SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs={"dtype": torch.bfloat16})
         sides["ours --fast"] = lambda: ours("ours --fast", quick)
         sides |= {f"theirs bfloat16, batch {s}": (lambda s=s: theirs(low, s)) for s in options.batch_sizes}
+    if computes_int8(DEVICE):
+        quicker = quicken(load_encoder(base), fast=True, int8=True)
+        sides["ours --int8"] = lambda: ours("ours --int8", quicker)
     for run in sides.values():
         run()  # to warm up
     encoding.clear()

@@ -108,6 +108,15 @@ def test_fast_says_where_there_is_no_bfloat16(there, selfsent, models, mirror, m
     assert ("does not compute bfloat16, float32 is faster" in done.err) is not there
 
 
+def test_int8_says_what_is_used_where_there_are_no_8_bits(selfsent, models, mirror, monkeypatch):
+    monkeypatch.setattr("selfsent.training.precision.computes_int8", lambda device: False)
+    for there, used in ((False, "float32"), (True, "bfloat16")):
+        monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
+        done = selfsent("evaluate", models[0], "--task", "stsb", "--data", mirror, "--int8", "--fast")
+        assert done.status == 0, done.err
+        assert f"does not multiply bytes fast enough, {used} is used" in " ".join(done.err.split())
+
+
 def test_published_rows_with_footnotes(selfsent, models, mirror, tmp_path):
     arguments = ("evaluate", models[0], "--suite", "sts", "--data", mirror, "--published")
     done = selfsent(*arguments, "--json", tmp_path / "x.json", "--markdown", tmp_path / "x.md")

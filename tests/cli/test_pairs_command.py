@@ -4,6 +4,8 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from selfsent.training.precision import computes_int8
+
 
 @pytest.fixture
 def alike(tmp_path):
@@ -100,6 +102,14 @@ def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp
     if "does not compute bfloat16" in done.err:
         assert "50 of them had been made before" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
+
+
+@pytest.mark.skipif(not computes_int8("cpu"), reason="this processor has no AVX-512 VNNI")
+def test_what_8_bits_are_too_few_for_is_refused(selfsent, model, sentences, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfsent.encoder.int8.LEAST", 1.1)
+    done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--int8")
+    assert "8 bits are too few for this encoder" in done.complaint
+    assert not list(tmp_path.iterdir())
 
 
 def test_export(selfsent, model, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
 from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder, load_object
+from selfsent.training.precision import computes_int8
 
 
 def test_every_distinct_text_is_encoded_once(model):
@@ -86,6 +87,16 @@ def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
         monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
         assert np.array_equal(as_encoder("bundled", fast=True)(["a word", "two words"]), exact) is not there
         assert np.array_equal(as_encoder("bundled")(["a word", "two words"]), exact)
+
+
+@pytest.mark.skipif(not computes_int8("cpu"), reason="this processor has no AVX-512 VNNI")
+def test_int8_is_8_bits_where_the_processor_has_them(monkeypatch):
+    exact = as_encoder("bundled")(["a word", "two words"])
+    monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)
+    for there in (False, True):
+        monkeypatch.setattr("selfsent.training.precision.computes_int8", lambda device, there=there: there)
+        assert np.array_equal(as_encoder("bundled", int8=True)(["a word", "two words"]), exact) is not there
+        assert np.array_equal(as_encoder("bundled", fast=True)(["a word", "two words"]), exact)
 
 
 def test_vectors_of_a_corpus_stand_for_the_model(tmp_path):

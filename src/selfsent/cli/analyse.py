@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.fast import add_fast_option, fast
+from selfsent.cli.fast import add_fast_options, quick
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
@@ -79,7 +79,7 @@ def _add_common(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespa
     parser.add_argument("--plot", action="append", default=[], metavar="FILE", help=".png or .svg; may be repeated")
     parser.add_argument("--json", metavar="FILE", help="everything, as one object; - for standard output alone")
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
-    add_fast_option(parser)
+    add_fast_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -202,14 +202,14 @@ def _training(options: argparse.Namespace) -> tuple[Any, Callable[[str], float],
     if options.task:
         check_request(task=options.task)
     corpus = read(options, options.corpus)
-    quick = fast(options)
+    bits = quick(options)
     if options.task:
         run = TASKS[options.task]
         everything = np.arange(len(corpus))
-        return everything, lambda m: run(as_encoder(m, fast=quick), store).score, options.task, corpus
+        return everything, lambda m: run(as_encoder(m, **bits), store).score, options.task, corpus
     train_rows, held = split_documents(corpus)
     task = ContextTask(corpus, held)
-    return train_rows, lambda m: task.score(as_encoder(m, fast=quick)).score, SCORE_NAME, corpus
+    return train_rows, lambda m: task.score(as_encoder(m, **bits)).score, SCORE_NAME, corpus
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -236,8 +236,8 @@ def _prepare(options: argparse.Namespace) -> tuple[Rows, Store]:
 def _encoders(options: argparse.Namespace) -> Iterable[Encoder]:
     from selfsent.evaluation.encoders import as_encoder
 
-    quick = fast(options)
-    return (as_encoder(model, fast=quick) for model in options.model)
+    bits = quick(options)
+    return (as_encoder(model, **bits) for model in options.model)
 
 
 def _numbers(flag: str, text: str, least: int) -> list[int]:

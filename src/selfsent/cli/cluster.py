@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.fast import add_fast_option, load
+from selfsent.cli.fast import add_fast_options, load
 from selfsent.cli.options import add_corpus_options, read
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
         "--output", metavar="FILE", help="write every sentence with its group to a .csv, .tsv, .jsonl or .parquet file"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the first centres (default: 0)")
-    add_fast_option(parser)
+    add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.fast import add_fast_option, load
+from selfsent.cli.fast import add_fast_options, load
 from selfsent.cli.options import add_corpus_options, read
 
 
@@ -25,7 +25,7 @@ def add_parser(commands: Any) -> None:
         metavar="FILE",
         help=".npy; .npz, as `embeddings`; or .parquet, with the texts beside the vectors",
     )
-    add_fast_option(parser)
+    add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 

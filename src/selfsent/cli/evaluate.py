@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.fast import add_fast_option, fast
+from selfsent.cli.fast import add_fast_options, quick
 from selfsent.cli.options import add_corpus_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
         choices=POOLINGS,
         help="score the transformer alone with this pooling, whatever else the model has; a cross-encoder's, too",
     )
-    add_fast_option(parser)
+    add_fast_options(parser)
     parser.add_argument(
         "--classifier",
         choices=("exact", "senteval"),
@@ -127,14 +127,14 @@ def _scored(options: argparse.Namespace) -> list[Result]:
         if options.pooling:
             check_pooling(model)
     documents = read(options, options.documents) if options.documents else None
-    quick = fast(options)
+    bits = quick(options)
     with doing() as now:
 
         def scored(model: str) -> Result:
             def progress(task: str) -> None:
                 now(f"{model}: {task}")
 
-            encoder = as_encoder(model, fast=quick, pooling=options.pooling)
+            encoder = as_encoder(model, **bits, pooling=options.pooling)
             how = {"classifier": options.classifier, "progress": progress}
             result = evaluate(encoder, documents=documents, data=store, **how, **asked)
             if options.vectors:

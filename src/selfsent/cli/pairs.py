@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.fast import add_fast_option, load
+from selfsent.cli.fast import add_fast_options, load
 from selfsent.cli.options import add_corpus_options, read
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
         help="look only where neighbours are likely, for millions of sentences, and say what share of pairs that finds"
         " (needs the extra `index`)",
     )
-    add_fast_option(parser)
+    add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 

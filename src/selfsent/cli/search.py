@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.fast import add_fast_option, load
+from selfsent.cli.fast import add_fast_options, load
 from selfsent.cli.options import add_corpus_options, read
 
 
@@ -17,7 +17,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="sentences a query (default: 10)")
-    add_fast_option(parser)
+    add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 

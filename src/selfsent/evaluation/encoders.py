@@ -127,7 +127,9 @@ class PairEncoder(Encoder):
         raise DataError(f"{self.name} is a cross-encoder: it has no vectors, so this task cannot use it")
 
 
-def as_encoder(model: Any, *, name: str | None = None, fast: bool = False, pooling: str | None = None) -> Encoder:
+def as_encoder(
+    model: Any, *, name: str | None = None, fast: bool = False, int8: bool = False, pooling: str | None = None
+) -> Encoder:
     """An encoder from any model.
 
     Args:
@@ -136,6 +138,7 @@ def as_encoder(model: Any, *, name: str | None = None, fast: bool = False, pooli
             `package.module:factory`, or vectors with their texts (see `StoredVectors`).
         name: how to call it in results.
         fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
+        int8: likewise, and some products in 8 bits on a CPU that has them.
         pooling: take the transformer of a directory or hub id with this pooling (one of `POOLINGS`) instead of its own;
             so a cross-encoder's can be scored as an encoder.
 
@@ -149,7 +152,7 @@ def as_encoder(model: Any, *, name: str | None = None, fast: bool = False, pooli
     if isinstance(model, Encoder):
         return model
     if isinstance(model, str | Path):
-        return _from_name(str(model), name, fast, pooling)
+        return _from_name(str(model), name, fast, int8, pooling)
     label = name or _own_name(model)
     if callable(getattr(model, "encode", None)):
         return Encoder(_encode_with(model), label, _pooling_of(model), _trained_on(model))
@@ -187,7 +190,7 @@ def check_model(path: str) -> None:
         resolve(path)
 
 
-def _from_name(path: str, name: str | None, fast: bool, pooling: str | None) -> Encoder:
+def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     label = name or (f"{path}, {pooling}" if pooling else path)
     if path.endswith(FORMATS):
         stored = StoredVectors(Path(path))
@@ -199,20 +202,19 @@ def _from_name(path: str, name: str | None, fast: bool, pooling: str | None) -> 
         from sentence_transformers import CrossEncoder
 
         return as_encoder(CrossEncoder(str(directory), local_files_only=True), name=label)
-    return _from_directory(directory, label, fast, pooling)
+    return _from_directory(directory, label, fast, int8, pooling)
 
 
-def _from_directory(directory: Path, label: str, fast: bool, pooling: str | None) -> Encoder:
+def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     """Packed, without padding, where selfsent can run the model so; otherwise as sentence-transformers does."""
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from selfsent.encoder import into_bfloat16, load_encoder, transformer_alone
+    from selfsent.encoder import load_encoder, transformer_alone
     from selfsent.encoding import encode
-    from selfsent.training.precision import computes_bfloat16, inference_device
+    from selfsent.training.precision import computes_bfloat16, inference_device, quicken
 
     device = inference_device()
-    fast = fast and computes_bfloat16(device)
     try:
         model = load_encoder(directory)
         model = (transformer_alone(model, cast(Any, pooling)) if pooling else model).to(device)
@@ -220,14 +222,13 @@ def _from_directory(directory: Path, label: str, fast: bool, pooling: str | None
         if pooling:
             raise
         try:
-            kind = {"dtype": torch.bfloat16 if fast else torch.float32}
+            kind = {"dtype": torch.bfloat16 if (fast or int8) and computes_bfloat16(device) else torch.float32}
             padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)
             return as_encoder(padded, name=label)
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
-    if fast:
-        into_bfloat16(model)
+    quicken(model, fast=fast, int8=int8)
     return Encoder(lambda texts: encode(model, texts), label, model.pooling, trained_on(directory))
 
 

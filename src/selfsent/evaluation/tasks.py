@@ -70,6 +70,7 @@ def evaluate(
     data: str | Path | Store | None = None,
     name: str | None = None,
     fast: bool = False,
+    int8: bool = False,
     pooling: str | None = None,
     classifier: transfer.Classifier = "exact",
     progress: Callable[[str], None] | None = None,
@@ -87,6 +88,7 @@ def evaluate(
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
         fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
+        int8: likewise, and some products in 8 bits on a CPU that has them.
         pooling: of the transformer of a directory or hub id, instead of the model's own; a cross-encoder's becomes an
             encoder.
         classifier: of the suite `transfer`: `exact`, or `senteval`, which is stopped early as for published scores.
@@ -102,7 +104,7 @@ def evaluate(
     store = data if isinstance(data, Store) else Store(data)
     files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names)
     classifiers = {"classifier": _known(classifier)}
-    encoder = as_encoder(model, name=name, fast=fast, pooling=pooling)
+    encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     tasks: dict[str, Callable[[], Score]] = {
         each: partial(TASKS[each], encoder, store, **(classifiers if each in SUITES["transfer"].tasks else {}))
         for each in names

@@ -12,6 +12,8 @@ from selfsent.settings import Precision, Settings
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+    from selfsent.encoder import Encoder
+
 
 def computes_bfloat16(device: torch.device | str) -> bool:
     """Whether the processor multiplies bfloat16 matrices in hardware; otherwise that is far slower than float32."""
@@ -23,6 +25,34 @@ def computes_bfloat16(device: torch.device | str) -> bool:
         tiles = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
         return bool(capable()) or bool(tiles())
     return False
+
+
+def computes_int8(device: torch.device | str) -> bool:
+    """Whether the processor multiplies bytes in hardware and this torch has the layers for it: a CPU with AVX-512 VNNI.
+
+    Without that instruction sums of products of bytes overflow.
+    """
+    capable = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    layers = all(hasattr(torch.ops.onednn, name) for name in ("qlinear_prepack", "qlinear_pointwise"))
+    return torch.device(device).type == "cpu" and layers and bool(capable())
+
+
+def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
+    """Let an encoder that is only run from now on compute in as few bits as asked for, and as the processor has.
+
+    Args:
+        model: on the device that it is to be run on. It is changed, and returned.
+        fast: products in bfloat16 (`into_bfloat16`).
+        int8: some of them in 8 bits (`into_int8`), the others in bfloat16.
+
+    Raises:
+        BaseEncoderError: 8 bits are too few for it.
+    """
+    from selfsent.encoder import into_bfloat16, into_int8
+
+    if int8 and computes_int8(model.device):
+        into_int8(model)
+    return into_bfloat16(model) if (fast or int8) and computes_bfloat16(model.device) else model
 
 
 def inference_device() -> torch.device:
