@@ -115,6 +115,36 @@ def test_search_finds_the_sentence_itself_first(selfsent, model, sentences):
     assert several == [f"# {lines[7]}", f"1.000  {lines[7]}", f"# {lines[8]}", f"1.000  {lines[8]}"]
 
 
+def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, tmp_path, monkeypatch):
+    commands = (
+        ("search", model, sentences, "ba de", "--top", 2),
+        ("pairs", model, sentences, "--top", 2),
+        ("cluster", model, sentences, "--clusters", 3),
+    )
+    expected = [selfsent(*command).out for command in commands]
+    assert selfsent("encode", model, sentences, "--output", tmp_path / "v.parquet").status == 0
+    monkeypatch.setattr("selfsent.search.sources.encode_stream", None)
+    for command, out in zip(commands, expected, strict=True):
+        done = selfsent(*command, "--vectors", tmp_path / "v.parquet")
+        assert (done.status, done.out) == (0, out), done.err
+        assert "none.npy does not exist" in selfsent(*command, "--vectors", tmp_path / "none.npy").complaint
+        complaint = selfsent(*command[:1], "bundled", *command[2:], "--vectors", tmp_path / "v.parquet").late_complaint
+        assert "numbers: this corpus has" in complaint
+
+
+def test_what_was_found_in_a_file(selfsent, model, sentences, tmp_path):
+    lines = sentences.read_text().splitlines()
+    done = selfsent("search", model, sentences, lines[7], lines[8], "--top", 2, "--output", tmp_path / "found.jsonl")
+    assert (done.status, done.out) == (0, ""), done.err
+    rows = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
+    assert [row["query"] for row in rows] == [lines[7]] * 2 + [lines[8]] * 2
+    assert [rows[0]["row"], rows[2]["row"]] == [7, 8]
+    assert rows[0]["text"] == lines[7]
+    assert rows[0]["cosine"] == pytest.approx(1, abs=1e-5)
+    assert "4 sentences in" in done.err
+    assert "must end in .csv" in selfsent("search", model, sentences, "ba", "--output", "found.txt").complaint
+
+
 def test_a_second_corpus_is_not_taken_for_a_query(selfsent, model, sentences, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     other = tmp_path / "more.txt"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.fast import add_fast_options, quick
+from selfsent.cli.encoding import add_fast_options, quick
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.fast import add_fast_options, load
+from selfsent.cli.encoding import add_fast_options, load
 from selfsent.cli.options import add_corpus_options, read
 
 

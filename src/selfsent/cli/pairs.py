@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.fast import add_fast_options, load
+from selfsent.cli.encoding import add_fast_options, add_vectors_option, check_vectors, load
 from selfsent.cli.options import add_corpus_options, read
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def add_parser(commands: Any) -> None:
         help="look only where neighbours are likely, for millions of sentences, and say what share of pairs that finds"
         " (needs the extra `index`)",
     )
+    add_vectors_option(parser)
     add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
@@ -55,6 +56,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output:
         check_table(Path(options.output))
         check_outputs({"--output": options.output})
+    check_vectors(options)
     corpus = read(options, options.corpus)
     pairs = _find(load(options, corpus), corpus, options)
     if options.output:
@@ -75,8 +77,8 @@ def _find(model: Encoder, corpus: Corpus, options: argparse.Namespace) -> list[P
 
     if options.approximate:
         require_index()
-    with counting("encoding") as encoded:
-        vectors = encode_corpus(model, corpus, lambda count: encoded(count, len(corpus)))
+    with counting("reading vectors" if options.vectors else "encoding") as done:
+        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus)), options.vectors)
     with counting("comparing") as compared:
         if not options.approximate:
             total = blocks(len(vectors))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.fast import add_fast_options, load
+from selfsent.cli.encoding import add_fast_options, add_vectors_option, check_vectors, load
 from selfsent.cli.options import add_corpus_options, read
 
 
@@ -17,6 +18,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="sentences a query (default: 10)")
+    parser.add_argument(
+        "--output", metavar="FILE", help="write them to a .csv, .tsv, .jsonl or .parquet file instead of the terminal"
+    )
+    add_vectors_option(parser)
     add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
@@ -24,9 +29,11 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Search, and print cosine and sentence, best first."""
-    from selfsent.cli.console import counting, show
+    from selfsent.cli.console import counting, notice, show
+    from selfsent.cli.outputs import check_outputs
     from selfsent.errors import SettingsError
     from selfsent.search import search
+    from selfsent.search.tables import HITS, check_table, hits_with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
@@ -34,15 +41,28 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError("the query is empty")
     if files := [query for query in options.query if Path(query).suffix and Path(query).is_file()]:
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
+    if options.output:
+        check_table(Path(options.output))
+        check_outputs({"--output": options.output})
+    check_vectors(options)
     corpus = read(options, options.corpus, least=1)
     model = load(options, corpus)
     with counting("searching") as searched:
-        found = search(model, corpus, options.query, options.top, lambda count: searched(count, len(corpus)))
-    import numpy as np
-
-    for query, hits in zip(options.query, found, strict=True):
+        found = search(
+            model,
+            corpus,
+            options.query,
+            options.top,
+            advance=lambda count: searched(count, len(corpus)),
+            file=options.vectors,
+        )
+    rows = list(hits_with_texts(options.query, found, corpus))
+    if options.output:
+        write_table(rows, HITS, Path(options.output))
+        notice(f"{len(rows):,} sentences in {options.output}")
+        return
+    for query, hits in groupby(rows, lambda row: row["query"]):
         if len(options.query) > 1:
             show(f"# {query}")
-        texts = corpus.texts(np.array([row for row, _ in hits], dtype=np.int64))
-        for (_, cosine), text in zip(hits, texts, strict=True):
-            show(f"{cosine:.3f}  {text}")
+        for row in hits:
+            show(f"{row['cosine']:.3f}  {row['text']}")

@@ -43,7 +43,7 @@ class Int8States(nn.Module):
         self.scale = max(most - least, 1e-12) / LEVELS
         self.zero = round(-least / self.scale)
         self.multiplier = 1 / (channels * self.scale)
-        # To unsigned bytes torch rounds down.
+        # To whole numbers torch rounds down, these being positive.
         self.shift = torch.full_like(channels, self.zero + 0.5)
         self.last: tuple[Tensor, Tensor] | None = None
 
@@ -51,8 +51,9 @@ class Int8States(nn.Module):
         """(..., in) to the same in unsigned bytes; computed once for layers that are given the same tensor."""
         last = self.last
         if last is None or last[0] is not states:
-            moved = torch.addcmul(self.shift, states.float(), self.multiplier)
-            last = self.last = states, moved.clamp_(0, LEVELS + 0.5).to(torch.uint8)
+            moved = torch.addcmul(self.shift, states.float(), self.multiplier).clamp_(0, LEVELS + 0.5)
+            # By way of 16 bits, torch takes a quarter of the time.
+            last = self.last = states, moved.to(torch.int16).to(torch.uint8)
         return last[1]
 
 

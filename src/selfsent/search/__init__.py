@@ -3,7 +3,8 @@
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
 from selfsent.search.nearest import search
 from selfsent.search.pairs import Pair, most_similar_pairs
-from selfsent.search.vectors import FORMATS, check_output, encode_corpus, encode_to_file
+from selfsent.search.sources import encode_corpus
+from selfsent.search.vectors import FORMATS, check_output, encode_to_file
 
 __all__ = [
     "FORMATS",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from selfsent.corpus import Corpus
 from selfsent.encoder import Encoder
-from selfsent.encoding import encode, encode_stream
-from selfsent.search.vectors import sentences, unit
+from selfsent.encoding import encode
+from selfsent.search.sources import corpus_vectors
+from selfsent.search.vectors import unit
 
 
 def search(
@@ -18,6 +20,7 @@ def search(
     queries: list[str],
     top: int = 10,
     advance: Callable[[int], None] = lambda count: None,
+    file: Path | None = None,
 ) -> list[list[tuple[int, float]]]:
     """The rows of the sentences nearest to each query by cosine, best first, with the cosine; exact.
 
@@ -27,12 +30,17 @@ def search(
         queries: what to look for.
         top: how many sentences a query.
         advance: called with the number of sentences done since the last call.
+        file: with the vectors of the corpus, as `encode_to_file` writes it; without it they are computed.
+
+    Raises:
+        SettingsError: the file's name does not say what it is.
+        DataError: the file cannot be read, or holds other vectors.
     """
     wanted = unit(encode(model, queries))
     best_rows = np.zeros((len(queries), 0), dtype=np.int64)
     best = np.zeros((len(queries), 0), dtype=np.float32)
     start = 0
-    for vectors in encode_stream(model, sentences(corpus)):
+    for vectors in corpus_vectors(model, corpus, file):
         cosines = wanted @ unit(vectors).T
         rows = np.broadcast_to(np.arange(start, start + len(vectors)), cosines.shape)
         best, best_rows = np.hstack([best, cosines]), np.hstack([best_rows, rows])

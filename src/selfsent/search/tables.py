@@ -1,4 +1,4 @@
-"""Pairs and groups of sentences in a file."""
+"""Pairs and groups of sentences, and those found, in a file."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from selfsent.search.pairs import Pair
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 PAIRS = {"cosine": float, "row1": int, "row2": int, "text1": str, "text2": str}
+HITS = {"query": str, "cosine": float, "row": int, "text": str}
 GROUPS = {"cluster": int, "cosine": float, "row": int, "text": str}
 _TOGETHER = 4096
 
@@ -39,6 +40,16 @@ def with_texts(pairs: Sequence[Pair], corpus: Corpus) -> Iterator[dict[str, Any]
     texts = zip(corpus.texts(rows[:, 0]), corpus.texts(rows[:, 1]), strict=True)
     for pair, (text, other) in zip(pairs, texts, strict=True):
         yield {"cosine": round(pair.cosine, 6), "row1": pair.first, "row2": pair.second, "text1": text, "text2": other}
+
+
+def hits_with_texts(
+    queries: Sequence[str], found: Sequence[Sequence[tuple[int, float]]], corpus: Corpus
+) -> Iterator[dict[str, Any]]:
+    """Each sentence that `search` found as a row of a table: query, cosine, row number and text."""
+    for query, hits in zip(queries, found, strict=True):
+        texts = corpus.texts(np.array([row for row, _ in hits], dtype=np.int64))
+        for (row, cosine), text in zip(hits, texts, strict=True):
+            yield {"query": query, "cosine": round(cosine, 6), "row": row, "text": text}
 
 
 def grouped(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:

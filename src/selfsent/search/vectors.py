@@ -57,25 +57,6 @@ def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
     return islice((text for batch in corpus.batches(size=_READ_TOGETHER) for text in batch), start, None)
 
 
-def encode_corpus(
-    model: Encoder, corpus: Corpus, advance: Callable[[int], None] = lambda count: None
-) -> NDArray[np.float32]:
-    """The vectors of a corpus' sentences in memory, (n, d), each of length 1.
-
-    Args:
-        model: the encoder.
-        corpus: the sentences.
-        advance: called with the number of sentences done since the last call.
-    """
-    vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
-    done = 0
-    for part in encode_stream(model, sentences(corpus)):
-        vectors[done : done + len(part)] = unit(part)
-        done += len(part)
-        advance(len(part))
-    return vectors
-
-
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Vectors of length 1; one of zeros stays as it is."""
     ones: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -1,8 +1,9 @@
-"""The flags `--fast` and `--int8` of the commands that encode."""
+"""What the commands that encode share: in how many bits they compute, and vectors that are there already."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class Quick(TypedDict):
 
 
 def add_fast_options(parser: argparse.ArgumentParser) -> None:
-    """Add the flags."""
+    """Add `--fast` and `--int8`."""
     parser.add_argument(
         "--fast", action="store_true", help="compute in bfloat16 where the processor has it (cosine to float32: 0.9999)"
     )
@@ -27,6 +28,29 @@ def add_fast_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="faster still on a CPU: some products in 8 bits, the others as with --fast (cosine to float32: 0.999)",
     )
+
+
+def add_vectors_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--vectors`."""
+    parser.add_argument(
+        "--vectors",
+        metavar="FILE",
+        type=Path,
+        help="what selfsent encode wrote of this model and corpus, instead of encoding it again",
+    )
+
+
+def check_vectors(options: argparse.Namespace) -> None:
+    """Refuse `--vectors` that cannot be.
+
+    Raises:
+        SettingsError: the name does not say what it is.
+        DataError: there is no such file.
+    """
+    from selfsent.search.sources import check_file
+
+    if options.vectors:
+        check_file(options.vectors)
 
 
 def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
