@@ -15,6 +15,8 @@ Optimizer = Literal["adamw", "rmsprop"]
 Precision = Literal["auto", "bfloat16", "float32"]
 DURATIONS = ("steps", "epochs", "budget")
 """The settings that say how long; one of them does."""
+WITHOUT_STEPS = ("max_length", "precision", "seed")
+"""The settings that mean something to a method that takes no steps."""
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:

@@ -18,7 +18,10 @@ def test_a_fit_takes_no_steps_and_says_so(method, train, tmp_path):
     assert record["asked"]["settings"]["steps"] is None
     (line,) = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert json.loads(line)["step"] == 0
-    assert "a fit, no steps" in (tmp_path / "run" / "model" / "README.md").read_text()
+    card = (tmp_path / "run" / "model" / "README.md").read_text()
+    assert "a fit, no steps" in card
+    assert "| max_length |" in card
+    assert "learning_rate" not in card
     again = train("--method", method, "--resume", steps=("--epochs", 3))
     assert again.status == 0
     assert "is finished already" in again.err

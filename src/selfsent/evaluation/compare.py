@@ -63,7 +63,7 @@ class Comparison:
             shown = [self._shown(result, task) for result in self.results]
             cells = [shown[0]]
             for value, d in zip(shown[1:], differences, strict=True):
-                cells += [value, f"{d.difference:+.2f} [{d.low:+.2f}, {d.high:+.2f}]", f"{d.p:.3f}"]
+                cells += [value, f"{d.difference:+z.2f} [{d.low:+z.2f}, {d.high:+z.2f}]", f"{d.p:.3f}"]
             table.add_row(self._average_label if task == AVERAGE else task, *cells)
         table.caption, table.caption_justify = MEANING if any(each.leaked for each in self.results) else None, "left"
         return table

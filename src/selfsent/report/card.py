@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from selfsent.settings import WITHOUT_STEPS
+
 _CARD = """---
 library_name: sentence-transformers
 pipeline_tag: {pipeline}
@@ -86,8 +88,8 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
             "|---|---|---|",
             *rows,
             "",
-            f"Trained less base, paired: {difference['score']:+.2f}"
-            f" ({difference['low']:+.2f} to {difference['high']:+.2f}).",
+            f"Trained less base, paired: {difference['score']:+z.2f}"
+            f" ({difference['low']:+z.2f} to {difference['high']:+z.2f}).",
         ]
     )
 
@@ -111,7 +113,8 @@ def model_card(
         joins: whether it is a cross-encoder.
     """
     asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
-    listed = {**asked["options"], **settings, "precision": record["precision"], "processes": record["processes"]}
+    used = settings if record["steps"] else {name: settings[name] for name in WITHOUT_STEPS}
+    listed = {**asked["options"], **used, "precision": record["precision"], "processes": record["processes"]}
     usage = _PAIRS if joins else _VECTORS if alone else _OWN
     return _CARD.format(
         **_KINDS[joins],

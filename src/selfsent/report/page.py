@@ -129,7 +129,11 @@ def _scores(rows: Sequence[Mapping[str, Any]], best: str | None) -> str:
         if gain:
             steps = [each["steps"] or 0 for each in row["seeds"].values()]
             ends = " to ".join(f"{count:,}" for count in dict.fromkeys((min(steps), max(steps))) if count)
-            cells += [f"{gain['difference']:+.2f} [{gain['low']:+.2f}, {gain['high']:+.2f}]", f"{gain['p']:.3f}", ends]
+            cells += [
+                f"{gain['difference']:+z.2f} [{gain['low']:+z.2f}, {gain['high']:+z.2f}]",
+                f"{gain['p']:.3f}",
+                ends,
+            ]
             cells += [f"{row['seconds']:.0f}" if row["seconds"] else ""]
         else:
             cells += ["", "", "", ""]

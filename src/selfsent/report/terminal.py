@@ -37,8 +37,8 @@ def scores_table(scores: dict[str, Any]) -> Table:
     table.add_section()
     table.add_row(
         f"trained - base: {verdict}",
-        f"{difference['score']:+.2f}",
-        f"{difference['low']:+.2f} to {difference['high']:+.2f}",
+        f"{difference['score']:+z.2f}",
+        f"{difference['low']:+z.2f} to {difference['high']:+z.2f}",
     )
     return table
 

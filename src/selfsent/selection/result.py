@@ -174,7 +174,7 @@ class Selection:
             cells = [shown + few, f"{score.low:.2f} to {score.high:.2f}"]
             if candidate:
                 gain = candidate.gain
-                cells += [f"{gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]", f"{gain.p:.3f}"]
+                cells += [f"{gain.difference:+z.2f} [{gain.low:+z.2f}, {gain.high:+z.2f}]", f"{gain.p:.3f}"]
             table.add_row(Text(name), *cells, style="bold" if candidate and candidate is self.chosen else "")
         if label_free:
             table.add_section()

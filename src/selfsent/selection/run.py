@@ -157,7 +157,7 @@ def _in_turn(
             continue
         score = judge(load_encoder(turn.place / "model"))
         found = found.beside(turn.name, run, score)
-        notice(f"{turn.label}: {score.score:.2f}, {score.score - found.base.score:+.2f} against untrained")
+        notice(f"{turn.label}: {score.score:.2f}, {score.score - found.base.score:+z.2f} against untrained")
     return found
 
 

@@ -21,7 +21,7 @@ from selfsent.training.checks import false_negatives, refuse_constant, refuse_wo
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.loop import Loop
 from selfsent.training.once import fit_once
-from selfsent.training.plan import Plan
+from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.tokens import Table, build_table
 from selfsent.views import Template, View
@@ -148,8 +148,7 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     if settings.batch_size > sentences:
         notice(f"the corpus has {sentences} sentences to train on: --batch-size {settings.batch_size} is cut to that")
         settings = settings.but(batch_size=sentences)
-    if plan.method.compares and settings.batch_size < 2:
-        raise SettingsError(f"{plan.method.name} compares the sentences of a batch: --batch-size must be at least 2")
+    check_batch_size(plan.method, settings.batch_size)
     if plan.method.compares and settings.batch_size % world_size():
         raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings

@@ -20,14 +20,12 @@ from selfsent.heads.loading import saved_pooling
 from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
 from selfsent.methods import Method
 from selfsent.methods.whitening import WHITENING
-from selfsent.settings import DURATIONS, Settings
+from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
 from selfsent.views import View
 
 LARGE = 30_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
-WITHOUT_STEPS = ("max_length", "precision", "seed")
-"""The settings that mean something to a method that takes no steps."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,6 +163,7 @@ def make_plan(
     options = method.options(**{name: value for name, value in changes.items() if name in own})
     if whiten and any(view.joined is not None for view in method.views(options)):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
+    check_batch_size(method, settings.batch_size)
     if method.compares and settings.accumulate > 1:
         raise SettingsError(
             f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
@@ -179,6 +178,16 @@ def make_plan(
         saved = saved_pooling(resolve(base)) or method.pooling
         pooling = cast(Pooling, saved) if saved in POOLINGS else None
     return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
+
+
+def check_batch_size(method: Method, size: int) -> None:
+    """Refuse a batch too small for a method.
+
+    Raises:
+        SettingsError: the method compares the sentences of a batch, and it has one.
+    """
+    if method.compares and size < 2:
+        raise SettingsError(f"{method.name} compares the sentences of a batch: --batch-size must be at least 2")
 
 
 def _head(method: Method, head: str | None, pooling: Pooling | None, changes: dict[str, Any]) -> Any:
