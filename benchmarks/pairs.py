@@ -74,11 +74,14 @@ def main() -> None:
 
     sides: dict[str, Callable[[], Mined]] = {"ours float32": lambda: ours("ours float32", model)}
     sides |= {f"theirs float32, batch {s}": (lambda s=s: theirs(peer, s)) for s in options.batch_sizes}
+    kinds = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+    for name in ("bfloat16", "float16") if DEVICE == "cuda" else ("bfloat16",) if computes_bfloat16(DEVICE) else ():
+        how = {"dtype": kinds[name]}
+        low = SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs=how)
+        sides |= {f"theirs {name}, batch {s}": (lambda low=low, s=s: theirs(low, s)) for s in options.batch_sizes}
     if computes_bfloat16(DEVICE):
         quick = into_bfloat16(copy.deepcopy(model))
-        low = SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs={"dtype": torch.bfloat16})
         sides["ours --fast"] = lambda: ours("ours --fast", quick)
-        sides |= {f"theirs bfloat16, batch {s}": (lambda s=s: theirs(low, s)) for s in options.batch_sizes}
     if computes_int8(DEVICE):
         quicker = quicken(load_encoder(base), fast=True, int8=True)
         sides["ours --int8"] = lambda: ours("ours --int8", quicker)

@@ -7,7 +7,7 @@ import torch
 import tiny
 from naive.int8 import linear
 from selfsent.encoder import into_bfloat16, into_int8
-from selfsent.encoder.int8 import Int8Linear, Int8States
+from selfsent.encoder.int8 import Int8Linear, Int8States, Latest
 from selfsent.encoding import encode
 from selfsent.errors import BaseEncoderError
 from selfsent.training.precision import computes_int8
@@ -35,7 +35,7 @@ def test_a_layer_is_its_equations(offset):
     examples = torch.randn(200, 32, generator=draw) * torch.linspace(0.1, 8, 32) + offset
     weight, bias = torch.randn(48, 32, generator=draw), torch.randn(48, generator=draw)
     channels = examples.abs().amax(0) ** 0.5
-    states = Int8States(examples, channels)
+    states = Int8States(examples, channels, Latest())
     layer = Int8Linear(weight, bias, channels, states)
     # Far out of what was measured, too: there bytes must stop, not begin anew.
     for given in (examples, torch.randn(7, 32, generator=draw) * 100):
@@ -51,7 +51,7 @@ def test_a_layer_is_its_equations(offset):
 def test_states_that_are_constant_stay_finite():
     examples = torch.zeros(5, 8)
     channels = torch.ones(8)
-    layer = Int8Linear(torch.ones(16, 8), None, channels, Int8States(examples, channels))
+    layer = Int8Linear(torch.ones(16, 8), None, channels, Int8States(examples, channels, Latest()))
     assert torch.equal(layer(examples), torch.zeros(5, 16))
 
 
@@ -79,6 +79,14 @@ def test_a_channel_that_is_much_larger_takes_no_bits_from_the_others(encoder_of)
         exact, near = key(seen[-1]), first.key(seen[-1])
     assert first.key is not key
     assert (near - exact).norm() < 0.03 * exact.norm()
+
+
+def test_only_the_latest_states_are_kept(encoder_of):
+    """An encoder of many layers would else keep its states several times."""
+    model = into_int8(encoder_of("bert"))
+    encode(model, SENTENCES)
+    kept = {id(part.latest) for part in model.transformer.modules() if isinstance(part, Int8States)}
+    assert len(kept) == 1
 
 
 def test_layers_that_read_a_norm_are_in_8_bits(encoder_of):

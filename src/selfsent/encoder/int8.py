@@ -28,15 +28,22 @@ LEAST = 0.999
 """Mean cosine to the float32 vectors of the random texts below which an encoder is not left in 8 bits."""
 
 
+class Latest:
+    """What was last put into bytes in an encoder: by which `Int8States`, which states, and their bytes."""
+
+    made: tuple[Int8States, Tensor, Tensor] | None = None
+
+
 class Int8States(nn.Module):
     """Token states in 8 bits, for all layers that read them: q = round(x · `multiplier` + `zero`), within 0 to 255.
 
     Args:
         states: (tokens, in) examples.
         channels: (in,) by what each channel is divided first.
+        latest: of the encoder; what is in it is not computed again.
     """
 
-    def __init__(self, states: Tensor, channels: Tensor) -> None:
+    def __init__(self, states: Tensor, channels: Tensor, latest: Latest) -> None:
         super().__init__()
         scaled = states / channels
         least, most = (MARGIN * float(edge) for edge in (scaled.amin().clamp_max(0), scaled.amax().clamp_min(0)))
@@ -45,16 +52,16 @@ class Int8States(nn.Module):
         self.multiplier = 1 / (channels * self.scale)
         # To whole numbers torch rounds down, these being positive.
         self.shift = torch.full_like(channels, self.zero + 0.5)
-        self.last: tuple[Tensor, Tensor] | None = None
+        self.latest = latest
 
     def forward(self, states: Tensor) -> Tensor:
         """(..., in) to the same in unsigned bytes; computed once for layers that are given the same tensor."""
-        last = self.last
-        if last is None or last[0] is not states:
+        made = self.latest.made
+        if made is None or made[0] is not self or made[1] is not states:
             moved = torch.addcmul(self.shift, states.float(), self.multiplier).clamp_(0, LEVELS + 0.5)
             # By way of 16 bits, torch takes a quarter of the time.
-            last = self.last = states, moved.to(torch.int16).to(torch.uint8)
-        return last[1]
+            made = self.latest.made = self, states, moved.to(torch.int16).to(torch.uint8)
+        return made[2]
 
 
 class Int8Linear(nn.Module):
@@ -106,6 +113,7 @@ def into_int8(model: Encoder) -> Encoder:
     model.requires_grad_(False).eval()
     examples = _examples(model)
     exact, together = _read_together(model, examples)
+    latest = Latest()
     for layers, states in together:
         weights = {name: _weight(layer) for name, layer in layers.items()}
         outputs, inputs = sum(map(len, weights.values())), states.shape[-1]
@@ -114,7 +122,7 @@ def into_int8(model: Encoder) -> Encoder:
         of_states = states.abs().amax(0).clamp_min(1e-5)
         of_weights = torch.stack([weight.abs().amax(0) for weight in weights.values()]).amax(0).clamp_min(1e-5)
         channels = of_states**SMOOTHING / of_weights ** (1 - SMOOTHING)
-        shared = Int8States(states, channels)
+        shared = Int8States(states, channels, latest)
         for name, layer in layers.items():
             quick = Int8Linear(weights[name], layer.bias, channels, shared)
             model.transformer.set_submodule(name, quick)
