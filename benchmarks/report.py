@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from encode import SAME as NEAR
 from train import SAME, fastest
 
 from selfsent.files import write_text
@@ -91,15 +92,20 @@ def train(report: dict[str, Any]) -> str:
 
 
 def against_defaults(figures: dict[str, Any]) -> str:
-    """The ratio of the setting that counts; in newer files that of every setting."""
-    every = figures.get("ratios_to_defaults") or {"": figures["ratio_to_defaults"]}
-    return ", ".join(f"{side.removeprefix('ours ')} {ratio:.2f}x".strip() for side, ratio in every.items())
+    """The ratio of the setting that counts; in newer files that of every setting, with its cosine where that is low."""
+    ratios = []
+    for side, ratio in (figures.get("ratios_to_defaults") or {"": figures["ratio_to_defaults"]}).items():
+        least = figures["rows"][side]["smallest_cosine"] if side else 1
+        low = "" if least >= NEAR else f" at a smallest cosine of {least:.4f}"
+        ratios.append(f"{side.removeprefix('ours ')} {ratio:.2f}x{low}".strip())
+    return ", ".join(ratios)
 
 
 def encode(report: dict[str, Any]) -> str:
     """Sentences a second and cosine of each setting."""
     every = any("exported" in side for figures in report["bases"].values() for side in figures["rows"])
     title = "Encoding, with every back end that can be installed" if every else "Encoding"
+    title += " with a large encoder" if [*report["bases"]] == ["bert-base"] else ""
     lines = [
         f"## {title}\n",
         f"{report['sentences']:,} sentences of {report['corpus']}. The cosine is to the peer's float32 vectors, and the"
@@ -170,6 +176,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "train_bfloat16_bundled_128.json": train,
     "train_avx2_bundled_32.json": train,
     "bench_encode.json": encode,
+    "bench_encode_base.json": encode,
     "bench_encode_backends.json": encode,
     "bench_pairs.json": pairs,
     "cost.json": cost,

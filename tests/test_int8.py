@@ -21,6 +21,11 @@ def in_8_bits(model):
     return [name for name, part in model.transformer.named_modules() if isinstance(part, Int8Linear)]
 
 
+def ranged(examples, channels, latest=None):
+    """`Int8States` for the range of examples."""
+    return Int8States(examples.amin(0), examples.amax(0), channels, latest or Latest())
+
+
 def cosines(left, right):
     """Of rows that are not zero."""
     some = np.abs(left).max(1) > 0
@@ -35,7 +40,7 @@ def test_a_layer_is_its_equations(offset):
     examples = torch.randn(200, 32, generator=draw) * torch.linspace(0.1, 8, 32) + offset
     weight, bias = torch.randn(48, 32, generator=draw), torch.randn(48, generator=draw)
     channels = examples.abs().amax(0) ** 0.5
-    states = Int8States(examples, channels, Latest())
+    states = ranged(examples, channels)
     layer = Int8Linear(weight, bias, channels, states)
     # Far out of what was measured, too: there bytes must stop, not begin anew.
     for given in (examples, torch.randn(7, 32, generator=draw) * 100):
@@ -51,7 +56,7 @@ def test_a_layer_is_its_equations(offset):
 def test_states_that_are_constant_stay_finite():
     examples = torch.zeros(5, 8)
     channels = torch.ones(8)
-    layer = Int8Linear(torch.ones(16, 8), None, channels, Int8States(examples, channels, Latest()))
+    layer = Int8Linear(torch.ones(16, 8), None, channels, ranged(examples, channels))
     assert torch.equal(layer(examples), torch.zeros(5, 16))
 
 
@@ -81,6 +86,16 @@ def test_a_channel_that_is_much_larger_takes_no_bits_from_the_others(encoder_of)
     assert (near - exact).norm() < 0.03 * exact.norm()
 
 
+def test_states_are_put_into_bytes_by_their_own_range():
+    latest, channels = Latest(), torch.ones(4)
+    small, large = (ranged(torch.linspace(-edge, edge, 8).view(2, 4), channels, latest) for edge in (1, 9))
+    states = torch.tensor([[0.0, 0.5, -0.5, 1.0]])
+    first = small(states)
+    assert small(states) is first
+    assert not torch.equal(large(states), first)
+    assert torch.equal(small(states), first)
+
+
 def test_only_the_latest_states_are_kept(encoder_of):
     """An encoder of many layers would else keep its states several times."""
     model = into_int8(encoder_of("bert"))
@@ -103,3 +118,9 @@ def test_an_encoder_that_8_bits_are_too_few_for_is_refused(encoder_of, monkeypat
     monkeypatch.setattr("selfsent.encoder.int8.LEAST", 1.1)
     with pytest.raises(BaseEncoderError, match="leave out --int8"):
         into_int8(encoder_of("bert"))
+
+
+def test_an_encoder_in_8_bits_is_not_saved(encoder_of, tmp_path):
+    with pytest.raises(BaseEncoderError, match="8 bits cannot be saved"):
+        into_int8(encoder_of("bert")).save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())

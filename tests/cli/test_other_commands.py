@@ -122,14 +122,21 @@ def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, 
         ("cluster", model, sentences, "--clusters", 3),
     )
     expected = [selfsent(*command).out for command in commands]
-    assert selfsent("encode", model, sentences, "--output", tmp_path / "v.parquet").status == 0
+    kept = tmp_path / "v.parquet"
+    assert selfsent("encode", model, sentences, "--output", kept).status == 0
     monkeypatch.setattr("selfsent.search.sources.encode_stream", None)
+    fewer = tmp_path / "fewer.txt"
+    fewer.write_text("\n".join(sentences.read_text().splitlines()[:50]) + "\n")
     for command, out in zip(commands, expected, strict=True):
-        done = selfsent(*command, "--vectors", tmp_path / "v.parquet")
+        done = selfsent(*command, "--encoded", kept)
         assert (done.status, done.out) == (0, out), done.err
-        assert "none.npy does not exist" in selfsent(*command, "--vectors", tmp_path / "none.npy").complaint
-        complaint = selfsent(*command[:1], "bundled", *command[2:], "--vectors", tmp_path / "v.parquet").late_complaint
-        assert "numbers: this corpus has" in complaint
+        assert "none.npy does not exist" in selfsent(*command, "--encoded", tmp_path / "none.npy").complaint
+        other = selfsent(command[0], "bundled", *command[2:], "--encoded", kept)
+        assert "holds vectors of 32 numbers; this model's have 256" in other.late_complaint
+        other = selfsent(*command[:2], fewer, *command[3:], "--encoded", kept)
+        assert "120 vectors; this corpus has 50 distinct sentences" in other.complaint
+        refused = selfsent(*command, "--encoded", kept, "--output", kept)
+        assert "--output would replace the vectors" in refused.complaint
 
 
 def test_what_was_found_in_a_file(selfsent, model, sentences, tmp_path):
@@ -142,6 +149,8 @@ def test_what_was_found_in_a_file(selfsent, model, sentences, tmp_path):
     assert rows[0]["text"] == lines[7]
     assert rows[0]["cosine"] == pytest.approx(1, abs=1e-5)
     assert "4 sentences in" in done.err
+    twice = selfsent("search", model, sentences, lines[7], lines[7], "--top", 1).out.splitlines()
+    assert twice == [f"# {lines[7]}", f"1.000  {lines[7]}"] * 2
     assert "must end in .csv" in selfsent("search", model, sentences, "ba", "--output", "found.txt").complaint
 
 

@@ -4,7 +4,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from selfsent.training.precision import computes_int8
+from selfsent.training.precision import computes_int8, inference_device
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
 
 
-@pytest.mark.skipif(not computes_int8("cpu"), reason="this processor has no AVX-512 VNNI")
+@pytest.mark.skipif(not computes_int8(inference_device()), reason="needs a CPU with AVX-512 VNNI, and no GPU")
 def test_what_8_bits_are_too_few_for_is_refused(selfsent, model, sentences, tmp_path, monkeypatch):
     monkeypatch.setattr("selfsent.encoder.int8.LEAST", 1.1)
     done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--int8")

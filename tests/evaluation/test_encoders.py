@@ -8,7 +8,7 @@ import pytest
 from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
 from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder, load_object
-from selfsent.training.precision import computes_int8
+from selfsent.training.precision import computes_int8, inference_device
 
 
 def test_every_distinct_text_is_encoded_once(model):
@@ -89,7 +89,7 @@ def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
         assert np.array_equal(as_encoder("bundled")(["a word", "two words"]), exact)
 
 
-@pytest.mark.skipif(not computes_int8("cpu"), reason="this processor has no AVX-512 VNNI")
+@pytest.mark.skipif(not computes_int8(inference_device()), reason="needs a CPU with AVX-512 VNNI, and no GPU")
 def test_int8_is_8_bits_where_the_processor_has_them(monkeypatch):
     exact = as_encoder("bundled")(["a word", "two words"])
     monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)

@@ -5,9 +5,10 @@ import pytest
 
 import tiny
 from selfsent.corpus import read_corpus
+from selfsent.encoding import encode
 from selfsent.errors import DataError, SettingsError
+from selfsent.evaluation.vectors import VectorsFile
 from selfsent.search import encode_corpus, encode_to_file, search
-from selfsent.search.sources import corpus_vectors
 
 NAMES = ("v.npy", "v.npz", "v.parquet")
 
@@ -30,13 +31,14 @@ def encoder(encoder_of):
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     monkeypatch.setattr("selfsent.encoding.CHUNK", 16)
-    monkeypatch.setattr("selfsent.search.sources.CHUNK", 30)
+    monkeypatch.setattr("selfsent.evaluation.vectors.TOGETHER", 30)
+    monkeypatch.setattr("selfsent.search.sources.COMPARED", 8)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_vectors_of_a_file_are_those_computed(encoder, corpus, tmp_path, name):
-    file = tmp_path / name
-    encode_to_file(encoder, corpus, file)
+    encode_to_file(encoder, corpus, tmp_path / name)
+    file = VectorsFile(tmp_path / name)
     told = []
     vectors = encode_corpus(encoder, corpus, told.append, file)
     assert told == [30, 30, 10]
@@ -50,9 +52,9 @@ def test_vectors_of_a_file_are_those_computed(encoder, corpus, tmp_path, name):
 
 
 def test_only_a_few_sentences_are_encoded(encoder, corpus, tmp_path, monkeypatch):
-    file = tmp_path / "v.npy"
-    encode_to_file(encoder, corpus, file)
-    texts, encode = [], __import__("selfsent.encoding", fromlist=["encode"]).encode
+    encode_to_file(encoder, corpus, tmp_path / "v.npy")
+    file = VectorsFile(tmp_path / "v.npy")
+    texts = []
     monkeypatch.setattr("selfsent.search.sources.encode", lambda model, some: texts.extend(some) or encode(model, some))
     encode_corpus(encoder, corpus, file=file)
     assert len(texts) == 3 * 8
@@ -61,16 +63,38 @@ def test_only_a_few_sentences_are_encoded(encoder, corpus, tmp_path, monkeypatch
 @pytest.mark.parametrize("name", NAMES)
 def test_vectors_of_another_model_are_refused(encoder, encoder_of, corpus, tmp_path, name):
     encode_to_file(encoder_of("bert", initializer_range=0.7), corpus, tmp_path / name)
-    with pytest.raises(DataError, match=r"other vectors than this model .* cosine .* in row 0"):
-        encode_corpus(encoder, corpus, file=tmp_path / name)
+    with pytest.raises(DataError, match=r"other vectors than this model .* cosine 0\..* in row"):
+        encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / name))
 
 
 def test_vectors_of_a_corpus_in_another_order_are_refused(encoder, corpus, sentences, tmp_path):
     other = read_corpus([*sentences[:60], *sentences[60:][::-1]], cache=tmp_path / "cache")
     for name in NAMES:
         encode_to_file(encoder, other, tmp_path / name)
-        with pytest.raises(DataError, match="row 60"):
-            encode_corpus(encoder, corpus, file=tmp_path / name)
+        with pytest.raises(DataError, match="row 6"):
+            encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / name))
+
+
+def test_a_single_vector_that_is_far_is_found_where_it_is_looked_at(encoder, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfsent.search.sources.COMPARED", 30)
+    vectors = encode_corpus(encoder, corpus)
+    across = np.random.default_rng(0).standard_normal(32).astype(np.float32)
+    across -= across @ vectors[59] * vectors[59]
+    vectors[59] += 0.55 * across / np.linalg.norm(across)
+    np.save(tmp_path / "v.npy", vectors)
+    with pytest.raises(DataError, match=r"other vectors than this model has for this corpus: cosine 0.88 in row 59"):
+        encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "v.npy"))
+
+
+def test_vectors_in_fewer_bits_are_the_model_s(encoder, corpus, tmp_path):
+    vectors = encode_corpus(encoder, corpus)
+    draw = np.random.default_rng(0)
+    noise = draw.standard_normal(vectors.shape).astype(np.float32)
+    np.save(tmp_path / "v.npy", vectors + 0.1 * noise / np.linalg.norm(noise, axis=1, keepdims=True))
+    assert encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "v.npy")).shape == vectors.shape
+    np.save(tmp_path / "v.npy", vectors + 0.2 * noise / np.linalg.norm(noise, axis=1, keepdims=True))
+    with pytest.raises(DataError, match="other vectors"):
+        encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "v.npy"))
 
 
 def test_texts_beside_the_vectors_are_compared_all(encoder, corpus, sentences, tmp_path):
@@ -79,46 +103,79 @@ def test_texts_beside_the_vectors_are_compared_all(encoder, corpus, sentences, t
         encoder, read_corpus([sentences[row] for row in order], cache=tmp_path / "c"), tmp_path / "v.parquet"
     )
     with pytest.raises(DataError, match="another corpus: row 45"):
-        encode_corpus(encoder, corpus, file=tmp_path / "v.parquet")
+        encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "v.parquet"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_vectors_of_another_number_are_refused(encoder, corpus, sentences, tmp_path, name):
     encode_to_file(encoder, read_corpus(sentences[:69], cache=tmp_path / "cache"), tmp_path / name)
-    with pytest.raises(DataError, match=r"69 x 32 numbers: this corpus has 70 distinct sentences"):
-        encode_corpus(encoder, corpus, file=tmp_path / name)
+    with pytest.raises(DataError, match=r"holds 69 vectors; this corpus has 70 distinct sentences"):
+        encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / name))
 
 
-def test_a_vector_of_zeros_is_kept_only_where_the_model_makes_one(encoder, corpus, tmp_path):
+def test_a_vector_of_zeros_is_kept_only_where_the_model_makes_one(encoder, corpus, sentences, tmp_path, monkeypatch):
     vectors = encode_corpus(encoder, corpus)
-    vectors[2] = 0
+    vectors[69] = 0
     np.save(tmp_path / "v.npy", vectors)
-    with pytest.raises(DataError, match=r"cosine 0.00 in row 2"):
-        list(corpus_vectors(encoder, corpus, tmp_path / "v.npy"))
-    vectors[2] = np.nan
-    np.save(tmp_path / "v.npy", vectors)
-    with pytest.raises(DataError, match=r"cosine nan in row 2"):
-        list(corpus_vectors(encoder, corpus, tmp_path / "v.npy"))
+    file = VectorsFile(tmp_path / "v.npy")
+    with pytest.raises(DataError, match=r"cosine 0.00 in row 69"):
+        encode_corpus(encoder, corpus, file=file)
+
+    def nothing_left_of_the_last(model, texts):
+        return encode(model, texts) * np.array([[text != sentences[69]] for text in texts], np.float32)
+
+    monkeypatch.setattr("selfsent.search.sources.encode", nothing_left_of_the_last)
+    assert not encode_corpus(encoder, corpus, file=file)[69].any()
+
+
+def test_numbers_that_are_not_finite_are_refused_wherever_they_are(encoder, corpus, tmp_path):
+    vectors = encode_corpus(encoder, corpus)
+    for row in range(40, 50):
+        wrong = vectors.copy()
+        wrong[row, 3] = np.nan
+        np.save(tmp_path / "v.npy", wrong)
+        with pytest.raises(DataError, match=f"not finite in row {row}"):
+            encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "v.npy"))
 
 
 def test_damaged_files_are_refused(encoder, corpus, sentences, tmp_path):
     vectors = encode_corpus(encoder, corpus)
-    np.save(tmp_path / "double.npy", vectors.astype(np.float64))
-    np.save(tmp_path / "columns.npy", np.asfortranarray(vectors))
+    np.save(tmp_path / "whole.npy", (vectors * 1000).astype(np.int64))
+    np.save(tmp_path / "flat.npy", vectors.ravel())
     np.save(tmp_path / "short.npy", vectors)
     content = (tmp_path / "short.npy").read_bytes()
     (tmp_path / "short.npy").write_bytes(content[:-4])
+    (tmp_path / "header.npy").write_bytes(content.replace(b"'shape'", b"'sh(pe'"))
     (tmp_path / "junk.npy").write_bytes(b"no vectors")
     (tmp_path / "junk.npz").write_bytes(b"no archive")
     np.savez(tmp_path / "other.npz", vectors=vectors)
+    np.savez_compressed(tmp_path / "damaged.npz", embeddings=vectors)
+    content = bytearray((tmp_path / "damaged.npz").read_bytes())
+    content[2000:2100] = bytes(100)
+    (tmp_path / "damaged.npz").write_bytes(content)
+    tables = {
+        "half": {"text": sentences},
+        "uneven": {"text": sentences, "embedding": [*vectors[:69].tolist(), [1.0]]},
+        "even": {"text": sentences, "embedding": [*vectors[:68].tolist(), [0.5] * 31, [0.5] * 33]},
+        "none": {"text": [*sentences[:69], None], "embedding": vectors.tolist()},
+        "numbers": {"text": range(70), "embedding": vectors.tolist()},
+        "floats": {"text": sentences, "embedding": vectors[:, 0]},
+        "words": {"text": sentences, "embedding": [["a"]] * 70},
+    }
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
     (tmp_path / "junk.parquet").write_bytes(b"no table")
-    pq.write_table(pa.table({"text": ["a"] * 70}), tmp_path / "half.parquet")
-    uneven = pa.table({"text": sentences, "embedding": [*vectors[:69].tolist(), [1.0]]})
-    pq.write_table(uneven, tmp_path / "uneven.parquet")
     for file in sorted(tmp_path.iterdir()):
-        with pytest.raises(DataError, match="does not hold vectors as selfsent encode writes them"):
-            list(corpus_vectors(encoder, corpus, file))
+        with pytest.raises(DataError, match=f"{file.name} must hold"):
+            encode_corpus(encoder, corpus, file=VectorsFile(file))
+    empty = pa.table({"text": pa.array([], pa.string()), "embedding": pa.array([], pa.list_(pa.float32()))})
+    pq.write_table(empty, tmp_path / "empty.parquet")
+    with pytest.raises(DataError, match="holds 0 vectors"):
+        encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "empty.parquet"))
+    np.save(tmp_path / "narrow.npy", vectors[:, :31])
+    with pytest.raises(DataError, match="vectors of 31 numbers; this model's have 32"):
+        encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "narrow.npy"))
     with pytest.raises(DataError, match="does not exist"):
-        list(corpus_vectors(encoder, corpus, tmp_path / "none.npy"))
+        VectorsFile(tmp_path / "none.npy")
     with pytest.raises(SettingsError, match=r"must end in .npy, .npz or .parquet"):
-        list(corpus_vectors(encoder, corpus, tmp_path / "v.txt"))
+        VectorsFile(tmp_path / "v.txt")

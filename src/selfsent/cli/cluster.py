@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.encoding import add_fast_options, add_vectors_option, check_vectors, load
-from selfsent.cli.options import add_corpus_options, read
+from selfsent.cli.encoding import add_encoded_option, add_fast_options, encoded, load, read_encoded
+from selfsent.cli.options import add_corpus_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,7 +31,7 @@ def add_parser(commands: Any) -> None:
         "--output", metavar="FILE", help="write every sentence with its group to a .csv, .tsv, .jsonl or .parquet file"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the first centres (default: 0)")
-    add_vectors_option(parser)
+    add_encoded_option(parser)
     add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
@@ -52,13 +52,13 @@ def run(options: argparse.Namespace) -> None:
     if options.output:
         check_table(Path(options.output))
         check_outputs({"--output": options.output})
-    check_vectors(options)
-    corpus = read(options, options.corpus)
+    stored = encoded(options)
+    corpus = read_encoded(options, stored)
     if len(corpus) < options.clusters:
         raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} distinct sentences")
     model = load(options, corpus)
-    with counting("reading vectors" if options.vectors else "encoding") as done:
-        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus)), options.vectors)
+    with counting("reading vectors" if stored else "encoding") as done:
+        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus)), stored)
     with doing() as say:
         say("grouping")
         found = find_clusters(vectors, options.clusters, options.seed)

@@ -6,9 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from selfsent.cli.options import read
+
 if TYPE_CHECKING:
     from selfsent.corpus import Corpus
     from selfsent.encoder import Encoder
+    from selfsent.evaluation.vectors import VectorsFile
 
 
 class Quick(TypedDict):
@@ -26,31 +29,50 @@ def add_fast_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--int8",
         action="store_true",
-        help="faster still on a CPU: some products in 8 bits, the others as with --fast (cosine to float32: 0.999)",
+        help="faster still on a CPU with AVX-512 VNNI: some products in 8 bits, the others as with --fast (cosine to"
+        " float32: 0.999)",
     )
 
 
-def add_vectors_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--vectors`."""
+def add_encoded_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--encoded`."""
     parser.add_argument(
-        "--vectors",
+        "--encoded",
         metavar="FILE",
-        type=Path,
         help="what selfsent encode wrote of this model and corpus, instead of encoding it again",
     )
 
 
-def check_vectors(options: argparse.Namespace) -> None:
-    """Refuse `--vectors` that cannot be.
+def encoded(options: argparse.Namespace) -> VectorsFile | None:
+    """The file of `--encoded`, opened.
 
     Raises:
-        SettingsError: the name does not say what it is.
-        DataError: there is no such file.
+        SettingsError: its name does not say what it is, or it would be written over.
+        DataError: it is not there, or holds no vectors.
     """
-    from selfsent.search.sources import check_file
+    if options.encoded is None:
+        return None
+    from selfsent.errors import SettingsError
+    from selfsent.evaluation.vectors import VectorsFile
 
-    if options.vectors:
-        check_file(options.vectors)
+    path = Path(options.encoded)
+    if options.output and path.resolve() == Path(options.output).resolve():
+        raise SettingsError(f"--output would replace the vectors in {path}: name another file")
+    return VectorsFile(path)
+
+
+def read_encoded(options: argparse.Namespace, file: VectorsFile | None, least: int = 2) -> Corpus:
+    """The corpus, which has as many sentences as the file has vectors.
+
+    Raises:
+        DataError: it has more or fewer.
+    """
+    corpus = read(options, options.corpus, least=least)
+    if file is not None:
+        from selfsent.search.sources import check_rows
+
+        check_rows(file, corpus)
+    return corpus
 
 
 def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
@@ -81,7 +103,7 @@ def quick(options: argparse.Namespace) -> Quick:
     short = computes_bfloat16(device)
     if options.int8 and not computes_int8(device):
         used = "bfloat16" if short else "float32"
-        notice(f"--int8: this processor does not multiply bytes fast enough, {used} is used")
-    elif options.fast and not options.int8 and not short:
+        notice(f"--int8 is for CPUs that multiply bytes (AVX-512 VNNI): {used} is used")
+    elif options.fast and not short:
         notice("--fast: this processor does not compute bfloat16, float32 is faster on it and is used")
     return {"fast": options.fast, "int8": options.int8}

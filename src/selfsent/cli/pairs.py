@@ -6,12 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.encoding import add_fast_options, add_vectors_option, check_vectors, load
-from selfsent.cli.options import add_corpus_options, read
+from selfsent.cli.encoding import add_encoded_option, add_fast_options, encoded, load, read_encoded
+from selfsent.cli.options import add_corpus_options
 
 if TYPE_CHECKING:
     from selfsent.corpus import Corpus
     from selfsent.encoder import Encoder
+    from selfsent.evaluation.vectors import VectorsFile
     from selfsent.search import Pair
 
 
@@ -36,7 +37,7 @@ def add_parser(commands: Any) -> None:
         help="look only where neighbours are likely, for millions of sentences, and say what share of pairs that finds"
         " (needs the extra `index`)",
     )
-    add_vectors_option(parser)
+    add_encoded_option(parser)
     add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
@@ -56,9 +57,9 @@ def run(options: argparse.Namespace) -> None:
     if options.output:
         check_table(Path(options.output))
         check_outputs({"--output": options.output})
-    check_vectors(options)
-    corpus = read(options, options.corpus)
-    pairs = _find(load(options, corpus), corpus, options)
+    stored = encoded(options)
+    corpus = read_encoded(options, stored)
+    pairs = _find(load(options, corpus), corpus, stored, options)
     if options.output:
         write_table(with_texts(pairs, corpus), PAIRS, Path(options.output))
         notice(f"{len(pairs):,} pairs in {options.output}")
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
         notice(f"no pair has a cosine of {options.threshold} or more")
 
 
-def _find(model: Encoder, corpus: Corpus, options: argparse.Namespace) -> list[Pair]:
+def _find(model: Encoder, corpus: Corpus, stored: VectorsFile | None, options: argparse.Namespace) -> list[Pair]:
     from selfsent.cli.console import counting, notice
     from selfsent.search import encode_corpus
     from selfsent.search.approximate import approximately_most_similar_pairs, require_index
@@ -77,8 +78,8 @@ def _find(model: Encoder, corpus: Corpus, options: argparse.Namespace) -> list[P
 
     if options.approximate:
         require_index()
-    with counting("reading vectors" if options.vectors else "encoding") as done:
-        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus)), options.vectors)
+    with counting("reading vectors" if stored else "encoding") as done:
+        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus)), stored)
     with counting("comparing") as compared:
         if not options.approximate:
             total = blocks(len(vectors))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from itertools import groupby
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.encoding import add_fast_options, add_vectors_option, check_vectors, load
-from selfsent.cli.options import add_corpus_options, read
+from selfsent.cli.encoding import add_encoded_option, add_fast_options, encoded, load, read_encoded
+from selfsent.cli.options import add_corpus_options
 
 
 def add_parser(commands: Any) -> None:
@@ -21,7 +21,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--output", metavar="FILE", help="write them to a .csv, .tsv, .jsonl or .parquet file instead of the terminal"
     )
-    add_vectors_option(parser)
+    add_encoded_option(parser)
     add_fast_options(parser)
     add_corpus_options(parser)
     parser.set_defaults(run=run)
@@ -44,8 +44,8 @@ def run(options: argparse.Namespace) -> None:
     if options.output:
         check_table(Path(options.output))
         check_outputs({"--output": options.output})
-    check_vectors(options)
-    corpus = read(options, options.corpus, least=1)
+    stored = encoded(options)
+    corpus = read_encoded(options, stored, least=1)
     model = load(options, corpus)
     with counting("searching") as searched:
         found = search(
@@ -54,14 +54,14 @@ def run(options: argparse.Namespace) -> None:
             options.query,
             options.top,
             advance=lambda count: searched(count, len(corpus)),
-            file=options.vectors,
+            file=stored,
         )
-    rows = list(hits_with_texts(options.query, found, corpus))
+    rows = [list(hits_with_texts(query, hits, corpus)) for query, hits in zip(options.query, found, strict=True)]
     if options.output:
-        write_table(rows, HITS, Path(options.output))
-        notice(f"{len(rows):,} sentences in {options.output}")
+        write_table(chain.from_iterable(rows), HITS, Path(options.output))
+        notice(f"{sum(map(len, rows)):,} sentences in {options.output}")
         return
-    for query, hits in groupby(rows, lambda row: row["query"]):
+    for query, hits in zip(options.query, rows, strict=True):
         if len(options.query) > 1:
             show(f"# {query}")
         for row in hits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -38,20 +39,24 @@ class Int8States(nn.Module):
     """Token states in 8 bits, for all layers that read them: q = round(x · `multiplier` + `zero`), within 0 to 255.
 
     Args:
-        states: (tokens, in) examples.
+        least: (in,) smallest number of each channel that was met.
+        most: (in,) the largest.
         channels: (in,) by what each channel is divided first.
         latest: of the encoder; what is in it is not computed again.
     """
 
-    def __init__(self, states: Tensor, channels: Tensor, latest: Latest) -> None:
+    multiplier: Tensor
+    shift: Tensor
+
+    def __init__(self, least: Tensor, most: Tensor, channels: Tensor, latest: Latest) -> None:
         super().__init__()
-        scaled = states / channels
-        least, most = (MARGIN * float(edge) for edge in (scaled.amin().clamp_max(0), scaled.amax().clamp_min(0)))
-        self.scale = max(most - least, 1e-12) / LEVELS
-        self.zero = round(-least / self.scale)
-        self.multiplier = 1 / (channels * self.scale)
+        low, high = MARGIN * float((least / channels).amin()), MARGIN * float((most / channels).amax())
+        low, high = min(low, 0.0), max(high, 0.0)
+        self.scale = max(high - low, 1e-12) / LEVELS
+        self.zero = round(-low / self.scale)
+        self.register_buffer("multiplier", 1 / (channels * self.scale))
         # To whole numbers torch rounds down, these being positive.
-        self.shift = torch.full_like(channels, self.zero + 0.5)
+        self.register_buffer("shift", torch.full_like(channels, self.zero + 0.5))
         self.latest = latest
 
     def forward(self, states: Tensor) -> Tensor:
@@ -74,13 +79,15 @@ class Int8Linear(nn.Module):
         states: makes their bytes.
     """
 
+    scales: Tensor
+
     def __init__(self, weight: Tensor, bias: Tensor | None, channels: Tensor, states: Int8States) -> None:
         super().__init__()
         self.out_features, self.in_features = weight.shape
         scaled = weight * channels
-        self.scales = scaled.abs().amax(1).clamp_min(1e-12) / 127
+        self.register_buffer("scales", scaled.abs().amax(1).clamp_min(1e-12) / 127)
         whole = (scaled / self.scales[:, None]).round().to(torch.int8)
-        # Only what tells one model from another reads it: a resumed `encode`.
+        # What tells one model from another reads it: a resumed `encode`.
         self.weight = nn.Parameter(whole, requires_grad=False)
         self.zeros = torch.zeros(len(whole), dtype=torch.int64)
         self.bias = None if bias is None else nn.Parameter(bias.float(), requires_grad=False)
@@ -99,10 +106,10 @@ class Int8Linear(nn.Module):
 def into_int8(model: Encoder) -> Encoder:
     """Let an encoder on a CPU compute some of its products in 8 bits; it can be run, and not be trained any more.
 
-    These are the linear layers with more outputs than inputs, layers that read the same states taken together: queries,
-    keys and values, and the first of a feed-forward part. What they read comes from a norm, so its range hardly depends
-    on the text and is measured on random tokens; the range is moved from channels of the states to the weights as in
-    SmoothQuant (Xiao et al. 2023). The others, whose range does depend on the text, stay as they are.
+    These are the linear layers with more outputs than inputs, layers that read the same states taken together: mostly
+    queries, keys and values, and the first of a feed-forward part. What these read comes from a norm, so its range
+    hardly depends on the text and is measured on random tokens; the range is moved from channels of the states to the
+    weights as in SmoothQuant (Xiao et al. 2023). The others, whose range does depend on the text, stay as they are.
 
     Args:
         model: an encoder in float32. It is changed, and returned.
@@ -114,18 +121,17 @@ def into_int8(model: Encoder) -> Encoder:
     examples = _examples(model)
     exact, together = _read_together(model, examples)
     latest = Latest()
-    for layers, states in together:
+    for read in together:
+        layers = {name: model.transformer.get_submodule(name) for name in read.names}
         weights = {name: _weight(layer) for name, layer in layers.items()}
-        outputs, inputs = sum(map(len, weights.values())), states.shape[-1]
-        if outputs <= inputs:
+        if sum(map(len, weights.values())) <= len(read.most):
             continue
-        of_states = states.abs().amax(0).clamp_min(1e-5)
+        of_states = torch.maximum(read.most, -read.least).clamp_min(1e-5)
         of_weights = torch.stack([weight.abs().amax(0) for weight in weights.values()]).amax(0).clamp_min(1e-5)
         channels = of_states**SMOOTHING / of_weights ** (1 - SMOOTHING)
-        shared = Int8States(states, channels, latest)
+        shared = Int8States(read.least, read.most, channels, latest)
         for name, layer in layers.items():
-            quick = Int8Linear(weights[name], layer.bias, channels, shared)
-            model.transformer.set_submodule(name, quick)
+            model.transformer.set_submodule(name, Int8Linear(weights[name], layer.bias, channels, shared))
     cosine = float(functional.cosine_similarity(exact, model(examples)).mean())
     if not cosine >= LEAST:
         raise BaseEncoderError(
@@ -140,34 +146,56 @@ def _weight(layer: Any) -> Tensor:
     return weight.float().contiguous()
 
 
-def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[tuple[dict[str, Any], Tensor]]]:
-    """Vectors of examples; and linear layers by name, those together that read the same states, with these.
+@dataclass
+class _Range:
+    """What linear layers that read the same states read: (in,) smallest and largest number of each channel."""
 
-    The states are (tokens, in).
-    """
-    read: dict[str, list[Tensor]] = defaultdict(list)
-    hooks = []
-    layers = {name: part for name, part in model.transformer.named_modules() if type(part) in (nn.Linear, Conv1D)}
-    for name, layer in layers.items():
-        hooks.append(layer.register_forward_hook(lambda _, given, __, name=name: read[name].append(given[0])))
+    names: list[str]
+    least: Tensor
+    most: Tensor
+
+
+def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[_Range]]:
+    """Vectors of examples; and by layers that read the same states, at every call of theirs, the range of these."""
+    read: dict[str, list[int]] = defaultdict(list)
+    ranges: list[tuple[Tensor, Tensor]] = []
+    latest: Tensor | None = None
+
+    def note(name: str, states: Tensor) -> None:
+        nonlocal latest
+        if states is not latest:
+            flat = states.float().flatten(0, -2)
+            ranges.append((flat.amin(0), flat.amax(0)))
+            latest = states
+        read[name].append(len(ranges) - 1)
+
+    hooks = [
+        part.register_forward_hook(lambda _, given, __, name=name: note(name, given[0]))
+        for name, part in model.transformer.named_modules()
+        if type(part) in (nn.Linear, Conv1D)
+    ]
     try:
         vectors = model(examples)
     finally:
         for hook in hooks:
             hook.remove()
     together: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for name, states in read.items():
-        together[tuple(map(id, states))].append(name)
+    for name, calls in read.items():
+        together[tuple(calls)].append(name)
     return vectors, [
-        ({name: layers[name] for name in names}, torch.cat([s.float().flatten(0, -2) for s in read[names[0]]]))
-        for names in together.values()
+        _Range(
+            names,
+            torch.stack([ranges[call][0] for call in calls]).amin(0),
+            torch.stack([ranges[call][1] for call in calls]).amax(0),
+        )
+        for calls, names in together.items()
     ]
 
 
 def _examples(model: Encoder) -> Packed:
     """Texts of random tokens, without those that have a meaning to the encoder."""
     tokenizer, draw = model.tokenizer, np.random.default_rng(0)
-    plain = sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids))
+    plain = np.array(sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids)))
     texts = [tokenizer.decode(draw.choice(plain, WORDS)) for _ in range(TEXTS)]
     limit = tokenizer.model_max_length
     ids = [tokenizer(text, truncation=True, max_length=limit)["input_ids"] for text in texts]

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
+from selfsent.encoder.int8 import Int8Linear
 from selfsent.encoder.states import TokenStates
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.heads.language_model import (
@@ -285,7 +286,13 @@ class Encoder(nn.Module):
             self.language_model_head = new_head(self.transformer).to(self.device)
 
     def save(self, directory: Path) -> None:
-        """Write an ordinary sentence-transformers directory, the language-model head in a file of its own beside it."""
+        """Write an ordinary sentence-transformers directory, the language-model head in a file of its own beside it.
+
+        Raises:
+            BaseEncoderError: it computes in 8 bits, for which no other program has a name.
+        """
+        if any(isinstance(part, Int8Linear) for part in self.transformer.modules()):
+            raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before, or export it with --int8")
         self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,117 @@ from selfsent.files import whole_file
 Vectors = NDArray[np.float32]
 FORMATS = (".parquet", ".npz")
 UNKNOWN = "custom"
+CONTENT = {
+    ".npy": "an array of floats (n, d)",
+    ".npz": "an array embeddings of floats (n, d)",
+    ".parquet": "the columns text and embedding, lists of floats of one length",
+}
+"""What a file of vectors holds, by the end of its name."""
+TOGETHER = 4096
+"""Rows read at a time."""
+
+
+class VectorsFile:
+    """A file of vectors, opened: `.npy`, `.npz` with `embeddings`, or `.parquet` with `embedding` and `text`.
+
+    Args:
+        path: the file.
+
+    Raises:
+        SettingsError: its name ends otherwise.
+        DataError: it does not exist, or is not as described.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if path.suffix not in CONTENT:
+            raise SettingsError(f"{path} must end in {', '.join([*CONTENT][:-1])} or {[*CONTENT][-1]}")
+        if not path.is_file():
+            raise DataError(f"{path} does not exist")
+        self.pooling, self.trained_on = UNKNOWN, list[str]()
+        self._texts: list[str] | None = None
+        self._vectors: NDArray[Any] | None = None
+        """Of a `.npy` file they stay on disk."""
+        with self._saying():
+            (self._open_parquet if path.suffix == ".parquet" else self._open_arrays)()
+
+    def parts(self) -> Iterator[tuple[Vectors, list[str] | None]]:
+        """Vectors, (up to TOGETHER, d) at a time, with their texts where the file has them.
+
+        Raises:
+            DataError: the file is damaged further down.
+        """
+        parts = self._parts_of_parquet() if self._vectors is None else self._parts_of_arrays(self._vectors)
+        while True:
+            with self._saying():
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
+
+    @contextmanager
+    def _saying(self) -> Iterator[None]:
+        try:
+            yield
+        except DataError:
+            raise
+        except Exception as error:
+            reason = str(error.args[0] if isinstance(error, KeyError) else error).splitlines() or [type(error).__name__]
+            raise DataError(f"{self.path} must hold {CONTENT[self.path.suffix]}: {reason[0]}") from error
+
+    def _open_arrays(self) -> None:
+        if self.path.suffix == ".npy":
+            vectors = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        else:
+            with np.load(self.path, allow_pickle=False) as file:
+                vectors = file["embeddings"]
+                self._texts = [str(text) for text in file["texts"]] if "texts" in file else None
+                self.pooling = str(file["pooling"]) if "pooling" in file else UNKNOWN
+                self.trained_on = str(file["trained_on"]).splitlines() if "trained_on" in file else []
+        if vectors.ndim != 2 or vectors.dtype.kind != "f":
+            raise ValueError(f"it has {vectors.dtype} of shape {vectors.shape}")
+        if self._texts is not None and len(self._texts) != len(vectors):
+            raise DataError(
+                f"{self.path} holds {len(self._texts)} texts and embeddings {vectors.shape}: they do not fit"
+            )
+        self.rows, self.size = vectors.shape
+        self._vectors = vectors
+
+    def _parts_of_arrays(self, vectors: NDArray[Any]) -> Iterator[tuple[Vectors, list[str] | None]]:
+        for start in range(0, self.rows, TOGETHER):
+            part = slice(start, start + TOGETHER)
+            texts = None if self._texts is None else self._texts[part]
+            yield np.ascontiguousarray(vectors[part], dtype=np.float32), texts
+
+    def _open_parquet(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.path) as file:
+            schema = file.schema_arrow
+            kind, of_text = schema.field("embedding").type, schema.field("text").type
+            lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+            if not lists or not pa.types.is_floating(kind.value_type):
+                raise ValueError(f"embedding is {kind}")
+            if not (pa.types.is_string(of_text) or pa.types.is_large_string(of_text)):
+                raise ValueError(f"text is {of_text}")
+            first = next(file.iter_batches(1, columns=["embedding"]), None)
+            self.rows, self.size = file.metadata.num_rows, len(first["embedding"][0] or ()) if first else 0
+            about = schema.metadata or {}
+        self.pooling = about.get(b"pooling", UNKNOWN.encode()).decode()
+        self.trained_on = about.get(b"trained_on", b"").decode().splitlines()
+
+    def _parts_of_parquet(self) -> Iterator[tuple[Vectors, list[str] | None]]:
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
+                lists, texts = batch["embedding"], batch["text"]
+                if lists.null_count or texts.null_count or pc.any(pc.not_equal(pc.list_value_length(lists), self.size)):
+                    raise ValueError("some are missing, or of another length")
+                flat = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
+                yield flat.reshape(len(batch), self.size), texts.to_pylist()
 
 
 class StoredVectors:
@@ -32,14 +142,17 @@ class StoredVectors:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        if not path.is_file():
-            raise DataError(f"{path} does not exist")
-        read = _read_npz if path.suffix == ".npz" else _read_parquet
-        texts, self.vectors, self.pooling, self.trained_on = read(path)
-        if self.vectors.ndim != 2 or len(texts) != len(self.vectors):
-            raise DataError(f"{path} holds {len(texts)} texts and embeddings {self.vectors.shape}: they do not fit")
-        self.rows = {text: row for row, text in enumerate(texts)}
+        file = VectorsFile(path)
+        self.path, self.pooling, self.trained_on = path, file.pooling, file.trained_on
+        self.vectors: Vectors = np.empty((file.rows, file.size), np.float32)
+        self.rows: dict[str, int] = {}
+        done = 0
+        for vectors, texts in file.parts():
+            if texts is None:
+                raise DataError(f"{path} must hold {CONTENT[path.suffix]}, and for this also the array texts (n,)")
+            self.vectors[done : done + len(vectors)] = vectors
+            self.rows |= {text: done + row for row, text in enumerate(texts)}
+            done += len(vectors)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d).
@@ -94,33 +207,3 @@ def check_format(path: Path) -> None:
     """
     if path.suffix not in FORMATS:
         raise SettingsError(f"{path} must end in {' or '.join(FORMATS)}")
-
-
-def _read_npz(path: Path) -> tuple[list[str], Vectors, str, list[str]]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            pooling = str(file["pooling"]) if "pooling" in file else UNKNOWN
-            trained_on = str(file["trained_on"]).splitlines() if "trained_on" in file else []
-            texts = [str(text) for text in file["texts"]]
-            return texts, np.asarray(file["embeddings"], np.float32), pooling, trained_on
-    except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        reason = error.args[0] if isinstance(error, KeyError) else error
-        raise DataError(
-            f"{path} must hold the arrays texts (n,) and embeddings (n, d), as evaluate --vectors writes them: {reason}"
-        ) from error
-
-
-def _read_parquet(path: Path) -> tuple[list[str], Vectors, str, list[str]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path, columns=["text", "embedding"])
-        flat = table["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        about = table.schema.metadata or {}
-        pooling = about.get(b"pooling", UNKNOWN.encode()).decode()
-        vectors = flat.astype(np.float32, copy=False).reshape(len(table), -1)
-        return table["text"].to_pylist(), vectors, pooling, about.get(b"trained_on", b"").decode().splitlines()
-    except (OSError, pa.ArrowException, KeyError, ValueError, AttributeError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{path} must hold the columns text and embedding, lists of one length: {reason}") from error

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from selfsent.corpus import Corpus
 from selfsent.encoder import Encoder
 from selfsent.encoding import encode
+from selfsent.evaluation.vectors import VectorsFile
 from selfsent.search.sources import corpus_vectors
 from selfsent.search.vectors import unit
 
@@ -20,7 +20,7 @@ def search(
     queries: list[str],
     top: int = 10,
     advance: Callable[[int], None] = lambda count: None,
-    file: Path | None = None,
+    file: VectorsFile | None = None,
 ) -> list[list[tuple[int, float]]]:
     """The rows of the sentences nearest to each query by cosine, best first, with the cosine; exact.
 
@@ -33,8 +33,7 @@ def search(
         file: with the vectors of the corpus, as `encode_to_file` writes it; without it they are computed.
 
     Raises:
-        SettingsError: the file's name does not say what it is.
-        DataError: the file cannot be read, or holds other vectors.
+        DataError: the file is damaged, or holds other vectors.
     """
     wanted = unit(encode(model, queries))
     best_rows = np.zeros((len(queries), 0), dtype=np.int64)

@@ -42,14 +42,11 @@ def with_texts(pairs: Sequence[Pair], corpus: Corpus) -> Iterator[dict[str, Any]
         yield {"cosine": round(pair.cosine, 6), "row1": pair.first, "row2": pair.second, "text1": text, "text2": other}
 
 
-def hits_with_texts(
-    queries: Sequence[str], found: Sequence[Sequence[tuple[int, float]]], corpus: Corpus
-) -> Iterator[dict[str, Any]]:
-    """Each sentence that `search` found as a row of a table: query, cosine, row number and text."""
-    for query, hits in zip(queries, found, strict=True):
-        texts = corpus.texts(np.array([row for row, _ in hits], dtype=np.int64))
-        for (row, cosine), text in zip(hits, texts, strict=True):
-            yield {"query": query, "cosine": round(cosine, 6), "row": row, "text": text}
+def hits_with_texts(query: str, hits: Sequence[tuple[int, float]], corpus: Corpus) -> Iterator[dict[str, Any]]:
+    """Each sentence that `search` found for a query as a row of a table: query, cosine, row number and text."""
+    texts = corpus.texts(np.array([row for row, _ in hits], dtype=np.int64))
+    for (row, cosine), text in zip(hits, texts, strict=True):
+        yield {"query": query, "cosine": round(cosine, 6), "row": row, "text": text}
 
 
 def grouped(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
