@@ -12,7 +12,6 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from selfsent.encoder.int8 import Int8Linear
 from selfsent.encoder.states import TokenStates
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.heads.language_model import (
@@ -291,7 +290,7 @@ class Encoder(nn.Module):
         Raises:
             BaseEncoderError: it computes in 8 bits, for which no other program has a name.
         """
-        if any(isinstance(part, Int8Linear) for part in self.transformer.modules()):
+        if any(parameter.dtype == torch.int8 for parameter in self.transformer.parameters()):
             raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before, or export it with --int8")
         self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
