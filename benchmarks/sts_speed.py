@@ -37,7 +37,7 @@ from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.statistics import cosines
 from selfsent.evaluation.sts import STS
 from selfsent.files import write_json
-from selfsent.training.precision import computes_bfloat16, computes_int8, quicken
+from selfsent.training.precision import quick_precision, quicken
 
 TOLERANCE = {"float32": 0.02, "bfloat16": 0.05, "int8": 0.2}
 
@@ -80,11 +80,11 @@ class Side:
         self.seconds[rows.name], self.scores[rows.name] = clock() - start, 100 * float(found)
 
 
-def sides(base: str, device: str, fast: bool, int8: bool, warm: list[str]) -> dict[str, Side]:
+def sides(base: str, device: str, bits: dict[str, bool], warm: list[str]) -> dict[str, Side]:
     """Both sides, loaded and warm."""
     # Saved in float16, as the bundled encoder is, it would be run so, which is several times slower on a CPU.
     peer = SentenceTransformer(base, device=device, model_kwargs={"dtype": torch.float32})
-    model = quicken(load_encoder(base).to(device), fast=fast, int8=int8)
+    model = quicken(load_encoder(base).to(device), **bits)
 
     def theirs(left: list[str], right: list[str]) -> np.ndarray:
         return cosines(peer.encode(left, show_progress_bar=False), peer.encode(right, show_progress_bar=False))
@@ -130,11 +130,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="write all figures as JSON, again after every data set")
     options = parser.parse_args()
     clock = time.process_time if options.processor_time else time.perf_counter
-    int8 = options.int8 and computes_int8(options.device)
-    fast = (options.fast or int8) and computes_bfloat16(options.device)
-    precision = "int8" if int8 else "bfloat16" if fast else "float32"
+    bits = {"fast": options.fast, "int8": options.int8}
+    precision = quick_precision(options.device, **bits)
     sets = data_sets(Store(options.data), options.limit)
-    both = sides(base_of(options.model), options.device, fast, int8, sets[0]["sentence1"][:64])
+    both = sides(base_of(options.model), options.device, bits, sets[0]["sentence1"][:64])
     asked = {"model": options.model, "limit": options.limit, "fast": options.fast, "device": options.device}
     asked |= {"precision": precision, "processor_time": options.processor_time, **machine()}
     for number, rows in enumerate(sets):

@@ -85,7 +85,9 @@ def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
     exact = as_encoder("bundled")(["a word", "two words"])
     for there in (False, True):
         monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
-        assert np.array_equal(as_encoder("bundled", fast=True)(["a word", "two words"]), exact) is not there
+        fast = as_encoder("bundled", fast=True)
+        assert np.array_equal(fast(["a word", "two words"]), exact) is not there
+        assert fast.pooling == ("mean+bfloat16" if there else "mean")
         assert np.array_equal(as_encoder("bundled")(["a word", "two words"]), exact)
 
 
@@ -95,7 +97,9 @@ def test_int8_is_8_bits_where_the_processor_has_them(monkeypatch):
     monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)
     for there in (False, True):
         monkeypatch.setattr("selfsent.training.precision.computes_int8", lambda device, there=there: there)
-        assert np.array_equal(as_encoder("bundled", int8=True)(["a word", "two words"]), exact) is not there
+        quick = as_encoder("bundled", int8=True)
+        assert np.array_equal(quick(["a word", "two words"]), exact) is not there
+        assert quick.pooling == ("mean+int8" if there else "mean")
         assert np.array_equal(as_encoder("bundled", fast=True)(["a word", "two words"]), exact)
 
 

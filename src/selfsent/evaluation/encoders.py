@@ -32,7 +32,8 @@ class Encoder:
     Args:
         encode: n texts -> (n, d).
         name: how the model is called in results.
-        pooling: for the signature; `custom` when the model does not say.
+        pooling: for the signature, with what it computes in where that is not float32; `custom` when the model does not
+            say.
         trained_on: the corpora it was trained on, as far as they are known.
     """
 
@@ -212,7 +213,7 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
 
     from selfsent.encoder import load_encoder, transformer_alone
     from selfsent.encoding import encode
-    from selfsent.training.precision import computes_bfloat16, inference_device, quicken
+    from selfsent.training.precision import inference_device, quick_precision, quicken
 
     device = inference_device()
     try:
@@ -222,14 +223,23 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         if pooling:
             raise
         try:
-            kind = {"dtype": torch.bfloat16 if (fast or int8) and computes_bfloat16(device) else torch.float32}
+            precision = quick_precision(device, fast=fast or int8)
+            kind = {"dtype": torch.bfloat16 if precision == "bfloat16" else torch.float32}
             padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)
-            return as_encoder(padded, name=label)
+            found = as_encoder(padded, name=label)
+            found.pooling = _in(precision, found.pooling)
+            return found
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
     quicken(model, fast=fast, int8=int8)
-    return Encoder(lambda texts: encode(model, texts), label, model.pooling, trained_on(directory))
+    described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
+    return Encoder(lambda texts: encode(model, texts), label, described, trained_on(directory))
+
+
+def _in(precision: str, pooling: str) -> str:
+    """A pooling for the signature, with the precision where it is a lower one."""
+    return pooling if precision == "float32" else f"{pooling}+{precision}"
 
 
 def load_object(path: str) -> Any:

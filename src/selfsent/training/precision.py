@@ -50,9 +50,16 @@ def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     """
     from selfsent.encoder import into_bfloat16, into_int8
 
-    if int8 and computes_int8(model.device):
+    if quick_precision(model.device, fast=fast, int8=int8) == "int8":
         into_int8(model)
-    return into_bfloat16(model) if (fast or int8) and computes_bfloat16(model.device) else model
+    return into_bfloat16(model) if quick_precision(model.device, fast=fast or int8) == "bfloat16" else model
+
+
+def quick_precision(device: torch.device | str, *, fast: bool, int8: bool = False) -> str:
+    """What `quicken` makes of it on a device: int8, bfloat16 or float32."""
+    if int8 and computes_int8(device):
+        return "int8"
+    return "bfloat16" if (fast or int8) and computes_bfloat16(device) else "float32"
 
 
 def inference_device() -> torch.device:
