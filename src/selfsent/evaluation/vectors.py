@@ -123,7 +123,8 @@ class VectorsFile:
         with pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
                 lists, texts = batch["embedding"], batch["text"]
-                if lists.null_count or texts.null_count or pc.any(pc.not_equal(pc.list_value_length(lists), self.size)):
+                uneven = pc.any(pc.not_equal(pc.list_value_length(lists), self.size)).as_py()
+                if lists.null_count or texts.null_count or uneven:
                     raise ValueError("some are missing, or of another length")
                 flat = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
                 yield flat.reshape(len(batch), self.size), texts.to_pylist()
