@@ -1,5 +1,6 @@
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +73,12 @@ def test_only_what_is_stale_is_swept(tmp_path):
         os.utime(tmp_path / name, (0, 0))
     sweep_stale(tmp_path, ".building-*")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".building-new", "other"]
+
+
+def test_the_current_directory_is_replaced_as_any_other(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with whole_directory(Path()) as directory:
+        (directory / "new.txt").write_text("new")
+    assert (tmp_path / "here" / "new.txt").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]

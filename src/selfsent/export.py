@@ -29,6 +29,7 @@ TOLERANCE = 1e-4
 INT8_TOLERANCE = 0.9
 """Smallest cosine between a vector of an int8 export and torch's."""
 _INPUTS = ("input_ids", "attention_mask")
+_ABOUT = "export.json"
 _VECTORS = "sentence_embedding"
 _PROBE = (1, 3, 7, 20, 60, 200, 500)
 """Tokens of the texts on which an export is checked."""
@@ -85,6 +86,25 @@ def require(runtime: Runtime) -> None:
             raise SettingsError(f"--to {runtime} needs {name}: pip install 'selfsent[{runtime}]'") from None
 
 
+def check_directory(output: Path, overwrite: bool) -> None:
+    """Refuse a directory that cannot become an export, before anything that takes long.
+
+    Args:
+        output: the directory.
+        overwrite: replace the export that is there.
+
+    Raises:
+        OutputError: it is a file, or holds something else than an export, or an export and it is not to be replaced.
+    """
+    if output.is_file():
+        raise OutputError(f"{output} is a file: name a directory")
+    if output.is_dir() and any(output.iterdir()):
+        if not (output / _ABOUT).is_file():
+            raise OutputError(f"{output} exists and is no export of selfsent: name another directory")
+        if not overwrite:
+            raise OutputError(f"{output} is there already: name another directory, or say --overwrite")
+
+
 def export(
     model: Encoder,
     output: Path,
@@ -99,19 +119,19 @@ def export(
 
     Args:
         model: the encoder.
-        output: the directory, replaced when it exists.
+        output: the directory; an export that is there is replaced.
         to: the runtime.
         int8: keep weights as 8-bit integers and quantise states as they come; smaller, and faster on some processors.
         normalize: give the vectors length 1 inside the graph, also where the model does not.
 
     Raises:
         SettingsError: packages are missing, or the model cannot become a graph.
-        OutputError: the vectors differ by more than `TOLERANCE`, or the directory cannot be written.
+        OutputError: the vectors differ by more than `TOLERANCE`, or the directory cannot be written or holds
+            something else than an export.
     """
     if int8 and to != "onnx":
         raise SettingsError("--int8 is there for --to onnx only")
-    if output.is_file():
-        raise OutputError(f"{output} is a file: name a directory")
+    check_directory(output, overwrite=True)
     require(to)
     texts = _probe(model)
     expected = encode(model, texts)
@@ -128,7 +148,7 @@ def export(
             graph = _to_openvino(graph)
         found = np.concatenate([_encode(load_graph(graph), tokenizer, part) for part in (texts[:1], texts[1:])])
         done = _compare(model, expected, found, to, int8, normalize)
-        write_json(directory / "export.json", asdict(done))
+        write_json(directory / _ABOUT, asdict(done))
     return done
 
 

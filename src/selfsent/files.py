@@ -107,6 +107,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
     Raises:
         OutputError: it cannot be written.
     """
+    path = path.absolute()  # `.` has no name to put another beside
     temporary = _beside(path)
     with saying(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -136,7 +136,7 @@ def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, 
         other = selfsent(*command[:2], fewer, *command[3:], "--encoded", kept)
         assert "120 vectors; this corpus has 50 distinct sentences" in other.complaint
         refused = selfsent(*command, "--encoded", kept, "--output", kept)
-        assert "--output would replace the vectors" in refused.complaint
+        assert "which is read: name another file" in refused.complaint
 
 
 def test_what_was_found_in_a_file(selfsent, model, sentences, tmp_path):
@@ -211,3 +211,55 @@ def test_text_that_the_encoder_cannot_read_is_told(selfsent, model, tmp_path):
         done = selfsent(*(str(tmp_path / part) if str(part).endswith((".txt", ".npy")) else part for part in command))
         assert done.status == 0, done.err
         assert "100% of the tokens are unknown to this encoder" in done.err
+
+
+def test_what_is_read_is_not_replaced(selfsent, model, tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    table = folder / "a.csv"
+    table.write_text("text\nba de\nko mi\nla nu po\n")
+    before = table.read_bytes()
+    for source in (table, folder, folder / "*.csv"):
+        for command in (("search", model, source, "ba"), ("pairs", model, source), ("cluster", model, source)):
+            options = ("--clusters", 2) if command[0] == "cluster" else ()
+            assert "which is read" in selfsent(*command, *options, "--output", table).complaint
+    kept = folder / "v.parquet"
+    kept.write_bytes(b"")
+    assert "which is read" in selfsent("encode", model, folder, "--output", kept).complaint
+    assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
+    assert "which is read" in selfsent("evaluate", model, "--documents", table, "--csv", table).complaint
+    assert table.read_bytes() == before
+    assert selfsent("pairs", model, table, "--output", folder / "new.csv").status == 0
+
+
+def test_an_output_that_cannot_be_made_is_told_first(selfsent, model, sentences, monkeypatch):
+    def refuse(**_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    complaint = selfsent("pairs", model, sentences, "--output", "pairs.csv").complaint
+    assert "pairs.csv cannot be written: Read-only file system" in complaint
+
+
+def test_a_terminal_is_shown_the_beginning_of_a_long_sentence(selfsent, model, tmp_path):
+    (tmp_path / "long.txt").write_text("ba de " * 400 + "\nko mi\n")
+    for command in (("search", "ba"), ("pairs",)):
+        out = selfsent(command[0], model, tmp_path / "long.txt", *command[1:]).out
+        assert max(map(len, out.splitlines())) < 520
+        assert "…" in out
+        done = selfsent(
+            command[0], model, tmp_path / "long.txt", *command[1:], "--output", tmp_path / f"{command[0]}.csv"
+        )
+        assert done.status == 0, done.err
+        assert "ba de " * 390 in (tmp_path / f"{command[0]}.csv").read_text()
+
+
+def test_a_query_is_cleaned_as_texts_are(selfsent, model, sentences):
+    out = selfsent("search", model, sentences, "ba\x1b[31m\nde", "ko", "--top", 1).out.splitlines()
+    assert out[0] == "# ba[31m de"
+
+
+def test_what_of_a_corpus_is_left_out_is_told(selfsent, model, tmp_path):
+    (tmp_path / "texts.csv").write_text("text\nba de\nba de\nko mi\n")
+    done = selfsent("pairs", model, tmp_path / "texts.csv")
+    assert "2 sentences (1 duplicates dropped)" in done.err

@@ -126,6 +126,13 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
     assert done.status == 0, done.err
     assert asked == [(tmp_path / "graph", "onnx", True, True)]
     assert "32 numbers a sentence, smallest cosine to torch's vectors 0.950000" in done.err
-    assert "is there already" in selfsent("export", model, "--output", model).complaint
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "export.json").write_text("{}")
+    assert "is there already" in selfsent("export", model, "--output", tmp_path / "old").complaint
+    assert selfsent("export", model, "--output", tmp_path / "old", "--overwrite").status == 0
+    for other in (model, model.parent):
+        complaint = selfsent("export", model, "--output", other, "--overwrite").complaint
+        assert "exists and is no export of selfsent" in complaint
+    assert (model / "model.safetensors").is_file()
     monkeypatch.setitem(__import__("sys").modules, "openvino", None)
     assert "needs openvino" in selfsent("export", model, "--to", "openvino", "--output", tmp_path / "g").complaint

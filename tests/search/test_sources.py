@@ -165,6 +165,13 @@ def test_damaged_files_are_refused(encoder, corpus, sentences, tmp_path):
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
     (tmp_path / "junk.parquet").write_bytes(b"no table")
+    encode_to_file(encoder, corpus, tmp_path / "changed.parquet")
+    content = bytearray((tmp_path / "changed.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "changed.parquet").write_bytes(content)
+    (tmp_path / "named.npy").write_text("text\na\n")
+    np.savez(tmp_path / "archive", embeddings=vectors)
+    (tmp_path / "archive.npz").rename(tmp_path / "archive.npy")
     for file in sorted(tmp_path.iterdir()):
         with pytest.raises(DataError, match=f"{file.name} must hold"):
             encode_corpus(encoder, corpus, file=VectorsFile(file))
@@ -177,5 +184,8 @@ def test_damaged_files_are_refused(encoder, corpus, sentences, tmp_path):
         encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "narrow.npy"))
     with pytest.raises(DataError, match="does not exist"):
         VectorsFile(tmp_path / "none.npy")
+    (tmp_path / "folder.npy").mkdir()
+    with pytest.raises(DataError, match="is no file"):
+        VectorsFile(tmp_path / "folder.npy")
     with pytest.raises(SettingsError, match=r"must end in .npy, .npz or .parquet"):
         VectorsFile(tmp_path / "v.txt")

@@ -49,9 +49,9 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError(f"--clusters is {options.clusters}; it must be at least 2")
     if not 0 <= options.seed < 2**32:
         raise SettingsError(f"--seed is {options.seed}; it must be at least 0 and below 2^32")
+    check_outputs({"--output": options.output}, [options.corpus, options.encoded])
     if options.output:
         check_table(Path(options.output))
-        check_outputs({"--output": options.output})
     stored = encoded(options)
     corpus = read_encoded(options, stored)
     if len(corpus) < options.clusters:

@@ -12,6 +12,8 @@ from selfsent.distributed_env import leads
 
 _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Text from a corpus, a model's name or an error is shown as it is, whatever it means to rich."""
+LINE = 500
+"""Characters of a sentence that a terminal is shown."""
 _WIDE = 120
 """Columns of a terminal on which all figures of a run stand beside its bar."""
 
@@ -74,6 +76,11 @@ class _Bar:
         self.progress.update(self.task, total=total, **changes)
         if self.progress.finished:
             self.progress.stop()
+
+
+def shortened(text: str) -> str:
+    """A text as a line of a terminal shows it: at most LINE characters."""
+    return text if len(text) <= LINE else f"{text[: LINE - 1]}…"
 
 
 @contextmanager

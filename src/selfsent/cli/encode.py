@@ -37,8 +37,8 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.search import check_output, encode_to_file
 
     output = Path(options.output)
+    check_outputs({"--output": options.output}, options.input)
     check_output(output)
-    check_outputs({"--output": options.output})
     corpus = read(options, options.input, least=1)
     model = load(options, corpus)
     with counting("encoding") as encoded:

@@ -47,18 +47,14 @@ def encoded(options: argparse.Namespace) -> VectorsFile | None:
     """The file of `--encoded`, opened.
 
     Raises:
-        SettingsError: its name does not say what it is, or it would be written over.
+        SettingsError: its name does not say what it is.
         DataError: it is not there, or holds no vectors.
     """
     if options.encoded is None:
         return None
-    from selfsent.errors import SettingsError
     from selfsent.evaluation.vectors import VectorsFile
 
-    path = Path(options.encoded)
-    if options.output and path.resolve() == Path(options.output).resolve():
-        raise SettingsError(f"--output would replace the vectors in {path}: name another file")
-    return VectorsFile(path)
+    return VectorsFile(Path(options.encoded))
 
 
 def read_encoded(options: argparse.Namespace, file: VectorsFile | None, least: int = 2) -> Corpus:
@@ -78,7 +74,7 @@ def read_encoded(options: argparse.Namespace, file: VectorsFile | None, least: i
 def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
     """The encoder `options.model`, ready to be run: on a GPU where there is one, and in as few bits as asked for.
 
-    A notice says so where it can hardly read the corpus.
+    Notices say what of the corpus was left out, and where the encoder can hardly read it.
     """
     import numpy as np
 
@@ -87,6 +83,8 @@ def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
     from selfsent.encoding import LOOKED_AT, complaint_of_unknown
     from selfsent.training.precision import inference_device, quicken
 
+    if not corpus.report.whole:
+        notice(corpus.report.summary())
     bits = quick(options)
     model = load_encoder(options.model).to(inference_device())
     if line := complaint_of_unknown(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT)))):

@@ -74,7 +74,9 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import notice, show
     from selfsent.report.evaluation import Report, check_published
 
-    check_outputs({"--json": options.json, "--markdown": options.markdown, "--csv": options.csv})
+    read_too = [*(options.documents or ()), options.pairs, options.relevance, options.labels, *options.model]
+    files = {"--json": options.json, "--markdown": options.markdown, "--csv": options.csv, "--vectors": options.vectors}
+    check_outputs(files, read_too)
     _check_vectors(options)
     if options.published:
         check_published(options.suite)
@@ -102,7 +104,6 @@ def _check_vectors(options: argparse.Namespace) -> None:
     if len(options.model) > 1:
         raise SettingsError("--vectors keeps the vectors of one model: give one model")
     check_format(Path(options.vectors))
-    check_outputs({"--vectors": options.vectors})
 
 
 def _scored(options: argparse.Namespace) -> list[Result]:

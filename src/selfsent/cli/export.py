@@ -24,20 +24,18 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--normalize", action="store_true", help="vectors of length 1, also where the model's are not")
     parser.add_argument("--output", required=True, metavar="DIR", help="directory to write")
-    parser.add_argument("--overwrite", action="store_true", help="replace the directory when it exists")
+    parser.add_argument("--overwrite", action="store_true", help="replace the export that is there")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Export the model."""
     from selfsent.cli.console import doing, notice
-    from selfsent.errors import OutputError
-    from selfsent.export import export, require
+    from selfsent.export import check_directory, export, require
 
     output = Path(options.output)
     require(options.to)
-    if output.is_dir() and any(output.iterdir()) and not options.overwrite:
-        raise OutputError(f"{output} is there already: name another directory, or say --overwrite")
+    check_directory(output, options.overwrite)
     from selfsent.encoder import load_encoder
 
     model = load_encoder(options.model)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from selfsent.errors import OutputError, SettingsError
@@ -11,20 +13,25 @@ from selfsent.errors import OutputError, SettingsError
 STANDARD_OUTPUT = "-"
 
 
-def check_outputs(files: Mapping[str, str | None]) -> None:
+def check_outputs(files: Mapping[str, str | None], read: Sequence[str | None] = ()) -> None:
     """Refuse files that cannot be written, before anything that takes long.
 
     Args:
         files: flag -> file, `-` or None.
+        read: what is read: files, directories and patterns, and None.
 
     Raises:
-        SettingsError: two results would go to one place.
-        OutputError: a file that is a directory, or lies in a file.
+        SettingsError: two results would go to one place, or one would replace what is read.
+        OutputError: a file that is a directory, or cannot be made.
     """
     taken: dict[str, str] = {}
     for flag, file in files.items():
         if file is None:
             continue
+        if not file:
+            raise SettingsError(f"{flag} is empty: name a file")
+        if file != STANDARD_OUTPUT and any(_is_read(Path(file).resolve(), source) for source in read if source):
+            raise SettingsError(f"{flag} would replace {file}, which is read: name another file")
         if file in taken:
             where = "standard output" if file == STANDARD_OUTPUT else file
             raise SettingsError(f"{taken[file]} and {flag} cannot both go to {where}: name another file for one")
@@ -35,6 +42,18 @@ def check_outputs(files: Mapping[str, str | None]) -> None:
         place = next(parent for parent in path.absolute().parents if parent.exists())
         if not place.is_dir():
             raise OutputError(f"{path} cannot be written: {place} is a file")
+        try:
+            tempfile.TemporaryFile(dir=place).close()
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _is_read(file: Path, source: str) -> bool:
+    """Whether a file is one that is there, and among those that a source names."""
+    if not file.is_file():
+        return False
+    named = [Path(source), *map(Path, glob.glob(source, recursive=True))]  # noqa: PTH207 — patterns may be absolute
+    return any(file == path.resolve() or path.resolve() in file.parents for path in named)
 
 
 def write_outputs(contents: Mapping[str | None, Callable[[], str]]) -> bool:

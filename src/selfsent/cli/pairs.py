@@ -45,7 +45,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Find the pairs, and print cosine and sentences, best first."""
-    from selfsent.cli.console import notice, show
+    from selfsent.cli.console import notice, shortened, show
     from selfsent.cli.outputs import check_outputs
     from selfsent.errors import SettingsError
     from selfsent.search.tables import PAIRS, check_table, with_texts, write_table
@@ -54,9 +54,9 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
     if not -1 <= options.threshold <= 1:
         raise SettingsError(f"--threshold is {options.threshold}; a cosine lies between -1 and 1")
+    check_outputs({"--output": options.output}, [options.corpus, options.encoded])
     if options.output:
         check_table(Path(options.output))
-        check_outputs({"--output": options.output})
     stored = encoded(options)
     corpus = read_encoded(options, stored)
     pairs = _find(load(options, corpus), corpus, stored, options)
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         notice(f"{len(pairs):,} pairs in {options.output}")
         return
     for row in with_texts(pairs, corpus):
-        show(f"{row['cosine']:.3f}  {row['text1']}\n       {row['text2']}")
+        show(f"{row['cosine']:.3f}  {shortened(row['text1'])}\n       {shortened(row['text2'])}")
     if not pairs:
         notice(f"no pair has a cosine of {options.threshold} or more")
 

@@ -13,7 +13,11 @@ from selfsent.cli.options import add_corpus_options
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("search", help="find the sentences of a corpus nearest to a query")
+    parser = commands.add_parser(
+        "search",
+        help="find the sentences of a corpus nearest to a query",
+        description="Find the sentences of a corpus whose vectors have the largest cosines to a query's.",
+    )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for")
@@ -29,21 +33,23 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Search, and print cosine and sentence, best first."""
-    from selfsent.cli.console import counting, notice, show
+    from selfsent.cli.console import counting, notice, shortened, show
     from selfsent.cli.outputs import check_outputs
+    from selfsent.corpus.clean import clean
     from selfsent.errors import SettingsError
     from selfsent.search import search
     from selfsent.search.tables import HITS, check_table, hits_with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
-    if not all(query.strip() for query in options.query):
+    queries = clean(options.query)[0]
+    if not all(queries):
         raise SettingsError("the query is empty")
     if files := [query for query in options.query if Path(query).suffix and Path(query).is_file()]:
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
+    check_outputs({"--output": options.output}, [options.corpus, options.encoded])
     if options.output:
         check_table(Path(options.output))
-        check_outputs({"--output": options.output})
     stored = encoded(options)
     corpus = read_encoded(options, stored, least=1)
     model = load(options, corpus)
@@ -51,18 +57,18 @@ def run(options: argparse.Namespace) -> None:
         found = search(
             model,
             corpus,
-            options.query,
+            queries,
             options.top,
             advance=lambda count: searched(count, len(corpus)),
             file=stored,
         )
-    rows = [list(hits_with_texts(query, hits, corpus)) for query, hits in zip(options.query, found, strict=True)]
+    rows = [list(hits_with_texts(query, hits, corpus)) for query, hits in zip(queries, found, strict=True)]
     if options.output:
         write_table(chain.from_iterable(rows), HITS, Path(options.output))
         notice(f"{sum(map(len, rows)):,} sentences in {options.output}")
         return
-    for query, hits in zip(options.query, rows, strict=True):
-        if len(options.query) > 1:
+    for query, hits in zip(queries, rows, strict=True):
+        if len(queries) > 1:
             show(f"# {query}")
         for row in hits:
-            show(f"{row['cosine']:.3f}  {row['text']}")
+            show(f"{row['cosine']:.3f}  {shortened(row['text'])}")

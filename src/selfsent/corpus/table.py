@@ -31,6 +31,12 @@ class CorpusReport:
     documents: int = 0
     excluded: int = 0
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was dropped, cut or freed of characters."""
+        lost = self.empty, self.duplicates, self.excluded, self.skipped_files
+        return not any((*lost, self.control_characters, self.too_long))
+
     def summary(self, between: str = "\n") -> str:
         """One line for the user, a second one, or what stands for it, where texts were changed or files skipped."""
         reasons = ((self.empty, "empty"), (self.duplicates, "duplicates"), (self.excluded, "to be left out"))

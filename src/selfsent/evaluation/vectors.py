@@ -42,7 +42,7 @@ class VectorsFile:
         if path.suffix not in CONTENT:
             raise SettingsError(f"{path} must end in {', '.join([*CONTENT][:-1])} or {[*CONTENT][-1]}")
         if not path.is_file():
-            raise DataError(f"{path} does not exist")
+            raise DataError(f"{path} is no file" if path.exists() else f"{path} does not exist")
         self.pooling, self.trained_on = UNKNOWN, list[str]()
         self._texts: list[str] | None = None
         self._vectors: NDArray[Any] | None = None
@@ -75,6 +75,9 @@ class VectorsFile:
             raise DataError(f"{self.path} must hold {CONTENT[self.path.suffix]}: {reason[0]}") from error
 
     def _open_arrays(self) -> None:
+        with self.path.open("rb") as opened:
+            if not opened.read(8).startswith(b"\x93NUMPY" if self.path.suffix == ".npy" else b"PK"):
+                raise ValueError(f"it is no {self.path.suffix} file")
         if self.path.suffix == ".npy":
             vectors = np.load(self.path, mmap_mode="r", allow_pickle=False)
         else:
@@ -102,7 +105,7 @@ class VectorsFile:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.path) as file:
+        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             kind, of_text = schema.field("embedding").type, schema.field("text").type
             lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
@@ -120,7 +123,7 @@ class VectorsFile:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.path) as file:
+        with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(TOGETHER, columns=["text", "embedding"]):
                 lists, texts = batch["embedding"], batch["text"]
                 uneven = pc.any(pc.not_equal(pc.list_value_length(lists), self.size)).as_py()
@@ -197,7 +200,7 @@ def write_vectors(
         else:
             column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
             table = pa.table({"text": pa.array(texts, pa.string()), "embedding": column})
-            pq.write_table(table.replace_schema_metadata(about), temporary)
+            pq.write_table(table.replace_schema_metadata(about), temporary, write_page_checksum=True)
 
 
 def check_format(path: Path) -> None:

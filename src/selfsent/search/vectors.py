@@ -202,7 +202,7 @@ def _write_parquet(vectors: Path, corpus: Corpus, path: Path) -> None:
         np.lib.format.read_magic(file)
         (_, size), _, _ = np.lib.format.read_array_header_1_0(file)
         schema = pa.schema([("text", pa.string()), ("embedding", pa.list_(pa.float32(), size))])
-        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
             for texts in corpus.batches(size=CHUNK):
                 flat = np.frombuffer(file.read(len(texts) * size * 4), dtype="<f4").astype(np.float32)
                 column = pa.FixedSizeListArray.from_arrays(pa.array(flat), size)
