@@ -226,6 +226,16 @@ def test_what_is_read_is_not_replaced(selfsent, model, tmp_path):
     kept = folder / "v.parquet"
     kept.write_bytes(b"")
     assert "which is read" in selfsent("encode", model, folder, "--output", kept).complaint
+    kept.unlink()
+    for _ in range(2):
+        assert selfsent("encode", model, folder, "--output", folder / "v.npy").status == 0
+    assert "which is read" in selfsent("evaluate", table, "--pairs", table, "--csv", table).complaint
+    scored = tmp_path / "scored.tsv"
+    scored.write_text("ba\tde\t1\nko\tmi\t0\nla\tnu\t2\n")
+    for _ in range(2):
+        done = selfsent("evaluate", model, "--pairs", scored, "--json", model / "scores.json")
+        assert done.status == 0, done.err
+    (model / "scores.json").unlink()
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
     assert "which is read" in selfsent("evaluate", model, "--documents", table, "--csv", table).complaint
     assert table.read_bytes() == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,8 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import notice, show
     from selfsent.report.evaluation import Report, check_published
 
-    read_too = [*(options.documents or ()), options.pairs, options.relevance, options.labels, *options.model]
+    read_too = [*(options.documents or ()), options.pairs, options.relevance, options.labels]
+    read_too += filter(os.path.isfile, options.model)
     files = {"--json": options.json, "--markdown": options.markdown, "--csv": options.csv, "--vectors": options.vectors}
     check_outputs(files, read_too)
     _check_vectors(options)

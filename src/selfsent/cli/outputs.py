@@ -52,6 +52,12 @@ def _is_read(file: Path, source: str) -> bool:
     """Whether a file is one that is there, and among those that a source names."""
     if not file.is_file():
         return False
+    if file == Path(source).resolve():
+        return True
+    from selfsent.corpus.formats import format_of
+
+    if not format_of(file):  # nobody reads it as text
+        return False
     named = [Path(source), *map(Path, glob.glob(source, recursive=True))]  # noqa: PTH207 — patterns may be absolute
     return any(file == path.resolve() or path.resolve() in file.parents for path in named)
 
