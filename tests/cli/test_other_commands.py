@@ -236,13 +236,18 @@ def test_what_is_read_is_not_replaced(selfsent, model, tmp_path):
         done = selfsent("evaluate", model, "--pairs", scored, "--json", model / "scores.json")
         assert done.status == 0, done.err
     (model / "scores.json").unlink()
+    kept = tmp_path / "v.npz"
+    assert selfsent("evaluate", model, "--pairs", scored, "--vectors", kept).status == 0
+    assert "which is read" in selfsent("evaluate", kept, "--pairs", scored, "--vectors", kept).complaint
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
     assert "which is read" in selfsent("evaluate", model, "--documents", table, "--csv", table).complaint
     assert table.read_bytes() == before
     assert selfsent("pairs", model, table, "--output", folder / "new.csv").status == 0
 
 
-def test_an_output_that_cannot_be_made_is_told_first(selfsent, model, sentences, monkeypatch):
+def test_an_output_that_cannot_be_made_is_told_first(selfsent, model, sentences, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
     def refuse(**_):
         raise OSError(30, "Read-only file system")
 
