@@ -213,7 +213,7 @@ def test_text_that_the_encoder_cannot_read_is_told(selfsent, model, tmp_path):
         assert "100% of the tokens are unknown to this encoder" in done.err
 
 
-def test_what_is_read_is_not_replaced(selfsent, model, tmp_path):
+def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
     folder = tmp_path / "texts"
     folder.mkdir()
     table = folder / "a.csv"
@@ -241,6 +241,10 @@ def test_what_is_read_is_not_replaced(selfsent, model, tmp_path):
     assert "which is read" in selfsent("evaluate", kept, "--pairs", scored, "--vectors", kept).complaint
     assert "--output is empty" in selfsent("search", model, table, "ba", "--output", "").complaint
     assert "which is read" in selfsent("evaluate", model, "--documents", table, "--csv", table).complaint
+    scores = ("analyse", "space", model, "--pairs", scored)
+    assert "which is read" in selfsent(*scores, "--json", scored).complaint
+    other = ("pairs", model, sentences, "--without", table)
+    assert "which is read" in selfsent(*other, "--output", table).complaint
     assert table.read_bytes() == before
     assert selfsent("pairs", model, table, "--output", folder / "new.csv").status == 0
 

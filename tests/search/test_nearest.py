@@ -1,25 +1,8 @@
 import numpy as np
 import pytest
 
-import tiny
-from selfsent.corpus import read_corpus
 from selfsent.encoding import encode
 from selfsent.search import search
-
-
-@pytest.fixture(scope="module")
-def sentences():
-    return tiny.make_sentences(70)
-
-
-@pytest.fixture(scope="module")
-def corpus(sentences, tmp_path_factory):
-    return read_corpus(sentences, cache=tmp_path_factory.mktemp("corpora"))
-
-
-@pytest.fixture
-def encoder(encoder_of):
-    return encoder_of("bert", initializer_range=0.5)
 
 
 @pytest.mark.parametrize("chunk", [7, 4096])

@@ -3,7 +3,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import tiny
 from selfsent.corpus import read_corpus
 from selfsent.encoding import encode
 from selfsent.errors import DataError, SettingsError
@@ -11,21 +10,6 @@ from selfsent.evaluation.vectors import VectorsFile
 from selfsent.search import encode_corpus, encode_to_file, search
 
 NAMES = ("v.npy", "v.npz", "v.parquet")
-
-
-@pytest.fixture(scope="module")
-def sentences():
-    return tiny.make_sentences(70)
-
-
-@pytest.fixture(scope="module")
-def corpus(sentences, tmp_path_factory):
-    return read_corpus(sentences, cache=tmp_path_factory.mktemp("corpora"))
-
-
-@pytest.fixture
-def encoder(encoder_of):
-    return encoder_of("bert", initializer_range=0.5)
 
 
 @pytest.fixture(autouse=True)

@@ -13,21 +13,6 @@ from selfsent.search import encode_to_file
 NAMES = ("v.npy", "v.npz", "v.parquet")
 
 
-@pytest.fixture(scope="module")
-def sentences():
-    return tiny.make_sentences(70)
-
-
-@pytest.fixture(scope="module")
-def corpus(sentences, tmp_path_factory):
-    return read_corpus(sentences, cache=tmp_path_factory.mktemp("corpora"))
-
-
-@pytest.fixture
-def encoder(encoder_of):
-    return encoder_of("bert", initializer_range=0.5)
-
-
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     monkeypatch.setattr("selfsent.encoding.CHUNK", 16)

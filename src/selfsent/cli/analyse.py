@@ -215,7 +215,9 @@ def _training(options: argparse.Namespace) -> tuple[Any, Callable[[str], float],
 def _check(options: argparse.Namespace) -> None:
     from selfsent.report.plots import check_plots
 
-    check_outputs({"--json": options.json, **{f"--plot {path}": path for path in options.plot}})
+    given = [getattr(options, name, None) for name in ("pairs", "labelled")]
+    given += getattr(options, "corpus", ())
+    check_outputs({"--json": options.json, **{f"--plot {path}": path for path in options.plot}}, given)
     check_plots(options.plot)
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.encoding import add_encoded_option, add_fast_options, encoded, load, read_encoded
+from selfsent.cli.encoding import add_result_options, load, read_with_vectors
 from selfsent.cli.options import add_corpus_options
 
 if TYPE_CHECKING:
@@ -27,12 +27,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("--clusters", type=int, default=20, metavar="N", help="how many groups (default: 20)")
-    parser.add_argument(
-        "--output", metavar="FILE", help="write every sentence with its group to a .csv, .tsv, .jsonl or .parquet file"
-    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the first centres (default: 0)")
-    add_encoded_option(parser)
-    add_fast_options(parser)
+    add_result_options(parser, "every sentence with its group")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -40,20 +36,15 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Find the groups, print them, and write the sentences where wanted."""
     from selfsent.cli.console import counting, doing, notice, show
-    from selfsent.cli.outputs import check_outputs
     from selfsent.errors import SettingsError
     from selfsent.search import encode_corpus, find_clusters
-    from selfsent.search.tables import GROUPS, check_table, grouped, write_table
+    from selfsent.search.tables import GROUPS, grouped, write_table
 
     if options.clusters < 2:
         raise SettingsError(f"--clusters is {options.clusters}; it must be at least 2")
     if not 0 <= options.seed < 2**32:
         raise SettingsError(f"--seed is {options.seed}; it must be at least 0 and below 2^32")
-    check_outputs({"--output": options.output}, [options.corpus, options.encoded])
-    if options.output:
-        check_table(Path(options.output))
-    stored = encoded(options)
-    corpus = read_encoded(options, stored)
+    corpus, stored = read_with_vectors(options)
     if len(corpus) < options.clusters:
         raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} distinct sentences")
     model = load(options, corpus)

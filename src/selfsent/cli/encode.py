@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.search import check_output, encode_to_file
 
     output = Path(options.output)
-    check_outputs({"--output": options.output}, options.input)
+    check_outputs({"--output": options.output}, [*options.input, *(options.without or ())])
     check_output(output)
     corpus = read(options, options.input, least=1)
     model = load(options, corpus)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from selfsent.cli.options import read
+from selfsent.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
     from selfsent.corpus import Corpus
@@ -34,41 +35,37 @@ def add_fast_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_encoded_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--encoded`."""
+def add_result_options(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add `--output`, for a table of `what`, `--encoded`, and how to encode."""
+    parser.add_argument("--output", metavar="FILE", help=f"write {what} to a .csv, .tsv, .jsonl or .parquet file")
     parser.add_argument(
         "--encoded",
         metavar="FILE",
         help="what selfsent encode wrote of this model and corpus, instead of encoding it again",
     )
+    add_fast_options(parser)
 
 
-def encoded(options: argparse.Namespace) -> VectorsFile | None:
-    """The file of `--encoded`, opened.
+def read_with_vectors(options: argparse.Namespace, least: int = 2) -> tuple[Corpus, VectorsFile | None]:
+    """The corpus, of so many distinct sentences at least, and the file of `--encoded`.
 
     Raises:
-        SettingsError: its name does not say what it is.
-        DataError: it is not there, or holds no vectors.
+        SettingsError: a name does not say what its file is, or `--output` would replace what is read.
+        OutputError: `--output` cannot be written.
+        DataError: `--encoded` holds no vectors, or more or fewer than there are sentences.
     """
-    if options.encoded is None:
-        return None
     from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.search.sources import check_rows
+    from selfsent.search.tables import check_table
 
-    return VectorsFile(Path(options.encoded))
-
-
-def read_encoded(options: argparse.Namespace, file: VectorsFile | None, least: int = 2) -> Corpus:
-    """The corpus, which has as many sentences as the file has vectors.
-
-    Raises:
-        DataError: it has more or fewer.
-    """
+    check_outputs({"--output": options.output}, [options.corpus, options.encoded, *(options.without or ())])
+    if options.output:
+        check_table(Path(options.output))
+    stored = None if options.encoded is None else VectorsFile(Path(options.encoded))
     corpus = read(options, options.corpus, least=least)
-    if file is not None:
-        from selfsent.search.sources import check_rows
-
-        check_rows(file, corpus)
-    return corpus
+    if stored is not None:
+        check_rows(stored, corpus)
+    return corpus, stored
 
 
 def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.encoding import add_encoded_option, add_fast_options, encoded, load, read_encoded
+from selfsent.cli.encoding import add_result_options, load, read_with_vectors
 from selfsent.cli.options import add_corpus_options
 
 if TYPE_CHECKING:
@@ -29,16 +29,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--top", type=int, default=100, metavar="N", help="pairs at most (default: 100)")
     parser.add_argument("--threshold", type=float, default=-1.0, metavar="X", help="smallest cosine that counts")
     parser.add_argument(
-        "--output", metavar="FILE", help="write them to a .csv, .tsv, .jsonl or .parquet file instead of the terminal"
-    )
-    parser.add_argument(
         "--approximate",
         action="store_true",
         help="look only where neighbours are likely, for millions of sentences, and say what share of pairs that finds"
         " (needs the extra `index`)",
     )
-    add_encoded_option(parser)
-    add_fast_options(parser)
+    add_result_options(parser, "the pairs")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -46,19 +42,14 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Find the pairs, and print cosine and sentences, best first."""
     from selfsent.cli.console import notice, shortened, show
-    from selfsent.cli.outputs import check_outputs
     from selfsent.errors import SettingsError
-    from selfsent.search.tables import PAIRS, check_table, with_texts, write_table
+    from selfsent.search.tables import PAIRS, with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
     if not -1 <= options.threshold <= 1:
         raise SettingsError(f"--threshold is {options.threshold}; a cosine lies between -1 and 1")
-    check_outputs({"--output": options.output}, [options.corpus, options.encoded])
-    if options.output:
-        check_table(Path(options.output))
-    stored = encoded(options)
-    corpus = read_encoded(options, stored)
+    corpus, stored = read_with_vectors(options)
     pairs = _find(load(options, corpus), corpus, stored, options)
     if options.output:
         write_table(with_texts(pairs, corpus), PAIRS, Path(options.output))

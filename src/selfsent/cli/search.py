@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.encoding import add_encoded_option, add_fast_options, encoded, load, read_encoded
+from selfsent.cli.encoding import add_result_options, load, read_with_vectors
 from selfsent.cli.options import add_corpus_options
 
 
@@ -22,11 +22,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for")
     parser.add_argument("--top", type=int, default=10, metavar="N", help="sentences a query (default: 10)")
-    parser.add_argument(
-        "--output", metavar="FILE", help="write them to a .csv, .tsv, .jsonl or .parquet file instead of the terminal"
-    )
-    add_encoded_option(parser)
-    add_fast_options(parser)
+    add_result_options(parser, "the sentences found")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -34,11 +30,10 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Search, and print cosine and sentence, best first."""
     from selfsent.cli.console import counting, notice, shortened, show
-    from selfsent.cli.outputs import check_outputs
     from selfsent.corpus.clean import clean
     from selfsent.errors import SettingsError
     from selfsent.search import search
-    from selfsent.search.tables import HITS, check_table, hits_with_texts, write_table
+    from selfsent.search.tables import HITS, hits_with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
@@ -47,11 +42,7 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError("the query is empty")
     if files := [query for query in options.query if Path(query).suffix and Path(query).is_file()]:
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
-    check_outputs({"--output": options.output}, [options.corpus, options.encoded])
-    if options.output:
-        check_table(Path(options.output))
-    stored = encoded(options)
-    corpus = read_encoded(options, stored, least=1)
+    corpus, stored = read_with_vectors(options, least=1)
     model = load(options, corpus)
     with counting("searching") as searched:
         found = search(

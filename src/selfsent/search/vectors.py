@@ -24,9 +24,10 @@ from selfsent.corpus import Corpus
 from selfsent.encoder import Encoder
 from selfsent.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
 from selfsent.errors import OutputError, SettingsError
+from selfsent.evaluation.vectors import CONTENT
 from selfsent.files import saying, whole_file, write_json
 
-FORMATS = (".npy", ".npz", ".parquet")
+FORMATS = tuple(CONTENT)
 _READ_TOGETHER = 256
 
 
