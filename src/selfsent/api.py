@@ -27,7 +27,7 @@ from selfsent.report.card import model_card
 from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
 from selfsent.training.fit import fit
 from selfsent.training.habits import Habits, Notice
-from selfsent.training.plan import Plan, asked, make_plan
+from selfsent.training.plan import Plan, asked, make_plan, read_by
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -139,14 +139,9 @@ def train(
     join()
     habits = Habits(checkpoint_every, keep, None, dev_every, keep_best, tuple(trackers))
     _check_dev(dev, dev_every, keep_best)
-    makers = parse_makers(views) if views else []
-    if makers and "columns" in {item.name for item in fields(get_method(method).options)}:
-        changes = {"columns": True, **changes}
-    plan = make_plan(get_method(method), base, preset, pooling, dropout, whiten, head, **changes)
-    if makers and plan.columns < 2:
-        raise SettingsError(f"{method} reads one view of a sentence: --views is for bootstrap, ntxent, simcse and mnrl")
+    plan, makers = _plan(method, base, views, preset, pooling, dropout, whiten, head, changes)
     directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite)
+    directory.check(resume, overwrite, read_by(plan))
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
     if makers:
@@ -168,7 +163,8 @@ def train(
     if plan.ignored:
         flags = ", ".join("--" + name.replace("_", "-") for name in plan.ignored)
         notice(f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored")
-    directory.match(asked(plan, corpus, hold_out.train), plan.defaults)
+    wanted = asked(plan, corpus, hold_out.train)
+    directory.match(wanted, {**plan.defaults, "corpus": wanted["corpus"]})  # older runs did not tell their rows
     if directory.status == "finished":
         notice(f"{output} is finished already")
         return load_run(output)
@@ -179,6 +175,61 @@ def train(
         _finish(corpus, hold_out, plan.base, directory, notice)
     wait()
     return load_run(output)
+
+
+def _plan(
+    method: str,
+    base: str | Path,
+    views: str | None,
+    preset: str | None,
+    pooling: Pooling | None,
+    dropout: float | None,
+    whiten: bool,
+    head: str | None,
+    changes: dict[str, Any],
+) -> tuple[Plan, list[Maker]]:
+    """The plan before the data are known, and who makes views for it."""
+    makers = parse_makers(views) if views else []
+    if makers and "columns" in {item.name for item in fields(get_method(method).options)}:
+        changes = {"columns": True, **changes}
+    plan = make_plan(get_method(method), base, preset, pooling, dropout, whiten, head, **changes)
+    if makers and plan.columns < 2:
+        raise SettingsError(f"{method} reads one view of a sentence: --views is for bootstrap, ntxent, simcse and mnrl")
+    return plan, makers
+
+
+def check_train(
+    corpus: Corpus,
+    method: str = "tsdae",
+    base: str | Path = "bundled",
+    *,
+    preset: str | None = None,
+    pooling: Pooling | None = None,
+    dropout: float | None = None,
+    whiten: bool = False,
+    head: str | None = None,
+    views: str | None = None,
+    sentences: int | None = None,
+    dev: Dev | None = None,
+    dev_every: int | None = None,
+    keep_best: bool = False,
+    **changes: Any,
+) -> dict[str, Any]:
+    """What `train` would be asked for with these arguments, as JSON; the seed is left out. No views are made.
+
+    Raises:
+        SelfsentError: what is wrong with the corpus, the base or the settings, in one line.
+    """
+    _check_dev(dev, dev_every, keep_best)
+    plan, makers = _plan(method, base, views, preset, pooling, dropout, whiten, head, changes)
+    if not makers:
+        plan = plan.on(corpus)
+    hold_out = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins).thinned(sentences)
+    if not makers:
+        plan.known(corpus, hold_out.train)
+    wanted = asked(plan, corpus, hold_out.train)
+    wanted["settings"].pop("seed")
+    return {**wanted, "views": views}
 
 
 def _with_views(

@@ -72,9 +72,11 @@ def put_dropout(module: nn.Module) -> None:
 @contextmanager
 def without_dropout(module: nn.Module) -> Iterator[None]:
     """Within the block the module is in evaluation mode; gradients flow as ever."""
-    training = module.training
-    module.eval()
+    training = [part for part in module.modules() if part.training]
+    for part in training:
+        part.training = False
     try:
         yield
     finally:
-        module.train(training)
+        for part in training:  # and no others: some were in evaluation mode before
+            part.training = True

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from selfsent.errors import OutputError
 
 _STALE = 24 * 60 * 60
@@ -29,12 +31,12 @@ def _sync(path: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    return path.with_name(f".{path.name}.selfsent-{uuid.uuid4().hex[:8]}")
 
 
 def is_half_written(path: Path) -> bool:
     """Whether this is what `whole_file` or `whole_directory` left behind when it was killed."""
-    return re.fullmatch(r"\..+\.[0-9a-f]{8}", path.name) is not None
+    return re.fullmatch(r"\..+\.selfsent-[0-9a-f]{8}", path.name) is not None
 
 
 def sweep_stale(folder: Path, pattern: str) -> None:
@@ -53,8 +55,9 @@ def saying(path: Path) -> Iterator[None]:
     """What the system says of `path` becomes an `OutputError`."""
     try:
         yield
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+    except (OSError, SafetensorError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise OutputError(f"{path} cannot be written: {why}") from error
 
 
 @contextmanager
@@ -134,9 +137,9 @@ def _replace(new: Path, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file, whole or not at all; of names that are not UTF-8 escapes are left."""
     with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, value: Any) -> None:

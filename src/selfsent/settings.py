@@ -41,7 +41,7 @@ class Settings:
     batch_size: int = setting(64, "sentences in a batch, over all processes", minimum=1)
     learning_rate: float = setting(5e-5, "peak learning rate", above=0.0)
     steps: int | None = setting(None, "optimiser steps", minimum=1)
-    epochs: float | None = setting(None, "passes over the corpus", above=0.0)
+    epochs: float | None = setting(None, "passes over the corpus", above=0.0, maximum=1e6)
     budget: float | None = setting(
         None, "training time in seconds; written as 90s, 5m or 1h on the command line", above=0.0
     )
@@ -54,7 +54,7 @@ class Settings:
     weight_decay: float = setting(0.0, "decoupled weight decay, not on biases and layer norms", minimum=0.0)
     optimizer: Optimizer = setting("adamw", "what turns gradients into steps", choices=("adamw", "rmsprop"))
     epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
-    beta2: float = setting(0.999, "share of the old in AdamW's mean of squares", above=0.0, maximum=1.0)
+    beta2: float = setting(0.999, "share of the old in AdamW's mean of squares", above=0.0, maximum=0.999999)
     smoothing: float = setting(0.99, "share of the old in RMSprop's mean of squares", minimum=0.0, maximum=1.0)
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)

@@ -92,3 +92,59 @@ def test_a_head_and_its_options(train, tmp_path):
     assert "cnn-pool is a pooling itself" in again.complaint
     own = train("--method", "infomax", "--head", "ngram-cnn", "--overwrite")
     assert "infomax has a head of its own, ngram-cnn" in own.complaint
+
+
+def test_seeds_are_not_thrown_away_for_what_cannot_be_trained(train, tmp_path):
+    assert train("--method", "mlm", "--seeds", 2, steps=("--steps", 1)).status == 0
+    before = (tmp_path / "run" / "seeds.json").read_text()
+    for wrong, complaint in (
+        (("--learning-rate", 0), "must be above 0"),
+        (("--base", tmp_path / "none"), "none"),
+        (("--dev", "nonsense"), "nonsense"),
+        (("--views", "nonsense"), "nonsense"),
+    ):
+        asked = train("--method", "mlm", "--seeds", 2, "--overwrite", *wrong, steps=("--steps", 1))
+        assert complaint in asked.late_complaint
+        assert (tmp_path / "run" / "seeds.json").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        (("--method", "tsdae", "--steps", 1), "method was mlm, now tsdae"),
+        (("--method", "mlm", "--steps", 2), "settings steps was 1, now 2"),
+        (("--method", "mlm", "--steps", 1, "--sentences", 60), "corpus sentences was 120, now 60"),
+    ],
+)
+def test_seeds_are_of_one_run(train, tmp_path, other, difference):
+    assert train("--method", "mlm", "--seeds", 2, steps=("--steps", 1)).status == 0
+    assert difference in train(*other, "--seeds", 2, "--resume", steps=()).late_complaint
+    assert train("--method", "mlm", "--seeds", 2, "--resume", steps=("--steps", 1)).status == 0
+
+
+def test_seeds_of_a_recipe_are_of_one_recipe(recipe, selfsent, tmp_path):
+    file = recipe()
+    assert selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2).status == 0
+    file.write_text(file.read_text().replace("steps: 1", "steps: 2"))
+    asked = selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2, "--resume")
+    assert "cannot be resumed" in asked.late_complaint
+
+
+def test_standard_input_is_read_once_for_all_seeds(train, sentences, tmp_path, monkeypatch):
+    import io
+    import sys
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sentences.read_bytes())))
+    done = train("--method", "mlm", "--seeds", 2, corpus="-", steps=("--steps", 1))
+    assert done.status == 0, done.err
+    assert done.err.count("120 sentences\n") == 1
+
+
+def test_a_recipe_is_not_thrown_away_before_it_is_read(recipe, selfsent, tmp_path):
+    run = tmp_path / "run"
+    assert selfsent("train", recipe(), "--output", run).status == 0
+    for seeds in ((), ("--seeds", 2)):
+        asked = selfsent("train", run / "recipe.yaml", "--output", run, "--overwrite", *seeds)
+        assert "--overwrite would throw away" in asked.late_complaint
+        assert (run / "recipe.yaml").is_file()
+        assert (run / "model").is_dir()

@@ -75,7 +75,11 @@ def test_what_is_asked_names_everything_that_decides(corpus, base_of):
     one, other = (asked(plan, corpus, np.arange(90)) for plan in plans)
     assert one["base_digest"] != other["base_digest"]
     assert {**one, "base": 0, "base_digest": 0} == {**other, "base": 0, "base_digest": 0}
-    assert one["corpus"] == {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": 90}
+    about = dict(one["corpus"])
+    rows = about.pop("rows")
+    assert about == {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": 90}
+    assert rows == asked(plans[0], corpus, list(range(90)))["corpus"]["rows"]
+    assert rows != asked(plans[0], corpus, np.arange(1, 91))["corpus"]["rows"]
 
 
 def test_an_unsaid_length_is_one_pass_and_never_more_than_the_paper_took():

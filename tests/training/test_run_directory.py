@@ -68,7 +68,7 @@ def test_a_run_from_before_an_option_was_there_is_resumed_with_its_default(tmp_p
 
 
 def test_an_empty_directory_may_be_used(tmp_path):
-    (tmp_path / ".run.json.0a1b2c3d").touch()  # left behind by a kill
+    (tmp_path / ".run.json.selfsent-0a1b2c3d").touch()  # left behind by a kill
     begun(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoints", "run.json"]
 
@@ -140,7 +140,7 @@ def test_old_later_and_half_written_checkpoints_go(tmp_path):
     directory = begun(tmp_path)
     for step in (8, 9, 10, 11, 100):
         directory.checkpoint_at(step).mkdir()
-    (directory.checkpoints / ".step-00000011.0a1b2c3d").mkdir()
+    (directory.checkpoints / ".step-00000011.selfsent-0a1b2c3d").mkdir()
     (directory.checkpoints / ".mine").mkdir()
     directory.sweep()
     directory.drop_old_checkpoints(3, sound=9)

@@ -76,6 +76,7 @@ def _spec(text: str) -> str:
 def run(options: argparse.Namespace) -> None:
     """Make the views, then show how they differ, and some of them."""
     from selfsent.cli.console import counting, notice, show
+    from selfsent.cli.outputs import check_outputs
     from selfsent.makers.augment import augment, check_output, check_pairings
 
     names = {item.name for maker in MAKERS.values() for item in dataclasses.fields(maker)}
@@ -83,6 +84,7 @@ def run(options: argparse.Namespace) -> None:
     pairings = [[parse_maker(spec, common) for spec in specs] for specs in options.makers]
     check_pairings(pairings)
     check_output(Path(options.output), options.overwrite)
+    check_outputs({"--output": options.output}, [*options.corpus, *(options.without or [])])
     for maker in (maker for pairing in pairings for maker in pairing):
         maker.identity()  # finds out at once whether what it needs is there
     check(options, options.corpus)
@@ -101,7 +103,8 @@ def run(options: argparse.Namespace) -> None:
                 notice=notice,
             )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped and kept; the same command goes on from here") from None
+        again = "--overwrite begins anew" if options.overwrite else "the same command goes on from here"
+        raise KeyboardInterrupt(f"stopped and kept; {again}") from None
     for row in views.sample():
         show("\n".join(f"{row['maker' + place]:>12}  {visible(cut(row['view' + place]))}" for place in "12") + "\n")
     for name, difference in views.differences.items():

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import SettingsError
+from selfsent.files import read_json
 
 if TYPE_CHECKING:
     from selfsent.recipes import Seeds
@@ -25,6 +26,7 @@ def run_recipe(options: argparse.Namespace) -> None:
     arguments = options.arguments
     chosen = _parse(options.parser.prog, arguments[1:])
     from selfsent import recipes
+    from selfsent.bases import resolve
     from selfsent.cli.console import notice, show
 
     recipe = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, chosen.seed)
@@ -35,6 +37,10 @@ def run_recipe(options: argparse.Namespace) -> None:
         return recipes.train_stages(
             seeded, output, seed=seed, data=chosen.data, notice=notice, callbacks=bars, **habits
         )
+
+    def check() -> dict[str, Any]:
+        recipes.check_data(recipe, chosen.data)
+        return recipe.to_json()
 
     with resumable(arguments, chosen.output):
         if chosen.seeds is None:
@@ -47,7 +53,8 @@ def run_recipe(options: argparse.Namespace) -> None:
                 chosen.output,
                 lambda seed, output, resume: train(seed, output, resume=resume).figures,
                 first=chosen.seed or 0,
-                check=lambda: recipes.check_data(recipe, chosen.data),
+                check=check,
+                read=[recipe.path, resolve(recipe.base)],
                 **common,
             )
             show_seeds(seeds)
@@ -111,10 +118,12 @@ def resumable(arguments: Sequence[str], output: str) -> Iterator[None]:
     """When the user interrupts what runs within, say how to go on."""
     from selfsent.training.loop import Interrupted
 
+    before = read_json(Path(output) / "run.json")
     try:
         yield
     except KeyboardInterrupt as stop:
-        if not (Path(output) / "run.json").is_file():
+        after = read_json(Path(output) / "run.json")
+        if not after or ("--overwrite" in arguments and after == before):  # what lies there is another run
             raise
         saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
         given = [argument for argument in arguments if argument not in ("--overwrite", "--resume")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,47 +119,64 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _over_seeds(options: argparse.Namespace, changes: dict[str, Any]) -> Seeds:
+    from selfsent.api import check_train
+    from selfsent.bases import resolve
     from selfsent.cli.console import notice
     from selfsent.recipes import over_seeds
 
-    whole = {"resume": options.resume, "overwrite": options.overwrite, "notice": notice}
+    @cache
+    def corpus() -> Corpus:
+        return _read(options)
+
+    def check_all() -> dict[str, Any]:
+        return check_train(corpus(), options.method, options.base, **_what(options), **changes)
 
     def train_one(seed: int, output: Path, resume: bool) -> dict[str, float]:
         own = argparse.Namespace(**{**vars(options), "output": output, "resume": resume, "overwrite": False})
-        return _train(own, {**changes, "seed": seed}).figures
+        return _train(own, {**changes, "seed": seed}, corpus()).figures
 
-    return over_seeds(options.seeds, options.output, train_one, first=changes.get("seed", 0), **whole)
+    return over_seeds(
+        options.seeds,
+        options.output,
+        train_one,
+        first=changes.get("seed", 0),
+        resume=options.resume,
+        overwrite=options.overwrite,
+        check=check_all,
+        read=[resolve(options.base)],
+        notice=notice,
+    )
 
 
-def _train(options: argparse.Namespace, changes: dict[str, Any]) -> Run:
+def _read(options: argparse.Namespace) -> Corpus:
+    from selfsent.cli.console import notice
+
+    found = read(options, options.corpus)
+    notice(found.report.summary())
+    return found
+
+
+def _what(options: argparse.Namespace) -> dict[str, Any]:
+    """What is to be trained, and scored along the way."""
+    names = ("preset", "pooling", "dropout", "whiten", "head", "views", "sentences", "dev", "dev_every", "keep_best")
+    return {name: getattr(options, name) for name in names}
+
+
+def _train(options: argparse.Namespace, changes: dict[str, Any], corpus: Corpus | None = None) -> Run:
     from selfsent import api
     from selfsent.cli.console import notice
 
-    def corpus() -> Corpus:
-        found = read(options, options.corpus)
-        notice(found.report.summary())
-        return found
-
     with bars() as callbacks:
         return api.train(
-            corpus,
+            corpus or (lambda: _read(options)),
             options.method,
             options.base,
             options.output,
-            preset=options.preset,
-            pooling=options.pooling,
-            dropout=options.dropout,
-            whiten=options.whiten,
-            head=options.head,
-            views=options.views,
-            sentences=options.sentences,
+            **_what(options),
             resume=options.resume,
             overwrite=options.overwrite,
             checkpoint_every=options.checkpoint_every,
             keep=options.keep,
-            dev=options.dev,
-            dev_every=options.dev_every,
-            keep_best=options.keep_best,
             trackers=options.track,
             data=options.data,
             notice=notice,

@@ -152,7 +152,7 @@ def _as_text(value: Any) -> str | None:
 def _as_name(value: Any) -> str | None:
     if value is None or isinstance(value, list | dict | bytes) or (isinstance(value, float) and math.isnan(value)):
         return None
-    return str(value).strip() or None
+    return str(value).strip().encode(errors="ignore").decode() or None
 
 
 def _as_number(value: Any) -> float | None:

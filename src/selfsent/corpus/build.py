@@ -106,7 +106,8 @@ class _Builder:
     def finish(self, source: str) -> str:
         """Close all files, decide what documents and labels are, describe the whole; the fingerprint."""
         if not len(self._seen):
-            fail(source, "no text in it" + self._columns.condition)
+            left_out = " besides what is to be left out" if self._counts["excluded"] else ""
+            fail(source, "no text in it" + self._columns.condition + left_out)
         digests = self._table.close()
         documents = self._finish_documents()
         label_names: tuple[str, ...] | None = None

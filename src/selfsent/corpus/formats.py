@@ -123,8 +123,8 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch
                 start += batch.num_rows
         except UnicodeDecodeError:
             fail(name, "a text is not UTF-8", row=start)
-        except (pa.ArrowException, OSError) as error:
-            fail(name, f"not a whole parquet file: {_first_line(error)}")
+        except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
+            fail(name, f"not a whole parquet file, or one with values that cannot be read: {_first_line(error)}")
 
 
 READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {

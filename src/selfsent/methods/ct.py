@@ -28,7 +28,9 @@ DROPOUT_IN = "which encoders train with dropout: none, the one that is kept, or 
 class Options:
     """Options of contrastive tension."""
 
-    negatives: int = setting(7, "pairs of different sentences for each pair of a sentence with itself", minimum=1)
+    negatives: int = setting(
+        7, "pairs of different sentences for each pair of a sentence with itself", minimum=1, maximum=1000
+    )
     anchored: bool = setting(
         False, "the negatives of a group share their first sentence; otherwise both are drawn independently"
     )

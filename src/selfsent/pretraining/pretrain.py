@@ -98,7 +98,7 @@ def pretrain(
     habits = Habits(keep=keep)
     given = None if tokenizer is None else load_tokenizer(tokenizer)
     directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite)
+    directory.check(resume, overwrite, [tokenizer])
     prepared = Prepared(directory.path / "prepared")
     asked = {
         "method": "pretrain",

@@ -113,10 +113,11 @@ def read_document(path: str | Path) -> Section:
         raise SettingsError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not UTF-8: a recipe is a text file") from None
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path} line {mark.line + 1}" if mark else str(path)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "nested too deep"
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None)
+        problem = problem or (str(error) if isinstance(error, ValueError) else "nested too deep")
         raise SettingsError(f"{where}: this is no YAML: {problem}") from None
     if not isinstance(document, Section):
         raise SettingsError(f"{path} line 1: a recipe begins with key: value")

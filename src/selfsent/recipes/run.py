@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent import api
+from selfsent.bases import resolve
 from selfsent.corpus import Corpus, check_corpus, read_corpus
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import DataError, SettingsError, TrainingError
@@ -68,7 +69,7 @@ def train_stages(
     else:
         recipe = read_recipe(recipe, variant, None if base is None else str(base), seed)
     directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite)
+    directory.check(resume, overwrite, [recipe.path, resolve(recipe.base)])
     runner = _Runner(recipe, data, notice, callbacks)
     runner.check()
     directory.match({**recipe.to_json(), "settings": {"seed": seed}})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,7 +92,8 @@ def over_seeds(
     first: int = 0,
     resume: bool = False,
     overwrite: bool = False,
-    check: Callable[[], object] = lambda: None,
+    check: Callable[[], Mapping[str, Any] | None] = lambda: None,
+    read: Iterable[str | Path] = (),
     notice: Notice = lambda line: None,
 ) -> Seeds:
     """Train with several seeds, one after the other; one that fails is kept, with its reason, and the next one begins.
@@ -104,7 +105,9 @@ def over_seeds(
         first: the first seed; the others follow.
         resume: go on in `output`; seeds that ended, well or not, are not run again.
         overwrite: throw away what is in `output`.
-        check: raises what is wrong with the training, before an old run is thrown away.
+        check: raises what is wrong with the training, before an old run is thrown away; and says what is asked for
+            with every seed, as JSON, which a run that is gone on with must have in common.
+        read: what the training reads, and an old run that is thrown away must not hold.
         notice: called with lines the user should see.
 
     Raises:
@@ -116,9 +119,9 @@ def over_seeds(
         raise SettingsError(f"--seeds is {count}; a standard deviation needs 2 or more")
     join()
     directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite)
-    directory.match({"seeds": list(range(first, first + count))})
-    check()
+    directory.check(resume, overwrite, read)
+    directory.match({"seeds": list(range(first, first + count)), **(check() or {})})
+    wait()  # or a slow process would find the run that the first one begins
     directory.begin(steps=False)
     done = _known(directory) if directory.resumed else Seeds(directory.path)
     figures, failures, leaked = dict(done.figures), dict(done.failures), done.leaked

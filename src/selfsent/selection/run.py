@@ -90,7 +90,7 @@ def compare(
     if seeds is not None and seeds < 1:
         raise SettingsError(f"--seeds is {seeds}; it must be at least 1")
     directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite)
+    directory.check(resume, overwrite, [resolve(base)])
     # Methods and seeds of an earlier run of this comparison stay in it.
     before = directory.record.get("methods", {})
     if methods is None:

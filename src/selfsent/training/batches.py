@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from selfsent.distributed import rank, world_size
+from selfsent.files import saying
 from selfsent.packing import Packed
 from selfsent.settings import Settings
 from selfsent.training.distinct import text_keys, without_repeats
@@ -140,7 +142,10 @@ class Batches:
                 vectors = features(packed.to(device)).float().cpu().numpy()
                 if view.column not in self._vectors:
                     shape = int(self.rows.max()) + 1, vectors.shape[1]
-                    with tempfile.TemporaryFile(dir=folder) as file:
+                    with saying(folder), tempfile.TemporaryFile(dir=folder) as file:
+                        # Taken now: a disk that is full later would end the process without a word.
+                        if hasattr(os, "posix_fallocate"):
+                            os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])
                         self._vectors[view.column] = np.memmap(file, np.float32, "w+", shape=shape)
                 self._vectors[view.column][rows] = vectors
 

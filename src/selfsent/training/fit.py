@@ -14,6 +14,7 @@ from selfsent.distributed import wait, world_size
 from selfsent.encoder import Encoder, load_encoder, put_head
 from selfsent.encoding import LOOKED_AT, complaint_of_unknown
 from selfsent.errors import SettingsError
+from selfsent.methods import Learner
 from selfsent.methods.whitening import whiten
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
@@ -105,9 +106,31 @@ def fit(
         if plan.whiten:
             whiten(encoder, batches.once(str(encoder.device)))
 
-    if plan.method.fits:
-        fit_once(learner, batches, directory, finish)
-        return model
+    loop = None
+    try:
+        if plan.method.fits:
+            fit_once(learner, batches, directory, finish)
+        else:
+            loop = _loop(plan, learner, batches, directory, habits, notice, watch, finish)
+            loop.run()
+    except SettingsError:  # such as a tracker that does not start
+        if not directory.resumed and (loop is None or not loop.step):
+            directory.abandon()
+        raise
+    return model
+
+
+def _loop(
+    plan: Plan,
+    learner: Learner,
+    batches: Batches,
+    directory: RunDirectory,
+    habits: Habits,
+    notice: Notice,
+    watch: Callable[[int, int, dict[str, float]], None],
+    finish: Callable[[Encoder], None],
+) -> Loop:
+    settings = batches.settings
     if plan.method.compares and plan.method.negatives and (line := false_negatives(batches)):
         notice(line)
     if settings.epochs:
@@ -118,14 +141,7 @@ def fit(
             f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
             f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
         )
-    loop = Loop(learner, batches, settings, directory, habits, notice, watch, finish)
-    try:
-        loop.run()
-    except SettingsError:  # such as a tracker that does not start
-        if not directory.resumed and not loop.step:
-            directory.abandon()
-        raise
-    return model
+    return Loop(learner, batches, settings, directory, habits, notice, watch, finish)
 
 
 def teaching(corpus: Corpus, teacher: Encoder, views: Sequence[View]) -> tuple[dict[int, Table], Template, int]:
@@ -149,6 +165,11 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
         notice(f"the corpus has {sentences} sentences to train on: --batch-size {settings.batch_size} is cut to that")
         settings = settings.but(batch_size=sentences)
     check_batch_size(plan.method, settings.batch_size)
+    if settings.batch_size < world_size() * settings.accumulate:
+        raise SettingsError(
+            f"--batch-size {settings.batch_size} is too small for {world_size()} processes"
+            f" with {settings.accumulate} micro-batches each"
+        )
     if plan.method.compares and settings.batch_size % world_size():
         raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings

@@ -87,9 +87,9 @@ class Loop:
             put_lookups(learner)
         if alone and self.precision == "bfloat16":
             put_linears(learner)
+        self.learner.train()  # which leaves frozen parts without dropout
         batches.make_ready(learner.features, directory.path, self.device)
         learner.prepare(batches.once(self.device))
-        self.learner.train()
         self.optimizer = make_optimizer(learner, settings)
         self.wrapped = self.accelerator.prepare_model(learner)
         device = self.device
@@ -138,6 +138,7 @@ class Loop:
         self.micro_batches.close()
         self._save_result()
         self.directory.update(status="trained", seconds=time.perf_counter() - started)
+        self.best.forget()  # now: had this been killed before, a resumed run would need it
         wait()
 
     def _train(self) -> None:
@@ -203,7 +204,9 @@ class Loop:
             total, count = total + float(loss.total.detach()), count + loss.count
             sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
         total, count = self._over_processes(total, count)
-        norm = scale_and_clip(self.optimizer, self.learner.parameters(), world_size() / count, self.settings.clip)
+        norm = scale_and_clip(
+            self.optimizer, self.learner.parameters(), world_size() / max(count, 1), self.settings.clip
+        )
         if not (math.isfinite(total) and math.isfinite(norm)):
             what = "gradient" if math.isfinite(total) else "loss"
             raise self._stop(f"the {what} is not finite at step {step + 1}", self.step - 1)
@@ -313,4 +316,3 @@ class Loop:
         if self.leads:
             with whole_directory(self.directory.model) as temporary:
                 self.learner.save(temporary)
-        self.best.forget()

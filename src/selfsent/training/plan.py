@@ -247,5 +247,21 @@ def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
         **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
         "dropout": plan.dropout,
         "whiten": plan.whiten,
-        "corpus": {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(rows)},
+        "corpus": {
+            "source": corpus.source,
+            "fingerprint": corpus.fingerprint,
+            "sentences": len(rows),
+            "rows": rows_digest(rows),
+        },
     }
+
+
+def read_by(plan: Plan) -> list[Path]:
+    """The encoders that a plan begins with."""
+    teacher = getattr(plan.options, "teacher", None)
+    return [resolve(name) for name in (plan.base, teacher) if name]
+
+
+def rows_digest(rows: np.ndarray) -> str:
+    """What tells one choice of a corpus' rows from another."""
+    return hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=8).hexdigest()

@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 from selfsent.distributed import rank
 from selfsent.errors import RunError
-from selfsent.files import is_half_written, whole_directory, write_json, write_text
+from selfsent.files import is_half_written, saying, whole_directory, write_json, write_text
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
@@ -64,18 +64,28 @@ class RunDirectory:
         """`running`, `trained` or `finished`."""
         return str(self.record.get("status", "running"))
 
-    def check(self, resume: bool, overwrite: bool) -> None:
+    def check(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None] = ()) -> None:
         """Refuse a directory that cannot be used as asked, before anything is written.
 
         Args:
             resume: take up the run that is there.
             overwrite: throw away the run that is there.
+            read: what the new run needs: encoders, a recipe; and None.
 
         Raises:
-            RunError: there is a run and neither was asked for, or the directory is not a run's, or cannot be written.
+            RunError: there is a run and neither was asked for, or it is needed and would be thrown away, or the
+                directory is not a run's, or cannot be written.
         """
         if resume and overwrite:
             raise RunError("--resume and --overwrite contradict each other: give one")
+        try:
+            self.path.name.encode()
+        except UnicodeEncodeError:
+            raise RunError(f"{str(self.path)!a} is not UTF-8: choose another --output") from None
+        for needed in read if overwrite else ():
+            place = None if needed is None else Path(needed).resolve()
+            if place and self.path.resolve() in (place, *place.parents):
+                raise RunError(f"--overwrite would throw away {needed}, which is read: choose another --output")
         try:
             old = self._read()
             ours = old is not None and {"asked", "status"} & old.keys()
@@ -182,7 +192,8 @@ class RunDirectory:
 
     def log(self, entry: dict[str, Any]) -> None:
         """Add a line to `metrics.jsonl`."""
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        path = self.path / "metrics.jsonl"
+        with saying(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:

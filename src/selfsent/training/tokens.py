@@ -15,7 +15,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from selfsent.corpus import Corpus
-from selfsent.files import sweep_stale
+from selfsent.files import saying, sweep_stale
 from selfsent.views import Tokens
 
 _FORMAT = 1
@@ -98,7 +98,8 @@ def build_table(
     sweep_stale(folder, ".tokens-*")
     temporary = Path(tempfile.mkdtemp(prefix=".tokens-", dir=folder))
     try:
-        _write(corpus, fast, column, temporary, advance)
+        with saying(folder):
+            _write(corpus, fast, column, temporary, advance)
         try:
             temporary.rename(target)
         except OSError:

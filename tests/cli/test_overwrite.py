@@ -1,0 +1,129 @@
+"""What --overwrite must not throw away, and what a run that cannot begin leaves behind."""
+
+import json
+import math
+import os
+
+import numpy as np
+import pytest
+from safetensors import SafetensorError
+
+from selfsent.errors import OutputError
+from selfsent.files import saying, write_json
+from selfsent.training.best import Best
+from selfsent.training.run_directory import RunDirectory
+
+
+def test_a_base_inside_the_run_stays(train, selfsent, documents, tmp_path):
+    run = tmp_path / "run"
+    assert train("--method", "mlm", steps=("--steps", 1)).status == 0
+    before = (run / "run.json").read_bytes()
+    for base in (run, run / "model"):
+        asked = train("--method", "mlm", "--overwrite", "--base", base)
+        assert f"--overwrite would throw away {run / 'model'}, which is read" in asked.late_complaint
+        again = selfsent("compare", documents, "--base", base, "--output", run, "--overwrite", "--steps", 1)
+        assert "--overwrite would throw away" in again.late_complaint
+    assert (run / "run.json").read_bytes() == before
+
+
+def test_a_run_that_cannot_begin_leaves_nothing(train, tmp_path):
+    asked = train("--method", "whitening", "--dimensions", 3000, steps=())
+    assert "3000" in asked.late_complaint or "3,000" in asked.late_complaint
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--beta2", 1), ("--epochs", 1e308), ("--method", "ct", "--negatives", 10**20)], ids=str
+)
+def test_numbers_out_of_range(train, tmp_path, wrong):
+    asked = train(*wrong, steps=() if wrong[0] == "--epochs" else ("--steps", 1))
+    assert "it must be at most" in asked.complaint
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_interrupt_before_the_run_begins_says_nothing_of_the_old_one(train, tmp_path, monkeypatch):
+    assert train("--method", "mlm", steps=("--steps", 1)).status == 0
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("selfsent.training.fit.build_table", interrupt)
+    stopped = train("--method", "mlm", "--overwrite", steps=("--steps", 2))
+    assert stopped.status == 130
+    assert "--resume" not in stopped.err
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "finished"
+
+
+def test_the_best_model_stays_until_the_run_is_over(train, documents, tmp_path, monkeypatch):
+    kept = []
+    forget = Best.forget
+
+    def note(best):
+        kept.append((best.directory.is_dir(), json.loads((best.directory.parent / "run.json").read_text())["status"]))
+        forget(best)
+
+    monkeypatch.setattr(Best, "forget", note)
+    done = train("--method", "mlm", "--dev", "context", "--dev-every", 1, "--keep-best", corpus=documents)
+    assert done.status == 0, done.err
+    assert kept == [(True, "trained")]
+    assert not (tmp_path / "run" / "best").exists()
+
+
+def test_names_that_are_not_utf_8(train, sentences, tmp_path):
+    odd = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    odd.write_bytes(sentences.read_bytes())
+    done = train("--method", "mlm", corpus=odd, steps=("--steps", 1))
+    assert done.status == 0, done.err
+    assert (
+        os.fsdecode(b"caf\xe9.txt")
+        in json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["source"]
+    )
+    asked = train("--method", "mlm", output=tmp_path / os.fsdecode(b"r\xe9n"), steps=("--steps", 1))
+    assert "is not UTF-8" in asked.complaint
+
+
+def test_a_full_disk_is_told_in_one_line(tmp_path):
+    for error in (OSError(28, "No space left on device"), SafetensorError("No space left on device")):
+        with pytest.raises(OutputError, match="cannot be written: No space left on device"), saying(tmp_path):
+            raise error
+    directory = RunDirectory(tmp_path / "none")
+    with pytest.raises(OutputError, match=r"metrics.jsonl cannot be written"):
+        directory.log({"step": 1})
+    write_json(tmp_path / "odd.json", {"name": "\udce9"})
+    assert json.loads((tmp_path / "odd.json").read_text()) == {"name": "\udce9"}
+
+
+def test_frozen_vectors_are_those_without_dropout(train, tmp_path):
+    """The vectors that the flow is fitted on are not noise: a rate of dropout changes nothing."""
+    from safetensors.numpy import load_file
+
+    weights = []
+    for place, rate in enumerate((0.5, 0.0)):
+        output = tmp_path / str(place)
+        assert train("--method", "flow", "--dropout", rate, output=output, steps=("--steps", 2)).status == 0
+        flow = max((output / "model").glob("*Flow*/*.safetensors"), key=lambda file: file.stat().st_size)
+        weights.append(load_file(flow))
+    for name, own in weights[0].items():
+        np.testing.assert_array_equal(own, weights[1][name])
+        assert math.isfinite(float(own.sum()))
+
+
+def test_views_do_not_replace_their_corpus(selfsent, tmp_path, sentences):
+    views = tmp_path / "views.parquet"
+    assert selfsent("augment", sentences, "--with", "noise", "--output", views).status == 0
+    before = views.read_bytes()
+    asked = selfsent("augment", views, "--with", "noise", "--output", views, "--overwrite", "--text-column", "text")
+    assert f"--output would replace {views}, which is read" in asked.late_complaint
+    assert views.read_bytes() == before
+
+
+def test_a_corpus_that_is_left_out_altogether(train, sentences, tmp_path):
+    assert "no text in it besides what is to be left out" in train("--without", sentences).late_complaint
+    assert not (tmp_path / "run").exists()
+
+
+def test_files_of_others_are_not_swept_away(train, tmp_path):
+    assert train("--method", "mlm", steps=("--steps", 1)).status == 0
+    (tmp_path / "run" / ".notes.20261122").write_text("mine")
+    assert train("--method", "mlm", "--resume", steps=("--steps", 1)).status == 0
+    assert (tmp_path / "run" / ".notes.20261122").read_text() == "mine"
