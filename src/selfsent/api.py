@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.cross_encoder import is_cross_encoder
@@ -23,7 +25,7 @@ from selfsent.makers.columns import with_views
 from selfsent.makers.maker import Maker
 from selfsent.makers.registry import parse_makers
 from selfsent.methods import SUPERVISED, get_method
-from selfsent.report.card import model_card
+from selfsent.report.card import licence_of, model_card
 from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
 from selfsent.training.fit import fit
 from selfsent.training.habits import Habits, Notice
@@ -142,11 +144,14 @@ def train(
     plan, makers = _plan(method, base, views, preset, pooling, dropout, whiten, head, changes)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, read_by(plan))
+    if resume and not directory.resumed:
+        notice(f"{output} holds no run to go on with: beginning at the first step")
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus)
     if makers:
         corpus = _with_views(corpus, makers, plan.settings.seed, making, notice)
     plan = plan.on(corpus)
+    given = hold_out
     if hold_out is None:
         hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev), plan.joins)
     hold_out = hold_out.thinned(sentences)
@@ -155,6 +160,15 @@ def train(
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
         notice(f"{method} reads {', '.join(read)} and not {', '.join(left)}")
     notice(plan.summary())
+    if hold_out.test is not None and (own := plan.other_pooling):
+        notice(
+            f"the base as it is pools by {own}, and is scored so: a part of the difference comes of that"
+            f" (--pooling {own} trains it so)"
+        )
+    if dev not in (None, "context") and not dev.endswith("-dev"):
+        notice(f"{dev} is a test set: for a model chosen by it, its score is none")
+    if given is None and hold_out.test is not None:
+        notice(_shared_out(corpus, hold_out))
     if method == "tsdae" and (labelled := [name for name in trained_by(resolve(base)) if name in SUPERVISED]):
         notice(
             f"this base was trained by {labelled[0]} before: tsdae after labels made models worse"
@@ -242,6 +256,17 @@ def _with_views(
     return with_views(corpus, makers, seed)
 
 
+def _shared_out(corpus: Corpus, hold_out: HoldOut) -> str:
+    """Which part of a corpus is trained on, in words."""
+    held = [rows for rows in (hold_out.dev, hold_out.test) if rows is not None]
+    rows = np.concatenate(held)
+    documents = len(np.unique(np.asarray(corpus.documents)[rows]))
+    return (
+        f"kept aside to score by: {documents:,} documents of {len(rows):,} sentences;"
+        f" training on {len(hold_out.train):,} sentences"
+    )
+
+
 def _without_score(notice: Notice, plan: Plan, dev: Dev | None) -> Notice:
     """What is said of a run that no label-free score can be taken of: for rows of several texts, what helps instead."""
     if plan.columns == 1:
@@ -293,6 +318,7 @@ def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirector
             scores,
             alone=alone,
             joins=is_cross_encoder(directory.model),
+            licence=licence_of(resolve(base)),
         ),
     )
     directory.sweep()

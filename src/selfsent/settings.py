@@ -76,7 +76,8 @@ class Settings:
         """The most telling settings, in one line."""
         names = ("batch_size", "learning_rate", "steps", "epochs", "budget", "max_length", "seed")
         values = ((name.replace("_", " "), getattr(self, name)) for name in names)
-        return ", ".join(f"{name} {value:g}" for name, value in values if value is not None)
+        units = {"budget": " s"}
+        return ", ".join(f"{name} {value:g}{units.get(name, '')}" for name, value in values if value is not None)
 
     def but(self, **changes: Any) -> Settings:
         """A copy with some values changed; a new `steps`, `epochs` or `budget` replaces whichever was set."""

@@ -127,3 +127,60 @@ def test_files_of_others_are_not_swept_away(train, tmp_path):
     (tmp_path / "run" / ".notes.20261122").write_text("mine")
     assert train("--method", "mlm", "--resume", steps=("--steps", 1)).status == 0
     assert (tmp_path / "run" / ".notes.20261122").read_text() == "mine"
+
+
+def test_what_the_base_is_scored_with_and_what_is_kept_aside_is_told(train, documents, base, tmp_path):
+    done = train("--method", "mlm", "--pooling", "cls", "--resume", corpus=documents)
+    assert done.status == 0, done.err
+    assert f"{tmp_path / 'run'} holds no run to go on with: beginning at the first step" in done.err
+    assert "mlm from " in done.err
+    assert ": pooling cls, batch size 8" in done.err
+    assert "the base as it is pools by mean, and is scored so" in done.err
+    assert "(--pooling mean trains it so)" in done.err
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["sentences"]
+    assert f"training on {kept:,} sentences" in done.err
+    assert f"of {3200 - kept:,} sentences; training" in done.err
+    other = train("--method", "mlm", "--pooling", "mean", corpus=documents, output=tmp_path / "other")
+    assert "pools by" not in other.err
+
+
+def test_texts_that_are_cut_are_told(train, tmp_path):
+    paragraphs = tmp_path / "paragraphs.txt"
+    paragraphs.write_text("".join(f"{number} {'word ' * 60}\n" for number in range(10)))
+    done = train("--method", "mlm", corpus=paragraphs, steps=("--steps", 1))
+    assert "10 of 10 texts are cut after 32 tokens: give --split-sentences if they are paragraphs" in done.err
+    assert "or --split-sentences if a text holds several sentences" in done.err
+
+
+def test_the_step_that_was_kept_is_told(train, documents, tmp_path):
+    arguments = ("--method", "mlm", "--dev", "context", "--dev-every", 1, "--keep-best")
+    done = train(*arguments, corpus=documents)
+    scores = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    best = max((entry for entry in scores if "score" in entry), key=lambda entry: entry["score"])
+    said = f"kept the model of step {best['step']} of 4, whose score was {best['score']:.2f}"
+    assert said in done.err
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["kept"]["step"] == best["step"]
+    assert f"of which that of step {best['step']} was kept" in (tmp_path / "run" / "model" / "README.md").read_text()
+
+
+def test_time_spent_on_scores_is_not_that_of_steps():
+    from selfsent.training.meter import Meter
+
+    meter = Meter()
+    meter.add(1.0, 1, 1.0, 10, 100)
+    before = meter.speeds()["sentences_per_second"]
+    meter.since -= 1000
+    meter.leave_out(1000)
+    assert meter.speeds()["sentences_per_second"] == pytest.approx(before, rel=0.9)
+
+
+def test_a_card_names_the_licence_of_the_base(tmp_path):
+    from selfsent.bases import resolve
+    from selfsent.report.card import licence_of
+
+    assert licence_of(resolve("bundled")) == "cc-by-sa-4.0"
+    assert licence_of(tmp_path) is None
+    (tmp_path / "README.md").write_text("license: mit\n")
+    assert licence_of(tmp_path) is None
+    (tmp_path / "README.md").write_text("---\ntags: [x]\nlicense: mit\n---\n# License: other\n")
+    assert licence_of(tmp_path) == "mit"

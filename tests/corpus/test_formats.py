@@ -98,7 +98,7 @@ BAD = {
     "deep.jsonl": (b"[" * 200_000, ", line 1: not a JSON object"),
     "digits.jsonl": (b'{"text": ' + b"1" * 10_000 + b"}", ", line 1: not a JSON object"),
     "list.jsonl": (b'["text"]\n', ", line 1: not a JSON object but list"),
-    "field.jsonl": (b'{"text": "a"}\n{"body": "b"}\n', r", line 2: no field 'text'; it has 'body': .*--text-column"),
+    "field.jsonl": (b'\n{"body": "b"}\n{"text": "a"}\n', r", line 2: no field 'text'; it has 'body': .*--text-column"),
     "type.jsonl": (b'{"text": "a"}\n{"text": 5}\n', ", line 2: int '5' in column 'text'"),
     "type.parquet": (parquet_bytes(text=[1, 2]), ", row 1: int '1' in column 'text'"),
     "column.csv": (b"id, body\n1,a\n", r": no column 'text'; it has 'id', 'body': .*--text-column"),

@@ -4,6 +4,8 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from corpus_files import SENTENCES, encoded, jsonl_bytes, parquet_bytes
 
@@ -16,8 +18,8 @@ def test_what_is_dropped_is_counted(read, write):
     assert corpus.texts()[:3] == ["one", "two", "three"]
     report = corpus.report
     assert (report.files, report.rows_read, report.kept, len(corpus)) == (1, 7, 4, 4)
-    assert (report.empty, report.duplicates, report.control_characters, report.too_long) == (2, 1, 2, 1)
-    assert report.summary().splitlines()[0] == "4 sentences in 2 documents (2 empty, 1 duplicates dropped)"
+    assert (report.empty, report.duplicates, report.control_characters, report.too_long) == (1, 1, 2, 1)
+    assert report.summary().splitlines()[0] == "4 sentences in 2 documents (1 empty, 1 duplicates dropped)"
 
 
 def test_progress_goes_to_a_terminal_only(read, write, capsys, monkeypatch):
@@ -317,4 +319,26 @@ def test_a_corpus_opens_from_its_folder(read, write):
     corpus = read(write("x.txt", "a\n\nb\n"))
     again = Corpus(corpus.directory)
     assert again.texts() == ["a", "b"]
-    assert repr(again).endswith("x.txt': 2 sentences in 2 documents (1 empty dropped))")
+    assert repr(again).endswith("x.txt': 2 sentences in 2 documents)")
+
+
+def test_borders_of_documents_are_nothing_lost_and_a_missing_field_is_empty(read, write):
+    corpus = read(write("x.txt", "One here. Two here.\n\n \nThree here.\n\n"), split_sentences=True)
+    assert corpus.report.empty == 0
+    assert corpus.report.summary() == "3 sentences in 2 documents"
+    lines = '{"text": "one", "id": 1}\n{"id": 2}\n{"text": null}\n{"text": "two"}\n'
+    assert read(write("x.jsonl", lines)).report.summary() == "2 sentences (2 empty dropped)"
+
+
+def test_labels_that_are_no_unicode(read, write):
+    lines = '{"text": "one", "label": "\\ud800a"}\n{"text": "two", "label": "a"}\n{"text": "three", "label": "b"}\n'
+    assert read(write("x.jsonl", lines), label_column="label").label_names == ("a", "b")
+
+
+def test_columns_of_parquet_files_that_cannot_be_told_apart_or_read(read, tmp_path):
+    twice = pa.Table.from_arrays([pa.array(["a", "b"])] * 2, names=["text", "text"])
+    late = pa.table({"text": ["a", "b"], "day": pa.array([2**62, 2**62], pa.timestamp("us"))})
+    for number, (table, columns) in enumerate(((twice, {}), (late, {"document_column": "day"}))):
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+        with pytest.raises(CorpusError, match=f"{number}.parquet"):
+            read(tmp_path / f"{number}.parquet", **columns)

@@ -84,7 +84,9 @@ class _Builder:
         count["skipped_files"] += batch.skipped_files
         texts, origin = self._cleaned(batch)
         filled = np.fromiter(map(all, zip(*texts, strict=True)), dtype=bool, count=len(origin))
-        count["empty"] += int(len(filled) - filled.sum())
+        # A blank line of plain text is a border, and no text that got lost.
+        borders = 0 if batch.blocks is None else sum(not text or text.isspace() for text in batch.texts[0])
+        count["empty"] += int(len(filled) - filled.sum()) - borders
         if self._banned:
             free = np.fromiter((self._is_free(row) for row in zip(*texts, strict=True)), bool, len(origin))
             count["excluded"] += int((filled & ~free).sum())

@@ -81,7 +81,8 @@ def read_tsv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
 
 
 def read_jsonl(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
-    """One JSON object a line; blank lines are skipped."""
+    """One JSON object a line; blank lines are skipped. Fields that the first has may be missing in others: null."""
+    known = False
     wanted = columns.wanted
     rows: list[list[Any]] = []
     numbers: list[int] = []
@@ -90,7 +91,8 @@ def read_jsonl(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
         for number, line in enumerate(lines, start=first):
             if not line or line.isspace():
                 continue
-            rows.append(_fields(line, name, number, wanted))
+            rows.append(_fields(line, name, number, wanted, known))
+            known = True
             numbers.append(number)
             size += len(line)
             if len(rows) == BATCH_ROWS or size > BATCH_CHARACTERS:
@@ -180,7 +182,8 @@ def _checked_csv(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
         yield number, row
 
 
-def _fields(line: str, name: str, number: int, wanted: list[str]) -> list[Any]:
+def _fields(line: str, name: str, number: int, wanted: list[str], known: bool) -> list[Any]:
+    """The wanted fields of one object; where they are known from another, one that is missing is null."""
     try:
         record = json.loads(line)
     except RecursionError:
@@ -189,6 +192,8 @@ def _fields(line: str, name: str, number: int, wanted: list[str]) -> list[Any]:
         fail(name, f"not a JSON object: {error}", number)
     if not isinstance(record, dict):
         fail(name, f"not a JSON object but {type(record).__name__}", number)
+    if known:
+        return [record.get(field) for field in wanted]
     try:
         return [record[field] for field in wanted]
     except KeyError as error:

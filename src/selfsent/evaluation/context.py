@@ -39,6 +39,10 @@ HELD_SHARE = 0.1
 HELD_MINIMUM = 500
 TIE = 1e-6
 """Cosines nearer than this are ties, and ties count against the answer: constant vectors must not score."""
+WITHOUT_DOCUMENTS = (
+    "the corpus has no documents, which the label-free score needs: give a document column, or --split-sentences if a"
+    " text holds several sentences"
+)
 ALONE = (
     "no document has two different sentences: split texts that hold several with --split-sentences,"
     " or check the document column"
@@ -81,7 +85,7 @@ def split_documents(
             sentence.
     """
     if corpus.documents is None:
-        raise DataError("the corpus has no documents, which the label-free score needs: give a document column")
+        raise DataError(WITHOUT_DOCUMENTS)
     names, first, sizes = np.unique(corpus.documents, return_index=True, return_counts=True)
     if len(names) < 2 * minimum:
         raise DataError(
@@ -123,7 +127,7 @@ class ContextTask:
         if rows is None:
             rows = split_documents(corpus, seed=seed)[1]
         if corpus.documents is None:
-            raise DataError("the corpus has no documents, which the label-free score needs: give a document column")
+            raise DataError(WITHOUT_DOCUMENTS)
         rows = _limited(corpus, corpus.documents, rows, seed)
         self.texts = corpus.texts(rows)
         self.document: Rows = np.unique(corpus.documents[rows], return_inverse=True)[1].astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from selfsent.settings import WITHOUT_STEPS
@@ -10,7 +11,7 @@ from selfsent.settings import WITHOUT_STEPS
 _CARD = """---
 library_name: sentence-transformers
 pipeline_tag: {pipeline}
-tags:
+{licence}tags:
 - sentence-transformers
 - {tag}
 - selfsent
@@ -19,7 +20,7 @@ tags:
 
 # A {kind} trained with {method}
 
-{dimension}Trained by [selfsent] {version} from `{base}` on {sentences:,} sentences of `{source}`.
+{dimension}Trained by selfsent {version} from `{base}` on {sentences:,} sentences of `{source}`.
 
 ```python
 {usage}
@@ -94,6 +95,25 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
     )
 
 
+def licence_of(directory: Path) -> str | None:
+    """The licence that the card of a model names in its metadata; None where there is none."""
+    try:
+        card = (directory / "README.md").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    head = re.match(r"---\n(.*?)\n---", card, re.DOTALL)
+    found = re.search(r"^license: *([\w.-]+) *$", head[1], re.MULTILINE) if head else None
+    return found[1] if found else None
+
+
+def _steps(record: dict[str, Any], settings: dict[str, Any]) -> str:
+    if not record["steps"]:
+        return "a fit, no steps"
+    kept = record.get("kept")
+    best = f", of which that of step {kept['step']:,} was kept: the best score along the way" if kept else ""
+    return f"{record['steps']:,} steps of {settings['batch_size']} sentences{best}"
+
+
 def model_card(
     record: dict[str, Any],
     corpus: str,
@@ -101,6 +121,7 @@ def model_card(
     dimension: int | None = None,
     alone: bool = True,
     joins: bool = False,
+    licence: str | None = None,
 ) -> str:
     """A model card in Markdown, with the metadata block that hubs read.
 
@@ -111,6 +132,7 @@ def model_card(
         dimension: size of the vectors.
         alone: whether the model loads where selfsent is not installed.
         joins: whether it is a cross-encoder.
+        licence: what the base's own card says of its weights, from which these derive.
     """
     asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
     used = settings if record["steps"] else {name: settings[name] for name in WITHOUT_STEPS}
@@ -123,13 +145,12 @@ def model_card(
         dimension=f"Maps sentences to {dimension} numbers. " if dimension else "",
         version=record["versions"]["selfsent"],
         base=_plain(asked["base"].rsplit("/", 2)[-1] if asked["base"].startswith("/") else asked["base"]),
+        licence=f"license: {licence}\n" if licence else "",
         sentences=asked["corpus"]["sentences"],
         source=_plain(asked["corpus"]["source"]),
         corpus=_plain(corpus),
         pooling=asked["pooling"],
-        steps=f"{record['steps']:,} steps of {settings['batch_size']} sentences"
-        if record["steps"]
-        else "a fit, no steps",
+        steps=_steps(record, settings),
         whitened=", whitened at the end" if asked.get("whiten") else "",
         needs="" if alone else "\n\nThis model has a module of selfsent's own: `pip install selfsent` first.",
         settings="\n".join(f"| {name} | {value} |" for name, value in listed.items() if value is not None),

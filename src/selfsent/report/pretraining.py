@@ -33,7 +33,7 @@ tags:
 
 # A small encoder, pretrained from scratch with masked language modelling
 
-Trained by [selfsent] {version} on nothing but text. It is a place to start training from, not a good sentence encoder
+Trained by selfsent {version} on nothing but text. It is a place to start training from, not a good sentence encoder
 as it stands.
 
 ```

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 from safetensors.torch import load_file, save_file
 
 from selfsent.distributed import rank, wait
-from selfsent.files import whole_directory
+from selfsent.files import read_json, whole_directory
 from selfsent.methods import Learner
 from selfsent.training.checkpoint import restore, snapshot
 
-_FILE = "learner.safetensors"
+_FILE, _ABOUT = "learner.safetensors", "best.json"
 
 
 class Best:
@@ -28,7 +30,7 @@ class Best:
         self.directory, self.keep = run / "best", keep
         self.score = -math.inf
 
-    def offer(self, score: float, learner: Learner) -> None:
+    def offer(self, score: float, step: int, learner: Learner) -> None:
         """Keep the score and the learner if there was no better one."""
         if not score > self.score:  # nor if it is not a number
             return
@@ -36,12 +38,15 @@ class Best:
         if self.keep and rank() == 0:
             with whole_directory(self.directory) as temporary:
                 save_file(snapshot(learner), str(temporary / _FILE))
+                (temporary / _ABOUT).write_text(json.dumps({"step": step, "score": score}))
 
-    def put_back(self, learner: Learner) -> None:
-        """Give the learner the weights of the best score, where they were kept."""
+    def put_back(self, learner: Learner) -> dict[str, Any]:
+        """Give the learner the weights of the best score, where they were kept; `step` and `score`, or nothing."""
         wait()
-        if self.keep and self.directory.is_dir():
-            restore(learner, load_file(str(self.directory / _FILE)))
+        if not (self.keep and self.directory.is_dir()):
+            return {}
+        restore(learner, load_file(str(self.directory / _FILE)))
+        return read_json(self.directory / _ABOUT)
 
     def forget(self) -> None:
         """Delete what was kept; the first process does."""

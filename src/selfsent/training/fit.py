@@ -87,6 +87,8 @@ def fit(
         build_table(corpus, model.tokenizer, corpus.view_columns[column], lambda count: tokenising(count, len(corpus)))
         for column in range(plan.columns)
     ]
+    if line := complaint_of_cut(tables[0].lengths(rows) + len(template.prefix) + len(template.suffix), settings):
+        notice(line)
     batches = Batches(
         tables,
         rows,
@@ -142,6 +144,17 @@ def _loop(
             f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
         )
     return Loop(learner, batches, settings, directory, habits, notice, watch, finish)
+
+
+def complaint_of_cut(lengths: np.ndarray, settings: Settings) -> str | None:
+    """What is said where more than a few texts, of (texts,) tokens, are longer than what is read of them."""
+    cut = int((lengths > settings.max_length).sum())
+    if cut < max(2, 0.02 * len(lengths)):
+        return None
+    return (
+        f"{cut:,} of {len(lengths):,} texts are cut after {settings.max_length} tokens: give --split-sentences if they"
+        " are paragraphs, or --max-length"
+    )
 
 
 def teaching(corpus: Corpus, teacher: Encoder, views: Sequence[View]) -> tuple[dict[int, Table], Template, int]:

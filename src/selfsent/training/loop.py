@@ -153,11 +153,13 @@ class Loop:
             if self.step % log_every == 0 or done:
                 self._log(meter, healthy=self.step % probe_every < log_every or done)
                 meter = Meter()
+            paused = time.perf_counter()
             if self.habits.scorer and (self.step % score_every == 0 or done):
                 self._score(self.habits.scorer)
             stopping = self.stopping and not done
             if stopping or (self.step % every == 0 and not done and self._is_due()):
                 self.checkpoint()
+            meter.leave_out(time.perf_counter() - paused)
             self.watch(self.step, self.steps, self.figures)
             if stopping:
                 raise Interrupted
@@ -273,7 +275,7 @@ class Loop:
             score = scorer(self.learner.model)
         self._tell({"score": score})
         self.figures["score"] = score
-        self.best.offer(score, self.learner)
+        self.best.offer(score, self.step, self.learner)
 
     def checkpoint(self) -> None:
         """Save where the run is."""
@@ -311,7 +313,11 @@ class Loop:
         self.notice(f"resumed at step {self.step}" + (f" of {self.steps}" if self.steps else ""))
 
     def _save_result(self) -> None:
-        self.best.put_back(self.learner)
+        if kept := self.best.put_back(self.learner):
+            self.notice(
+                f"kept the model of step {kept['step']:,} of {self.steps:,}, whose score was {kept['score']:.2f}"
+            )
+            self.directory.update(kept=kept)
         self.finish(self.learner.model)
         if self.leads:
             with whole_directory(self.directory.model) as temporary:

@@ -18,6 +18,10 @@ class Meter:
         self.total, self.count, self.norm = self.total + total, self.count + count, norm
         self.sentences, self.tokens = self.sentences + sentences, self.tokens + tokens
 
+    def leave_out(self, seconds: float) -> None:
+        """Time that no step took."""
+        self.since += seconds
+
     @property
     def loss(self) -> float:
         """Mean loss."""

@@ -59,7 +59,14 @@ class Plan:
     def summary(self) -> str:
         """The plan in one line."""
         how = "a fit, without steps" if self.method.fits else self.settings.summary()
-        return f"{self.method.name} from {self.base}: {how}{', whitened at the end' if self.whiten else ''}"
+        pooled = f"pooling {self.pooling}, " if self.pooling else ""
+        return f"{self.method.name} from {self.base}: {pooled}{how}{', whitened at the end' if self.whiten else ''}"
+
+    @property
+    def other_pooling(self) -> str | None:
+        """The pooling of the base as it is, which it is scored with, where the run trains another."""
+        own = saved_pooling(resolve(self.base)) or "mean"
+        return own if self.pooling and self.pooling != own else None
 
     @property
     def views(self) -> tuple[View, ...]:
