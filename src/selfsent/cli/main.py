@@ -32,6 +32,9 @@ _PATIENCE = 5
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaint is one line; no abbreviations, as they would change with the options."""
 
+    also = ""
+    """What else to see, behind the command's help."""
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
 
@@ -42,7 +45,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the complaint and leave with status 2."""
-        _leave(f"{self.prog}: {message} (see {self.prog} --help)", 2)
+        _leave(f"{self.prog}: {message} (see {self.prog} --help{self.also})", 2)
 
 
 def make_parser() -> Parser:

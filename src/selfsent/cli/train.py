@@ -105,6 +105,7 @@ def run(options: argparse.Namespace) -> None:
     # The options of the method are known only now: everything is parsed again with them.
     known = add_method_options(options.parser, method, options.head)
     arguments = options.arguments
+    options.parser.also = f", selfsent methods {method.name}"
     options = options.parser.parse_args(arguments[1:])
     changes = {name: value for name, value in vars(options).items() if name in known}
     with resumable(arguments, options.output):
