@@ -168,7 +168,7 @@ def train(
     if dev not in (None, "context") and not dev.endswith("-dev"):
         notice(f"{dev} is a test set: for a model chosen by it, its score is none")
     if given is None and hold_out.test is not None:
-        notice(_shared_out(corpus, hold_out))
+        notice(shared_out(corpus, hold_out))
     if method == "tsdae" and (labelled := [name for name in trained_by(resolve(base)) if name in SUPERVISED]):
         notice(
             f"this base was trained by {labelled[0]} before: tsdae after labels made models worse"
@@ -256,8 +256,8 @@ def _with_views(
     return with_views(corpus, makers, seed)
 
 
-def _shared_out(corpus: Corpus, hold_out: HoldOut) -> str:
-    """Which part of a corpus is trained on, in words."""
+def shared_out(corpus: Corpus, hold_out: HoldOut) -> str:
+    """Which part of a corpus with documents is trained on and which is scored, in words."""
     held = [rows for rows in (hold_out.dev, hold_out.test) if rows is not None]
     rows = np.concatenate(held)
     documents = len(np.unique(np.asarray(corpus.documents)[rows]))

@@ -192,6 +192,8 @@ def test_seeds_from_the_command_line(compare, tmp_path):
     assert done.status == 0, done.err
     assert "±" in done.out
     assert "2 of 2: simcse, seed 1" in done.err
+    assert "kept aside to score by: " in done.err
+    assert "kept aside to score by: " in (tmp_path / "out" / "report.html").read_text()
     again = compare("--resume", methods="simcse")  # seeds that are there stay
     assert again.status == 0, again.err
     assert "simcse, seed 1: " in again.err
@@ -287,7 +289,7 @@ def test_methods_that_had_hardly_any_time_are_named():
         "tsdae": run(40, budget=15.0), "simcse": run(1, budget=15.0), "mlm": run(3, budget=None), "zscore": run(0),
     }.items():  # fmt: skip
         found = found.beside(name, ran, score(15.0))
-    assert found.verdict()[:-1] == ["simcse took no more than 1 step: too few to judge it by"]
+    assert found.verdict()[:-1] == found.hurried == ["simcse took no more than 1 step: too few to judge it by"]
 
 
 def test_two_methods_do_not_lie_in_one_place(documents, base, tmp_path):

@@ -133,11 +133,16 @@ class Selection:
             raise SettingsError("no method made the base better: there is no model to load")
         return self.chosen.run.model
 
+    @property
+    def hurried(self) -> list[str]:
+        """Who was left too few steps by the clock of its budget, a line each."""
+        found = [(each.name, each.hurried) for each in self.candidates if each.hurried]
+        return [f"{name} took no more than {n} step{'s' * (n > 1)}: too few to judge it by" for name, n in found]
+
     def verdict(self) -> list[str]:
         """What to make of the table, a line each."""
         lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
-        hurried = [(each.name, each.hurried) for each in self.candidates if each.hurried]
-        lines += [f"{name} took no more than {n} step{'s' * (n > 1)}: too few to judge it by" for name, n in hurried]
+        lines += self.hurried
         if self.chosen is None:
             return [*lines, "No method made the base better: use the base as it is, or give more text or more time."]
         several = len(self.chosen.runs) > 1
@@ -214,6 +219,7 @@ class Selection:
                 for each in self.candidates
             ],
             "failures": dict(self.failures),
+            "hurried": self.hurried,
         }
 
 

@@ -106,6 +106,8 @@ def compare(
     hold_out = HoldOut.of(corpus, dev == "context", notice).thinned(sentences)
     for plan in plans.values():
         plan.on(corpus).known(corpus, hold_out.train)
+    if hold_out.test is not None:
+        notice(api.shared_out(corpus, hold_out))
     if dev != "context" and not dev.endswith("-dev"):
         notice(f"{dev} is a test set: for a model chosen by it, its score is none")
     judge = dev_task(dev, corpus, hold_out, data)
@@ -122,7 +124,10 @@ def compare(
     train = partial(api.train, corpus, base=base, hold_out=hold_out, data=data)
     found = Selection(directory.path, dev, untrained, (), seeds=seeds)
     found = _in_turn(found, turns, directory.resumed, train, judge, notice, callbacks)
-    _finish(found, directory, {"corpus": corpus.report.summary("; "), "base": str(base)})
+    about = {"corpus": f"{corpus.source}: {corpus.report.summary('; ')}"}
+    if hold_out.test is not None:
+        about["documents"] = api.shared_out(corpus, hold_out)
+    _finish(found, directory, {**about, "base": str(base)})
     return found
 
 
@@ -189,6 +194,7 @@ def _page(found: Selection, about: dict[str, str]) -> str:
         curves[each.name] = [(int(entry["step"]), float(entry["loss"])) for entry in metrics if "loss" in entry]
         asked, steps = each.run.record["asked"], each.run.record.get("steps")
         how = [f"{key.replace('_', ' ')} {asked['settings'][key]:g}" for key in _TOLD] if steps else ["a fit"]
+        how += [f"budget {budget:g} s"] if steps and (budget := asked["settings"].get("budget")) else []
         how += ["the best of its runs"] if len(each.runs) > 1 else []
         about[each.name] = ", ".join([asked["method"], f"pooling {asked['pooling']}", *how])
     about["versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
