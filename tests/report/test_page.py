@@ -34,7 +34,7 @@ def score(value, **beside):
     return {"score": value, "low": value - 2, "high": value + 2, "n": 500, "signature": "context", **beside}
 
 
-def page(chosen=HOSTILE, rivals=None, failures=None, seeds=1):
+def page(chosen=HOSTILE, rivals=None, failures=None, seeds=1, hurried=()):
     gain = {"difference": 5.0, "low": 3.0, "high": 7.0, "p": 0.001}
     test = {"base": score(31.0), "trained": score(35.0), "tfidf": score(44.0)}
     test["difference"] = {"score": 4.0, "low": 2.5, "high": 5.5, "p": 0.0}
@@ -49,6 +49,7 @@ def page(chosen=HOSTILE, rivals=None, failures=None, seeds=1):
         "base": score(30.0, tfidf=44.5),
         "candidates": [candidate],
         "failures": failures or {},
+        "hurried": list(hurried),
     }
     near = [{"sentence": HOSTILE, "cosine": 0.9}]
     neighbours = [{"sentence": HOSTILE, "before": near, "after": near}] if chosen else []

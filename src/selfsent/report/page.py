@@ -72,7 +72,7 @@ def comparison_page(
 
 def _verdict(found: Mapping[str, Any], chosen: Mapping[str, Any] | None) -> str:
     failed = "".join(f" {escape(name)} failed: {escape(reason)}." for name, reason in found["failures"].items())
-    failed += "".join(f" {escape(line)}." for line in found.get("hurried", ()))
+    failed += "".join(f" {escape(line)}." for line in found["hurried"])
     if chosen is None:
         return f"No method made the base better: use the base as it is, or give more text or more time.{failed}"
     text = f"<b>{escape(chosen['name'])}</b> is best: {_mean(chosen)}, untrained {found['base']['score']:.2f}."
