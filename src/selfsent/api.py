@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.cross_encoder import is_cross_encoder
@@ -141,7 +139,8 @@ def train(
     join()
     habits = Habits(checkpoint_every, keep, None, dev_every, keep_best, tuple(trackers))
     _check_dev(dev, dev_every, keep_best)
-    plan, makers = _plan(method, base, views, preset, pooling, dropout, whiten, head, changes)
+    given = {"preset": preset, "pooling": pooling, "dropout": dropout, "whiten": whiten, "head": head}
+    plan, makers = _plan(method, base, views, **given, **changes)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, read_by(plan))
     if resume and not directory.resumed:
@@ -151,7 +150,7 @@ def train(
     if makers:
         corpus = _with_views(corpus, makers, plan.settings.seed, making, notice)
     plan = plan.on(corpus)
-    given = hold_out
+    shared_out = hold_out is not None
     if hold_out is None:
         hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev), plan.joins)
     hold_out = hold_out.thinned(sentences)
@@ -167,8 +166,8 @@ def train(
         )
     if dev not in (None, "context") and not dev.endswith("-dev"):
         notice(f"{dev} is a test set: for a model chosen by it, its score is none")
-    if given is None and hold_out.test is not None:
-        notice(shared_out(corpus, hold_out))
+    if hold_out.test is not None and not shared_out:
+        notice(hold_out.summary(corpus))
     if method == "tsdae" and (labelled := [name for name in trained_by(resolve(base)) if name in SUPERVISED]):
         notice(
             f"this base was trained by {labelled[0]} before: tsdae after labels made models worse"
@@ -191,22 +190,12 @@ def train(
     return load_run(output)
 
 
-def _plan(
-    method: str,
-    base: str | Path,
-    views: str | None,
-    preset: str | None,
-    pooling: Pooling | None,
-    dropout: float | None,
-    whiten: bool,
-    head: str | None,
-    changes: dict[str, Any],
-) -> tuple[Plan, list[Maker]]:
+def _plan(method: str, base: str | Path, views: str | None, **arguments: Any) -> tuple[Plan, list[Maker]]:
     """The plan before the data are known, and who makes views for it."""
     makers = parse_makers(views) if views else []
     if makers and "columns" in {item.name for item in fields(get_method(method).options)}:
-        changes = {"columns": True, **changes}
-    plan = make_plan(get_method(method), base, preset, pooling, dropout, whiten, head, **changes)
+        arguments = {"columns": True, **arguments}
+    plan = make_plan(get_method(method), base, **arguments)
     if makers and plan.columns < 2:
         raise SettingsError(f"{method} reads one view of a sentence: --views is for bootstrap, ntxent, simcse and mnrl")
     return plan, makers
@@ -217,17 +206,12 @@ def check_train(
     method: str = "tsdae",
     base: str | Path = "bundled",
     *,
-    preset: str | None = None,
-    pooling: Pooling | None = None,
-    dropout: float | None = None,
-    whiten: bool = False,
-    head: str | None = None,
     views: str | None = None,
     sentences: int | None = None,
     dev: Dev | None = None,
     dev_every: int | None = None,
     keep_best: bool = False,
-    **changes: Any,
+    **arguments: Any,
 ) -> dict[str, Any]:
     """What `train` would be asked for with these arguments, as JSON; the seed is left out. No views are made.
 
@@ -235,9 +219,8 @@ def check_train(
         SelfsentError: what is wrong with the corpus, the base or the settings, in one line.
     """
     _check_dev(dev, dev_every, keep_best)
-    plan, makers = _plan(method, base, views, preset, pooling, dropout, whiten, head, changes)
-    if not makers:
-        plan = plan.on(corpus)
+    plan, makers = _plan(method, base, views, **arguments)
+    plan = plan if makers else plan.on(corpus)
     hold_out = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins).thinned(sentences)
     if not makers:
         plan.known(corpus, hold_out.train)
@@ -254,17 +237,6 @@ def _with_views(
         with_views(corpus, makers, seed, lambda count: making(count, len(corpus)), notice)
     wait()
     return with_views(corpus, makers, seed)
-
-
-def shared_out(corpus: Corpus, hold_out: HoldOut) -> str:
-    """Which part of a corpus with documents is trained on and which is scored, in words."""
-    held = [rows for rows in (hold_out.dev, hold_out.test) if rows is not None]
-    rows = np.concatenate(held)
-    documents = len(np.unique(np.asarray(corpus.documents)[rows]))
-    return (
-        f"kept aside to score by: {documents:,} documents of {len(rows):,} sentences;"
-        f" training on {len(hold_out.train):,} sentences"
-    )
 
 
 def _without_score(notice: Notice, plan: Plan, dev: Dev | None) -> Notice:

@@ -1,6 +1,8 @@
 import gzip
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 from corpus_files import COMPRESS, SENTENCES, csv_bytes, encoded, jsonl_bytes, parquet_bytes
@@ -159,3 +161,17 @@ def test_recursion_limit_is_not_touched(read, write):
     with pytest.raises(CorpusError):
         read(write("x.jsonl", b'{"text": ' * 100_000))
     assert sys.getrecursionlimit() == before
+
+
+def test_labels_that_are_no_unicode(read, write):
+    lines = '{"text": "one", "label": "\\ud800a"}\n{"text": "two", "label": "a"}\n{"text": "three", "label": "b"}\n'
+    assert read(write("x.jsonl", lines), label_column="label").label_names == ("a", "b")
+
+
+def test_columns_of_parquet_files_that_cannot_be_told_apart_or_read(read, tmp_path):
+    twice = pa.Table.from_arrays([pa.array(["a", "b"])] * 2, names=["text", "text"])
+    late = pa.table({"text": ["a", "b"], "day": pa.array([2**62, 2**62], pa.timestamp("us"))})
+    for number, (table, columns) in enumerate(((twice, {}), (late, {"document_column": "day"}))):
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+        with pytest.raises(CorpusError, match=f"{number}.parquet"):
+            read(tmp_path / f"{number}.parquet", **columns)

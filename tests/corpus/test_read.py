@@ -4,8 +4,6 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from corpus_files import SENTENCES, encoded, jsonl_bytes, parquet_bytes
 
@@ -328,17 +326,3 @@ def test_borders_of_documents_are_nothing_lost_and_a_missing_field_is_empty(read
     assert corpus.report.summary() == "3 sentences in 2 documents"
     lines = '{"text": "one", "id": 1}\n{"id": 2}\n{"text": null}\n{"text": "two"}\n'
     assert read(write("x.jsonl", lines)).report.summary() == "2 sentences (2 empty dropped)"
-
-
-def test_labels_that_are_no_unicode(read, write):
-    lines = '{"text": "one", "label": "\\ud800a"}\n{"text": "two", "label": "a"}\n{"text": "three", "label": "b"}\n'
-    assert read(write("x.jsonl", lines), label_column="label").label_names == ("a", "b")
-
-
-def test_columns_of_parquet_files_that_cannot_be_told_apart_or_read(read, tmp_path):
-    twice = pa.Table.from_arrays([pa.array(["a", "b"])] * 2, names=["text", "text"])
-    late = pa.table({"text": ["a", "b"], "day": pa.array([2**62, 2**62], pa.timestamp("us"))})
-    for number, (table, columns) in enumerate(((twice, {}), (late, {"document_column": "day"}))):
-        pq.write_table(table, tmp_path / f"{number}.parquet")
-        with pytest.raises(CorpusError, match=f"{number}.parquet"):
-            read(tmp_path / f"{number}.parquet", **columns)

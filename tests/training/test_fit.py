@@ -1,4 +1,5 @@
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -112,3 +113,11 @@ def test_a_warm_up_longer_than_the_run_is_told(tmp_path):
         "warm-up of 5 steps is not shorter than the run of 2: the rate gets no higher than 33%" in line
         for line in lines
     )
+
+
+@pytest.mark.parametrize(("size", "accumulate", "fits"), [(8, 4, True), (4, 4, False), (1, 1, False)])
+def test_every_process_has_something_of_every_batch(monkeypatch, size, accumulate, fits):
+    monkeypatch.setattr("selfsent.training.fit.world_size", lambda: 2)
+    plan = make_plan(get_method("mlm"), batch_size=size, accumulate=accumulate)
+    with nullcontext() if fits else pytest.raises(SettingsError, match=f"{size} is too small for 2 processes"):
+        fitted(plan, 100, lambda line: None)

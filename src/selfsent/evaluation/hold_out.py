@@ -51,6 +51,15 @@ class HoldOut:
         kept, chosen = split_documents(rest, seed=1)
         return cls(train[kept], train[chosen], test)
 
+    def summary(self, corpus: Corpus) -> str:
+        """Which part of the corpus is trained on and which is scored, in words; there must be a part to score."""
+        held = np.concatenate([rows for rows in (self.dev, self.test) if rows is not None])
+        documents = len(np.unique(np.asarray(corpus.documents)[held]))
+        return (
+            f"kept aside to score by: {documents:,} documents of {len(held):,} sentences;"
+            f" training on {len(self.train):,} sentences"
+        )
+
     def thinned(self, count: int | None) -> HoldOut:
         """With no more rows to train on than this, drawn at random.
 

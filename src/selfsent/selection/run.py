@@ -107,7 +107,7 @@ def compare(
     for plan in plans.values():
         plan.on(corpus).known(corpus, hold_out.train)
     if hold_out.test is not None:
-        notice(api.shared_out(corpus, hold_out))
+        notice(hold_out.summary(corpus))
     if dev != "context" and not dev.endswith("-dev"):
         notice(f"{dev} is a test set: for a model chosen by it, its score is none")
     judge = dev_task(dev, corpus, hold_out, data)
@@ -126,7 +126,7 @@ def compare(
     found = _in_turn(found, turns, directory.resumed, train, judge, notice, callbacks)
     about = {"corpus": f"{corpus.source}: {corpus.report.summary('; ')}"}
     if hold_out.test is not None:
-        about["documents"] = api.shared_out(corpus, hold_out)
+        about["documents"] = hold_out.summary(corpus)
     _finish(found, directory, {**about, "base": str(base)})
     return found
 

@@ -207,7 +207,7 @@ class Loop:
             sentences, tokens = sentences + len(views[0]), tokens + sum(view.tokens for view in views)
         total, count = self._over_processes(total, count)
         norm = scale_and_clip(
-            self.optimizer, self.learner.parameters(), world_size() / max(count, 1), self.settings.clip
+            self.optimizer, self.learner.parameters(), world_size() / (count or 1), self.settings.clip
         )
         if not (math.isfinite(total) and math.isfinite(norm)):
             what = "gradient" if math.isfinite(total) else "loss"
