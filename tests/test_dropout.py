@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from selfsent import attention
-from selfsent.dropout import Dropout, dropout, put_dropout
+from selfsent.dropout import Dropout, dropout, put_dropout, without_dropout
 from selfsent.packing import Packed
 
 
@@ -66,6 +66,16 @@ def test_modules_keep_what_they_are_but_for_their_random_numbers():
     assert model[1].p == 0.25
     assert model.state_dict().keys() == before
     assert torch.equal(model.eval()(torch.zeros(1, 2)), model[0](torch.zeros(1, 2)))
+
+
+def test_leaving_dropout_out_for_a_while_leaves_every_part_in_its_own_mode():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.5)))
+    model[1][0].eval()
+    before = [part.training for part in model.modules()]
+    assert before == [True, True, True, False, True]
+    with without_dropout(model):
+        assert not any(part.training for part in model.modules())
+    assert [part.training for part in model.modules()] == before
 
 
 @pytest.mark.parametrize("lengths", [[4, 5, 6], [14, 16]], ids=["apart", "padded"])

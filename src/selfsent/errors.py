@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
+
+
+def near(word: str, known: Collection[str], likeness: float = 0.6) -> str:
+    """What a misspelt name may have been, for the end of an error's line; empty where nothing is that much like it."""
+    found = difflib.get_close_matches(word, known, n=1, cutoff=likeness)
+    return f"did you mean {found[0]!r}?" if found else ""
+
+
+def guess(word: str, known: Collection[str]) -> str:
+    """What a misspelt name may have been, or else all that there are."""
+    return near(word, known) or f"there are {', '.join(known)}"
+
 
 class SelfsentError(Exception):
     """One line that says what is wrong, where, and what to do. The command line prints it and exits with status 2."""

@@ -12,7 +12,7 @@ from selfsent.corpus import Corpus
 from selfsent.cross_encoder import CrossEncoder
 from selfsent.encoder import Encoder
 from selfsent.encoding import encode
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import Encoder as Scored
@@ -38,7 +38,7 @@ def check_dev(dev: Dev) -> None:
         SettingsError: there is no such task.
     """
     if dev != "context" and dev not in TASKS:
-        raise SettingsError(f"there is no task {dev!r} to score on; there are context, {', '.join(TASKS)}")
+        raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, ('context', *TASKS))}")
 
 
 def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Encoder], Score]:

@@ -46,7 +46,7 @@ def test_noise_as_text(augment, tmp_path):
 @pytest.mark.parametrize(
     ("maker", "arguments", "said"),
     [
-        (("--with", "synonyms"), (), "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs, noise"),
+        (("--with", "synonyms"), (), "there is no maker 'synonyms'; did you mean 'synonym'?"),
         (("--with", "mlm:pick=worst"), (), "--pick is 'worst'; it must be one of sample, best"),
         (("--with", "mlm"), ("--ratio", 0), "--ratio is 0.0; it must be above 0"),
         (("--with", "mlm"), ("--model", "./none"), "there is no directory ./none"),

@@ -16,10 +16,10 @@ def nothing_written(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--method", "tsdea"), "there is no method 'tsdea'; there are tsdae, "),
-        (("--lerning-rate", "1"), "unrecognized arguments: --lerning-rate 1"),
-        (("--over",), "unrecognized arguments: --over"),
-        (("--temperature", "0.1"), "unrecognized arguments: --temperature 0.1"),
+        (("--method", "tsdea"), "there is no method 'tsdea'; did you mean 'tsdae'?"),
+        (("--lerning-rate", "1"), "unrecognised argument --lerning-rate; did you mean '--learning-rate'?"),
+        (("--over",), "unrecognised argument --over"),
+        (("--temperature", "0.1"), "unrecognised argument --temperature"),
         (("--method", "simcse", "--temperature", "0"), "--temperature is 0.0; it must be above 0.0"),
         (("--method", "simcse", "--temperature", "warm"), "argument --temperature: invalid float value: 'warm'"),
         (("--ratio", "1.5"), "--ratio is 1.5; it must be at most 1.0"),
@@ -40,7 +40,7 @@ def nothing_written(tmp_path):
         (("--checkpoint-every", "0"), "--checkpoint-every is 0; it must be at least 1"),
         (("--keep-best",), "--keep-best needs --dev to say what to score"),
         (("--dev-every", "3"), "--dev-every needs --dev to say what to score"),
-        (("--dev", "stsx"), "there is no task 'stsx' to score on; there are context, "),
+        (("--dev", "stsx"), "there is no task 'stsx' to score on; did you mean 'stsb'?"),
         (("--dev", "context", "--dev-every", "-1"), "--dev-every is -1; it must be at least 1"),
         (("--resume", "--overwrite"), "--resume and --overwrite contradict each other"),
         (
@@ -144,7 +144,16 @@ def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
         (("evaluate", "bundled", "--task", "stsx"), "there is no task 'stsx'"),
         (("evaluate", "bundled", "--suite", "stsx"), "there is no suite 'stsx'"),
         (("evaluate", "./no-such-model", "--task", "stsb"), "there is no directory ./no-such-model"),
-        (("methods", "tsdea"), "there is no method 'tsdea'"),
+        (("methods", "tsdea"), "there is no method 'tsdea'; did you mean 'tsdae'?"),
+        (
+            ("encode", "bundled", "x.txt", "--output", "x.npy", "--fsat"),
+            "--fsat; did you mean '--fast'? (see selfsent e",
+        ),
+        (("train", "x.txt", "--output", "run", "--tempreture", "2"), "unrecognised argument --tempreture (see"),
+        (
+            ("train", "x.txt", "--output", "run", "--method", "mlm", "--temperature", "1"),
+            "it is an option of simcse, infomax, ntxent (see selfsent train --help, selfsent methods mlm)",
+        ),
     ],
 )
 def test_every_command_complains_in_one_line(arguments, said, selfsent, tmp_path, monkeypatch):

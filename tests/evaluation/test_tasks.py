@@ -46,7 +46,7 @@ def test_sentences_shared_by_tasks_are_encoded_once(write, model):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"suite": "stss"}, "there is no suite 'stss'; there are sts"),
+        ({"suite": "stss"}, "there is no suite 'stss'; did you mean 'sts'"),
         ({"task": "sts1"}, "there is no task 'sts1'"),
         ({"task": ["stsb", "sts1"]}, "there is no task 'sts1'"),
         ({"suite": "sts", "task": "stsb"}, "give one of them"),

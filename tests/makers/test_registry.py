@@ -25,7 +25,8 @@ def test_names_options_and_common_values():
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("synonyms", "there is no maker 'synonyms'; there are synonym, mlm, translate, pairs, noise, "),
+        ("synonyms", "there is no maker 'synonyms'; did you mean 'synonym'?"),
+        ("thesaurus", "there is no maker 'thesaurus'; there are synonym, mlm, translate, pairs, noise, "),
         ("noise:kind=mask", "--kind is 'mask'; it must be one of delete, swap"),
         ("dropout:ratio=0.1", "it has none"),
         ("synonym:ration=1", "synonym has no option 'ration=1' .it has ratio, sense, wordnet"),

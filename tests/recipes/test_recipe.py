@@ -176,7 +176,7 @@ def test_a_stage_may_give_options_of_the_head_of_all(recipe):
 
 
 def test_a_variant_that_is_not_there_is_named(recipe):
-    with pytest.raises(SettingsError, match="there is no variant 'longer'; there are short, long"):
+    with pytest.raises(SettingsError, match="there is no variant 'longer'; did you mean 'long'"):
         recipe(variant="longer")
 
 

@@ -40,7 +40,8 @@ def test_changes_go_where_they_belong():
     ("changes", "said"),
     [
         ({"tempreture": 1}, "simcse has no option 'tempreture'; did you mean 'temperature'"),
-        ({"zzz": 1}, "simcse has no option 'zzz'$"),
+        ({"zzz": 1}, "simcse has no option 'zzz'; there are accumulate, "),
+        ({"ratio": 0.3}, "simcse has no option 'ratio'; it is an option of tsdae, mlm$"),
         ({"preset": "papers"}, "simcse has no settings 'papers'; it has published"),
         ({"accumulate": 2}, "lower --batch-size instead"),
         ({"dropout": 1.0}, "--dropout is 1.0"),

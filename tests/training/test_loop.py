@@ -7,6 +7,8 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from selfsent.errors import SettingsError, TrainingError
+from selfsent.methods import Loss
+from selfsent.methods.mlm import MaskedLearner
 from selfsent.training.budget import steps_between_probes
 from selfsent.training.embeddings import Lookup
 from selfsent.training.habits import Habits
@@ -67,6 +69,22 @@ def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
     assert free == pytest.approx(same, rel=1e-4)
     assert reported == pytest.approx(same)
     assert free > 0.1
+
+
+def test_a_batch_without_a_target_changes_nothing(make_loop, monkeypatch):
+    """As `mlm` has it where no text of a batch is more than its border tokens."""
+    loop = make_loop()
+    before = weights(loop)
+    monkeypatch.setattr(loop, "forward", lambda views, labels: Loss(0 * next(loop.learner.parameters()).sum(), 0))
+    assert loop.advance(0)[:3] == (0, 0, 0)
+    assert largest_difference(before, weights(loop)) < 1e-4  # weight decay
+
+
+def test_what_is_computed_once_before_the_first_step_sees_the_mode_of_the_steps(make_loop, monkeypatch):
+    modes = []
+    monkeypatch.setattr(MaskedLearner, "prepare", lambda self, batches: modes.append(self.model.training))
+    make_loop()
+    assert modes == [True]
 
 
 def test_a_gradient_that_is_not_finite_is_caught(make_loop, monkeypatch):

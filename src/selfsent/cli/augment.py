@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
+from selfsent.errors import guess
 from selfsent.makers.registry import MAKERS, parse_maker
 
 _DESCRIPTION = """Make two views of every sentence, as columns text, view1, view2, maker1 and maker2 of a parquet file.
@@ -68,7 +69,7 @@ def _spec(text: str) -> str:
     """A maker by name, for argparse; --with takes all that follows it, a corpus as well."""
     if text.partition(":")[0] not in MAKERS:
         raise argparse.ArgumentTypeError(
-            f"there is no maker {text!r}; there are {', '.join(MAKERS)} (a CORPUS goes in front of --with)"
+            f"there is no maker {text!r}; {guess(text, MAKERS)} (a CORPUS goes in front of --with)"
         )
     return text
 

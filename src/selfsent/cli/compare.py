@@ -134,16 +134,17 @@ def _methods(text: str) -> dict[str, dict[str, Any]]:
 
 def _method(words: list[str]) -> dict[str, Any]:
     from selfsent.cli.main import Parser
-    from selfsent.methods import get_method
+    from selfsent.methods import get_method, whose_option
 
     method = get_method(words[0])
     parser = Parser(
         prog=f"selfsent compare --methods {method.name}", add_help=False, argument_default=argparse.SUPPRESS
     )
+    parser.see = f"selfsent methods {method.name}"
     add_model_options(parser)
     add_dataclass_options(parser, Settings, Unset())
     known, _ = parser.parse_known_args(words[1:])
     add_method_options(parser, method, getattr(known, "head", None))
     given = parser.parse_known_args(words[1:])
-    parser.refuse(given[1])
+    parser.refuse(given[1], whose_option)
     return {"method": method.name, **vars(given[0])}

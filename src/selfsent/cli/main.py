@@ -6,14 +6,14 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 from selfsent.distributed_env import leads
-from selfsent.errors import SelfsentError, TrainingError
+from selfsent.errors import SelfsentError, TrainingError, near
 from selfsent.version import __version__
 
 _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and proof of whether it helped.
@@ -32,20 +32,31 @@ _PATIENCE = 5
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaint is one line; no abbreviations, as they would change with the options."""
 
-    also = ""
-    """What else to see, behind the command's help."""
+    see = ""
+    """What to see instead of the command's help."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
 
-    def refuse(self, arguments: Sequence[str]) -> None:
-        """Complain about arguments that no one understood."""
-        if arguments:
-            self.error(f"unrecognised argument {arguments[0]}")
+    def refuse(self, arguments: Sequence[str], whose: Callable[[str], str] = lambda name: "") -> None:
+        """Complain about arguments that no one understood.
+
+        Args:
+            arguments: these.
+            whose: says of an option's name in Python what it belongs to, or nothing.
+        """
+        if not arguments:
+            return
+        given = arguments[0].partition("=")[0]
+        name = given.removeprefix("--").removeprefix("no-").replace("-", "_")
+        known = [flag for action in self._actions for flag in action.option_strings]
+        hint = whose(name) or near(given, known, 0.75)
+        self.error(f"unrecognised argument {given}" + (f"; {hint}" if hint else ""))
 
     def error(self, message: str) -> NoReturn:
         """Print the complaint and leave with status 2."""
-        _leave(f"{self.prog}: {message} (see {self.prog} --help{self.also})", 2)
+        see = self.see or f"{self.prog} --help"
+        _leave(f"{self.prog}: {message} (see {see})", 2)
 
 
 def make_parser() -> Parser:
@@ -55,6 +66,7 @@ def make_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name in (*_MAKING, *_USING):
         import_module(f"selfsent.cli.{name}").add_parser(commands)
+        commands.choices[name].set_defaults(parser=commands.choices[name])
     return parser
 
 
@@ -87,7 +99,7 @@ def _run(arguments: list[str]) -> None:
     try:
         options, unknown = parser.parse_known_args(arguments)
         if options.command != "train":  # which has options that depend on the method
-            parser.refuse(unknown)
+            options.parser.refuse(unknown)
         options.arguments, options.unknown = arguments, unknown
         options.run(options)
     finally:

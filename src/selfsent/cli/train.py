@@ -85,7 +85,7 @@ def add_parser(commands: Any) -> None:
     habits.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
     habits.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
     habits.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -98,15 +98,17 @@ def run(options: argparse.Namespace) -> None:
     if options.views:
         parse_makers(options.views)
     from selfsent.cli.console import show
-    from selfsent.methods import get_method
+    from selfsent.methods import get_method, whose_option
     from selfsent.report.terminal import neighbours_text, scores_table
 
     method = get_method(options.method)
     # The options of the method are known only now: everything is parsed again with them.
     known = add_method_options(options.parser, method, options.head)
     arguments = options.arguments
-    options.parser.also = f", selfsent methods {method.name}"
-    options = options.parser.parse_args(arguments[1:])
+    parser = options.parser
+    parser.see = f"{parser.prog} --help, selfsent methods {method.name}"
+    options, unknown = parser.parse_known_args(arguments[1:])
+    parser.refuse(unknown, whose_option)
     changes = {name: value for name, value in vars(options).items() if name in known}
     with resumable(arguments, options.output):
         if options.seeds is not None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation import arguments, languages, own, sts, transfer, useb
 from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
 from selfsent.evaluation.datasets import Rows, Store
@@ -165,7 +165,7 @@ def _own_tasks(paths: Mapping[str, str | Path | None], taken: Sequence[str]) -> 
 
 def _known(classifier: str) -> str:
     if classifier not in transfer.CLASSIFIERS:
-        raise SettingsError(f"there is no classifier {classifier!r}; there are {', '.join(transfer.CLASSIFIERS)}")
+        raise SettingsError(f"there is no classifier {classifier!r}; {guess(classifier, transfer.CLASSIFIERS)}")
     return classifier
 
 
@@ -173,14 +173,14 @@ def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: 
     if suite is not None and task is not None:
         raise SettingsError("suite and task both say what to score: give one of them")
     if suite is not None and suite not in SUITES:
-        raise SettingsError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}")
+        raise SettingsError(f"there is no suite {suite!r}; {guess(suite, SUITES)}")
     names = SUITES[suite].tasks if suite is not None else (task,) if isinstance(task, str) else tuple(task or ())
     if SCORE_NAME in (suite, *names) and not documents:
         raise SettingsError(f"{SCORE_NAME} is scored on text of your own: give documents")
     names = tuple(dict.fromkeys(name for name in names if name != SCORE_NAME))
     unknown = [name for name in names if name not in TASKS]
     if unknown:
-        raise SettingsError(f"there is no task {unknown[0]!r}; there are {', '.join((SCORE_NAME, *TASKS))}")
+        raise SettingsError(f"there is no task {unknown[0]!r}; {guess(unknown[0], (SCORE_NAME, *TASKS))}")
     if not (names or documents or files):
         raise SettingsError("nothing to score: give a suite, a task, documents, or a file of your own")
     return names

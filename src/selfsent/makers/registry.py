@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, guess
 from selfsent.makers.maker import Maker
 from selfsent.makers.mlm import MaskAndRefill
 from selfsent.makers.noise import Dropout, Repetition, WordNoise
@@ -30,7 +30,7 @@ def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
     """
     name, *parts = spec.split(":")
     if name not in MAKERS:
-        raise SettingsError(f"there is no maker {name!r}; there are {', '.join(MAKERS)}")
+        raise SettingsError(f"there is no maker {name!r}; {guess(name, MAKERS)}")
     fields = {item.name: item for item in dataclasses.fields(MAKERS[name])}
     values = {option: value for option, value in (common or {}).items() if option in fields}
     for part in parts:

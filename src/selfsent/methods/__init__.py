@@ -1,6 +1,8 @@
 """The learning methods, one file each, and their registry."""
 
-from selfsent.errors import SettingsError
+from dataclasses import fields
+
+from selfsent.errors import SettingsError, guess
 from selfsent.methods.bootstrap import BOOTSTRAP
 from selfsent.methods.cosine import COSINE
 from selfsent.methods.cross_encoder import CROSS_ENCODER
@@ -34,8 +36,14 @@ def get_method(name: str) -> Method:
         SettingsError: there is none of that name.
     """
     if name not in METHODS:
-        raise SettingsError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
+        raise SettingsError(f"there is no method {name!r}; {guess(name, METHODS)}")
     return METHODS[name]
 
 
-__all__ = ["METHODS", "SUPERVISED", "Learner", "Loss", "Method", "get_method"]
+def whose_option(name: str) -> str:
+    """Which methods have an option, for the end of an error's line; empty where none has."""
+    having = [method.name for method in METHODS.values() if name in {item.name for item in fields(method.options)}]
+    return f"it is an option of {', '.join(having)}" if having else ""
+
+
+__all__ = ["METHODS", "SUPERVISED", "Learner", "Loss", "Method", "get_method", "whose_option"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, guess
 
 
 class Section(dict[str, Any]):
@@ -66,12 +65,6 @@ class Section(dict[str, Any]):
                 nested = isinstance(old, Section) and isinstance(value, Section)
                 merged.put(key, old.over(value) if nested else value, source.lines[key])  # type: ignore[union-attr]  # both
         return merged
-
-
-def guess(word: str, known: Collection[str]) -> str:
-    """What a misspelt name may have been."""
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
 
 
 class _Loader(yaml.SafeLoader):

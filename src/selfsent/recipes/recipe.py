@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.published import Record
 from selfsent.evaluation.tasks import TASKS
 from selfsent.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.methods import METHODS, SUPERVISED, Method
-from selfsent.recipes.document import Section, guess, read_document
+from selfsent.recipes.document import Section, read_document
 from selfsent.recipes.parts import Source, corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
 from selfsent.settings import Settings
 from selfsent.training.plan import Plan, make_plan
@@ -209,7 +209,7 @@ def _with_variant(document: Section, variant: str | None) -> tuple[Section, str 
         return document, None
     chosen = next(iter(variants)) if variant is None else variant
     if chosen not in variants:
-        variants.fail(f"there is no variant {chosen!r}; there are {', '.join(variants)}")
+        variants.fail(f"there is no variant {chosen!r}; {guess(chosen, variants)}")
     changes = variants.section(chosen)
     changes.only([key for key in _RECIPE if key != "variants"], f"variant {chosen}")
     return document.over(changes), chosen

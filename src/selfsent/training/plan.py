@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import math
 from dataclasses import MISSING
@@ -15,10 +14,10 @@ import numpy as np
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError, guess
 from selfsent.heads.loading import saved_pooling
 from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
-from selfsent.methods import Method
+from selfsent.methods import Method, whose_option
 from selfsent.methods.whitening import WHITENING
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
@@ -153,10 +152,8 @@ def make_plan(
     chosen_head = _head(method, head, pooling, changes)
     for name in changes:
         if name not in general | own:
-            near = difflib.get_close_matches(name, general | own, n=1)
-            raise SettingsError(
-                f"{method.name} has no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
-            )
+            hint = whose_option(name) or guess(name, sorted(general | own))
+            raise SettingsError(f"{method.name} has no option {name!r}; {hint}")
     if dropout is not None and not 0 <= dropout < 1:
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
     if whiten and method is WHITENING:
@@ -206,7 +203,7 @@ def _head(method: Method, head: str | None, pooling: Pooling | None, changes: di
     if head is None:
         return None
     if head not in HEADS:
-        raise SettingsError(f"there is no head {head!r}; there are {', '.join(HEADS)}")
+        raise SettingsError(f"there is no head {head!r}; {guess(head, HEADS)}")
     if method.head:
         raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out --head")
     if method.name == "cross-encoder":

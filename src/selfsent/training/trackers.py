@@ -9,7 +9,7 @@ from typing import Any
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from selfsent.distributed import rank
-from selfsent.errors import SettingsError
+from selfsent.errors import SettingsError, guess
 from selfsent.training.run_directory import RunDirectory
 
 PROJECT = "selfsent"
@@ -26,7 +26,7 @@ def check_trackers(names: Sequence[str]) -> None:
     there = {str(getattr(each, "value", each)) for each in get_available_trackers()}
     for name in names:
         if name not in LOGGER_TYPE_TO_CLASS:
-            raise SettingsError(f"--track: there is no {name!r}; there are {', '.join(LOGGER_TYPE_TO_CLASS)}")
+            raise SettingsError(f"--track: there is no {name!r}; {guess(name, LOGGER_TYPE_TO_CLASS)}")
         if name not in there:
             raise SettingsError(f"--track {name}: its package is not installed: pip install {name.replace('_', '-')}")
 
