@@ -31,3 +31,14 @@ def encoder_of(base_of):
         return load_encoder(base_of(name, **changes), pooling, dropout).eval()
 
     return of
+
+
+@pytest.fixture
+def two_threads():
+    """Two threads for torch, of which the tests otherwise leave it one."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)

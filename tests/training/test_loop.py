@@ -6,6 +6,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
+from selfsent import side_by_side
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.methods import Loss
 from selfsent.methods.mlm import MaskedLearner
@@ -69,6 +70,14 @@ def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
     assert free == pytest.approx(same, rel=1e-4)
     assert reported == pytest.approx(same)
     assert free > 0.1
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_two_networks_run_side_by_side_in_one_process_on_a_cpu(make_loop, monkeypatch):
+    calls, at_once = [], side_by_side._at_once
+    monkeypatch.setattr(side_by_side, "_at_once", lambda *both: calls.append(1) or at_once(*both))
+    make_loop("ct").advance(0)
+    assert len(calls) == 2
 
 
 def test_a_batch_without_a_target_changes_nothing(make_loop, monkeypatch):

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -66,10 +66,16 @@ class TwoNetworks(Learner, ABC):
         """The loss of one batch; both views go through each network in one pass, through the predictor one by one."""
         whole_batch(len(views[0]))
         both = concatenate(views)
-        first, second = (self.predictor(vectors).float() for vectors in self.model(both).chunk(2))
-        with torch.no_grad(), nullcontext() if self.options.target_dropout else without_dropout(self.target):
-            targets = self.target(both).float().chunk(2)
-        return self.compare(first, second, *targets)
+        random = self.options.target_dropout
+
+        def follow() -> Tensor:
+            with torch.no_grad():
+                return cast(Tensor, self.target(both))
+
+        with nullcontext() if random else without_dropout(self.target):
+            led, followed = self.both(lambda: self.model(both), follow, random)
+        first, second = (self.predictor(vectors).float() for vectors in led.chunk(2))
+        return self.compare(first, second, *followed.float().chunk(2))
 
     @abstractmethod
     def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:

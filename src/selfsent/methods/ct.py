@@ -62,7 +62,11 @@ class TwinLearner(Learner):
         with ExitStack() as stack:
             for encoder in still:
                 stack.enter_context(without_dropout(encoder))
-            return self.first(first, of_any_length=True), self.model(second, of_any_length=True)
+            return self.both(
+                lambda: self.first(first, of_any_length=True),
+                lambda: self.model(second, of_any_length=True),
+                random=self.options.dropout_in == "both",
+            )
 
 
 class TensionLearner(TwinLearner):

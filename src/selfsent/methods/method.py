@@ -13,6 +13,7 @@ from selfsent.encoder import Encoder, Pooling
 from selfsent.methods.labels import Facts, Labels
 from selfsent.packing import Packed
 from selfsent.settings import Settings
+from selfsent.side_by_side import Network, side_by_side
 from selfsent.views import View
 
 
@@ -44,6 +45,8 @@ class Learner(nn.Module):
         self.options = options
         self.progress = 0.0
         """Share of the run that is done, for what changes in its course; the loop sets it before every `after_step`."""
+        self.alone = False
+        """Whether one process trains it, on a CPU, so that two networks may run side by side; the loop says so."""
         self.class_names: tuple[str, ...] = ()
         """What the corpus calls the classes 0, 1, ... where the method learns classes."""
         if model.language_model_head is not None:
@@ -68,6 +71,16 @@ class Learner(nn.Module):
         Methods that only look at the data once, in `prepare`, have none.
         """
         raise TypeError(f"{type(self).__name__} has no loss: it looks at the sentences once")
+
+    def both(self, one: Network, other: Network, random: bool = False) -> tuple[Tensor, Tensor]:
+        """What two networks without common weights give: at the same time where it is `alone`, else in turn.
+
+        Args:
+            one: computes the first one's vectors.
+            other: computes the second one's.
+            random: whether both draw random numbers.
+        """
+        return side_by_side(one, other) if self.alone and not random else (one(), other())
 
     @property
     def teacher(self) -> Encoder | None:

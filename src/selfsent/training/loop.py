@@ -82,10 +82,10 @@ class Loop:
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
         put_dropout(learner)
-        alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
-        if alone:
+        learner.alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
+        if learner.alone:
             put_lookups(learner)
-        if alone and self.precision == "bfloat16":
+        if learner.alone and self.precision == "bfloat16":
             put_linears(learner)
         self.learner.train()  # which leaves frozen parts without dropout
         batches.make_ready(learner.features, directory.path, self.device)

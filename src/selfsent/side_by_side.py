@@ -1,0 +1,90 @@
+"""Two networks at the same time on a CPU, each on half of the cores: a small batch does not keep all of them busy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+Network = Callable[[], Tensor]
+
+
+def side_by_side(one: Network, other: Network) -> tuple[Tensor, Tensor]:
+    """What two functions give, computed at the same time, and their gradients too.
+
+    These are added to `grad` of the weights, as `backward` does it; `torch.autograd.grad` does not see the weights.
+
+    Args:
+        one: on a CPU, without weights that learn in the other one, too.
+        other: likewise. Only one of them may draw random numbers: which of two came first would be chance.
+    """
+    # Who counts operations does so in one thread.
+    if torch.get_num_threads() < 2 or is_in_torch_dispatch_mode():
+        return one(), other()
+    result: tuple[Tensor, Tensor] = _Pair.apply(  # type: ignore[no-untyped-call]  # torch's own
+        torch.zeros((), requires_grad=True), _as_here(one), _as_here(other)
+    )
+    return result
+
+
+class _Pair(torch.autograd.Function):
+    """Two graphs of their own. The first input is there to make the outputs ones that gradients come back to."""
+
+    @staticmethod
+    def forward(ctx: Any, _: Tensor, one: Network, other: Network) -> tuple[Tensor, ...]:
+        ctx.made = _at_once(one, other)
+        outputs = tuple(each.detach() for each in ctx.made)
+        ctx.mark_non_differentiable(
+            *(out for out, made in zip(outputs, ctx.made, strict=True) if not made.requires_grad)
+        )
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, None]:
+        learning = [(made, grad) for made, grad in zip(ctx.made, grads, strict=True) if made.requires_grad]
+        del ctx.made
+        if len(learning) == 1:
+            torch.autograd.backward(*learning[0])
+        elif learning:
+            _at_once(*(lambda pair=pair: torch.autograd.backward(*pair) for pair in learning))
+        return None, None, None
+
+
+def _as_here(network: Network) -> Network:
+    """A function that computes in any thread as it would in this one: both of what follows is each thread's own."""
+    learns, low, kind = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+
+    def run() -> Tensor:
+        with torch.set_grad_enabled(learns), torch.autocast("cpu", kind, enabled=low):
+            return network()
+
+    return run
+
+
+def _at_once(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[Any, Any]:
+    threads = torch.get_num_threads()
+
+    def in_thread() -> Any:
+        if torch.get_num_threads() != threads // 2:
+            torch.set_num_threads(threads // 2)
+        return other()
+
+    task = _thread(os.getpid()).submit(in_thread)
+    try:
+        torch.set_num_threads(threads - threads // 2)
+        return one(), task.result()
+    finally:
+        wait([task])
+        torch.set_num_threads(threads)
+
+
+@cache
+def _thread(process: int) -> ThreadPoolExecutor:
+    """One for each process: a fork does not take threads along."""
+    return ThreadPoolExecutor(1, "selfsent-side")
