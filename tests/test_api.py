@@ -45,6 +45,7 @@ def test_train_on_a_list_of_sentences(base, tmp_path):
         watch=lambda step, total, figures: steps.append((step, total)),
     )
     assert run.scores is None
+    assert str(run) == f"The model is in {run.directory / 'model'}"
     assert run.neighbours == []
     assert steps == [(1, 2), (2, 2)]
     assert run.model.encode(["ba de", "fi"]).shape == (2, 32)
@@ -56,6 +57,7 @@ def test_train_on_a_list_of_sentences(base, tmp_path):
 def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_documents):
     scores = scored_run.scores
     assert set(scores) == {"base", "trained", "tfidf", "difference"}
+    assert str(scored_run).startswith("Label-free score: find the next sentence of the document (MRR@10 x 100)\n")
     assert scores["difference"]["score"] == pytest.approx(scores["trained"]["score"] - scores["base"]["score"])
     assert scores["difference"]["low"] <= scores["difference"]["score"] <= scores["difference"]["high"]
     assert scored_run.record["asked"]["corpus"]["sentences"] == 2200 - 1000

@@ -24,6 +24,8 @@ from selfsent.makers.maker import Maker
 from selfsent.makers.registry import parse_makers
 from selfsent.methods import SUPERVISED, get_method
 from selfsent.report.card import licence_of, model_card
+from selfsent.report.tables import text_of
+from selfsent.report.terminal import scores_table
 from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
 from selfsent.training.fit import fit
 from selfsent.training.habits import Habits, Notice
@@ -47,6 +49,11 @@ class Run:
     record: dict[str, Any]
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """What the terminal shows."""
+        where = f"The model is in {self.directory / 'model'}"
+        return text_of(scores_table(self.scores), [where]) if self.scores else where
 
     @property
     def figures(self) -> dict[str, float]:

@@ -47,6 +47,8 @@ def _checked(directory: Path) -> Path:
     if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
         if is_run:
             raise BaseEncoderError(f"{directory} is a run without a model: {_why_none(directory)}")
+        if any((directory / "seeds").glob("*/run.json")):
+            raise BaseEncoderError(f"{directory} holds a run of each seed: give one or all of {directory}/seeds/*")
         raise BaseEncoderError(
             f"{directory} holds no encoder: neither config.json (transformers)"
             " nor modules.json (sentence-transformers) is there"

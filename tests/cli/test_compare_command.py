@@ -183,6 +183,7 @@ def test_a_seed_that_goes_wrong_is_not_in_the_mean(documents, base, tmp_path, mo
     (only,) = found.candidates
     assert [run.record["asked"]["settings"]["seed"] for run in only.runs] == [3, 5]
     assert any(cell.endswith("(2 of 3)") for cell in found.table().columns[1].cells)
+    assert "\nsimcse failed: this base has no dropout\n" in str(found)
 
 
 def test_seeds_from_the_command_line(compare, tmp_path):

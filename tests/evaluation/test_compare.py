@@ -52,6 +52,7 @@ def test_json_and_table():
     assert [row["model"] for row in plain["differences"]["a"]] == ["x", "y"]
     table = comparison.table()
     assert table.row_count == 3
+    assert "difference" in str(comparison)
     assert [str(column.header) for column in table.columns][:4] == ["task", "base", "x", "difference [95 %]"]
 
 

@@ -43,6 +43,14 @@ def test_average_over_an_incomplete_suite_says_so():
     assert "b is absent: nowhere" in result.to_markdown()
 
 
+def test_printed_it_is_what_the_terminal_shows():
+    text = str(Result("[b]m", {"a": scored("a")}, "toy", ("a", "b"), {"b": "nowhere"}))
+    assert text.startswith("[b]m\n")
+    for part in ("│ a ", " 50.00 │", "average of 1 of 2", "\na|mean|n:3|v:1\n"):
+        assert part in text
+    assert text.endswith("\nb is absent: nowhere")
+
+
 def test_only_averaged_tasks_enter_the_average():
     result = Result("m", {"a": scored("a", (0, 0)), "b": scored("b", (1, 1))}, "toy", ("b",))
     assert result.average == 100

@@ -133,7 +133,7 @@ def test_a_stage_that_was_stopped_goes_on_at_a_lower_rate(recipe, mirror, tmp_pa
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (record["stopped"], record["stopped_in"]) == (reason, "pairs")
     recipe(cool.replace("method: mlm,", "method: mlm, learning_rate: 1e-6,"))
-    with pytest.raises(RunError, match="stages words learning rate was None, now 1e-06"):
+    with pytest.raises(RunError, match="stages words learning rate was not given, now 1e-06"):
         train_stages(file, tmp_path / "run", data=mirror, resume=True)
     recipe(cool)
     train_stages(file, tmp_path / "run", data=mirror, resume=True)
@@ -205,6 +205,7 @@ def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_pat
     shown = list(done.table().columns[-1].cells)
     assert [cell.endswith("†") for cell in shown] == [False, True, False, True]
     assert done.table().caption.startswith("† trained on STSb")
+    assert "† trained on STSb, which holds" in str(done)
 
     def train_one(seed, output, resume):
         return train_stages(file, output, seed=seed, resume=resume, data=mirror).figures
@@ -214,6 +215,7 @@ def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_pat
         assert list(seeds.leaked) == seeds.to_json()["leaked"] == done.leaked
         assert [cell.endswith("†") for cell in seeds.table().columns[1].cells] == [False, True, False, True]
         assert seeds.table().caption.startswith("† trained on STSb")
+        assert "† trained on STSb, which holds" in str(seeds)
 
 
 def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):

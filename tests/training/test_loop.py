@@ -6,7 +6,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
-from selfsent import side_by_side
+from selfsent import at_once
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.methods import Loss
 from selfsent.methods.mlm import MaskedLearner
@@ -74,8 +74,8 @@ def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
 
 @pytest.mark.usefixtures("two_threads")
 def test_two_networks_run_side_by_side_in_one_process_on_a_cpu(make_loop, monkeypatch):
-    calls, at_once = [], side_by_side._at_once
-    monkeypatch.setattr(side_by_side, "_at_once", lambda *both: calls.append(1) or at_once(*both))
+    calls, both = [], at_once._both
+    monkeypatch.setattr(at_once, "_both", lambda *pair: calls.append(1) or both(*pair))
     make_loop("ct").advance(0)
     assert len(calls) == 2
 

@@ -63,7 +63,7 @@ def test_a_run_from_before_an_option_was_there_is_resumed_with_its_default(tmp_p
         with pytest.raises(RunError, match=f"settings {next(iter(wrong))} was (True|0), now (False|7)"):
             directory.match({**asked, "settings": {**asked["settings"], **wrong}}, defaults)
     directory.match(asked, defaults)
-    with pytest.raises(RunError, match="settings tie was None, now True"):
+    with pytest.raises(RunError, match="settings tie was not given, now True"):
         begun(tmp_path, asked, resume=True)
 
 

@@ -51,8 +51,13 @@ def notice(line: str) -> None:
 
 def show(renderable: Any) -> None:
     """A result, on standard output."""
+    from rich.table import Table
+
+    from selfsent.report.tables import apart
+
     if leads():
-        results().print(renderable, soft_wrap=isinstance(renderable, str))
+        shown = apart(renderable) if isinstance(renderable, Table) else renderable
+        results().print(shown, soft_wrap=isinstance(renderable, str))
 
 
 class _Bar:

@@ -13,6 +13,7 @@ import numpy as np
 from selfsent.errors import SettingsError
 from selfsent.evaluation.bootstrap import Difference, interval, paired
 from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result, Score
+from selfsent.report.tables import text_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -67,6 +68,10 @@ class Comparison:
             table.add_row(self._average_label if task == AVERAGE else task, *cells)
         table.caption, table.caption_justify = MEANING if any(each.leaked for each in self.results) else None, "left"
         return table
+
+    def __str__(self) -> str:
+        """What the terminal shows."""
+        return text_of(self.table())
 
     @property
     def _average_label(self) -> str:

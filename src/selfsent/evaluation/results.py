@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.evaluation.bootstrap import Difference, Floats, Statistic, bootstrap, interval, paired, point
+from selfsent.report.tables import literal, markdown, text_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -137,24 +138,6 @@ def signature(*parts: str, **fields: object) -> str:
     return "|".join(re.sub(r"[|`\x00-\x1f]", "_", part) for part in plain)
 
 
-def markdown(table: Table) -> str:
-    """A terminal table as a Markdown table, its caption below."""
-
-    def row(cells: Iterable[Any]) -> str:
-        return "| " + " | ".join(literal(str(cell)) for cell in cells) + " |"
-
-    columns = [list(column.cells) for column in table.columns]
-    rule = "|" + "|".join("---:" if column.justify == "right" else "---" for column in table.columns) + "|"
-    lines = [row(column.header for column in table.columns), rule, *map(row, zip(*columns, strict=True))]
-    caption = ["", *(f"{line}  " for line in literal(str(table.caption), "\n").split("\n"))] if table.caption else []
-    return "\n".join(lines + caption) + "\n"
-
-
-def literal(text: str, newline: str = " ") -> str:
-    """Text that Markdown shows as it is: a name may hold anything, also HTML."""
-    return re.sub(r"([\\`*\[\]<|])", r"\\\1", text).replace("\n", newline)
-
-
 @dataclass(frozen=True)
 class Result:
     """The scores of one model.
@@ -230,8 +213,7 @@ class Result:
 
     def to_markdown(self) -> str:
         """The result as a Markdown table, signatures and remarks below."""
-        absent = (f"{name} is absent: {reason}" for name, reason in self.absent.items())
-        lines = [*(f"`{score.signature}`" for score in self.scores.values()), *map(literal, (*absent, *self.warnings))]
+        lines = [*(f"`{score.signature}`" for score in self.scores.values()), *map(literal, self._remarks)]
         return markdown(self.table()) + "\n" + "".join(f"* {line}\n" for line in lines)
 
     def to_csv(self) -> str:
@@ -256,6 +238,14 @@ class Result:
             table.add_row(name, *cells, "  ".join(self.scores[name].beside) if name in self.scores else "")
         table.caption, table.caption_justify = MEANING if self.leaked else None, "left"
         return table
+
+    def __str__(self) -> str:
+        """What the terminal shows."""
+        return text_of(self.table(), [*(score.signature for score in self.scores.values()), *self._remarks])
+
+    @property
+    def _remarks(self) -> list[str]:
+        return [*(f"{name} is absent: {reason}" for name, reason in self.absent.items()), *self.warnings]
 
     @property
     def warnings(self) -> tuple[str, ...]:

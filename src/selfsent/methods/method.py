@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from selfsent.at_once import Network, at_once
 from selfsent.encoder import Encoder, Pooling
 from selfsent.methods.labels import Facts, Labels
 from selfsent.packing import Packed
 from selfsent.settings import Settings
-from selfsent.side_by_side import Network, side_by_side
 from selfsent.views import View
 
 
@@ -80,7 +80,7 @@ class Learner(nn.Module):
             other: computes the second one's.
             random: whether both draw random numbers.
         """
-        return side_by_side(one, other) if self.alone and not random else (one(), other())
+        return at_once(one, other) if self.alone and not random else (one(), other())
 
     @property
     def teacher(self) -> Encoder | None:

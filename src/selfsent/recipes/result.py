@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent import api
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.recipes.recipe import Recipe
+from selfsent.report.tables import text_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -62,6 +63,10 @@ class StagesRun:
             table.add_row(Text(place), f"{row['dataset']} ({row['metric']})", f"{row['value']:.2f}")
         table.caption = MEANING if self.leaked else None
         return table
+
+    def __str__(self) -> str:
+        """What the terminal shows."""
+        return text_of(self.table())
 
     @property
     def figures(self) -> dict[str, float]:

@@ -13,6 +13,7 @@ from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.files import read_json, write_json
+from selfsent.report.tables import text_of
 from selfsent.training.habits import Notice
 from selfsent.training.run_directory import RunDirectory
 
@@ -66,6 +67,10 @@ class Seeds:
             table.add_row(name, shown + mark, *(f"{run[name]:.2f}{mark}" for run in self.figures.values()))
         table.caption = MEANING if set(self.leaked) & set(self.names) else None
         return table
+
+    def __str__(self) -> str:
+        """What the terminal shows."""
+        return text_of(self.table(), self.complaints)
 
     @property
     def complaints(self) -> list[str]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from selfsent.errors import SettingsError
 from selfsent.evaluation.compare import Comparison, side_by_side
 from selfsent.evaluation.published import beside, published_rows
-from selfsent.evaluation.results import Result, literal, markdown
+from selfsent.evaluation.results import Result
+from selfsent.report.tables import literal, markdown
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,6 +15,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.bootstrap import Difference
 from selfsent.evaluation.compare import mean_score
 from selfsent.evaluation.results import Score
+from selfsent.report.tables import text_of
 from selfsent.training.budget import FEW
 
 if TYPE_CHECKING:
@@ -185,6 +186,10 @@ class Selection:
             table.add_section()
             table.add_row("TF-IDF", f"{self.base.metrics['tfidf']:.2f}")
         return table
+
+    def __str__(self) -> str:
+        """What the terminal shows."""
+        return text_of(self.table(), self.verdict())
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""

@@ -280,4 +280,7 @@ def _first_difference(old: Any, new: Any, where: str = "", but: Collection[str] 
             if difference:
                 return difference
         return None
-    return None if old == new or where in (*_HARMLESS, *but) else f"{where.replace('_', ' ')} was {old}, now {new}"
+    if old == new or where in (*_HARMLESS, *but):
+        return None
+    before, now = ("not given" if value is None else value for value in (old, new))
+    return f"{where.replace('_', ' ')} was {before}, now {now}"

@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 import tiny
-from selfsent import side_by_side as module
+from selfsent import at_once as module
+from selfsent.at_once import at_once
 from selfsent.methods import get_method
 from selfsent.settings import Settings
-from selfsent.side_by_side import side_by_side
 from selfsent.training.operations import counted
 
 pytestmark = pytest.mark.usefixtures("two_threads")
@@ -31,7 +31,7 @@ def in_turn(one, other):
 @pytest.mark.parametrize("low", [False, True], ids=["float32", "bfloat16"])
 def test_values_and_gradients_are_those_of_one_after_the_other(low, networks):
     rows, found = torch.randn(4, 5), []
-    for together in (in_turn, side_by_side):
+    for together in (in_turn, at_once):
         for network in networks:
             network.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=low):
@@ -51,11 +51,11 @@ def test_each_has_a_thread_and_half_of_the_cores(networks):
         seen[name] = threading.current_thread() is threading.main_thread(), torch.get_num_threads()
         return networks[0](torch.zeros(1, 5))
 
-    side_by_side(lambda: network("one"), lambda: network("other"))
+    at_once(lambda: network("one"), lambda: network("other"))
     assert seen == {"one": (True, 2), "other": (False, 1)}
     assert torch.get_num_threads() == 3
     torch.set_num_threads(1)
-    side_by_side(lambda: network("one"), lambda: network("other"))
+    at_once(lambda: network("one"), lambda: network("other"))
     assert seen == {"one": (True, 1), "other": (True, 1)}
 
 
@@ -72,7 +72,7 @@ def test_an_error_of_either_is_raised_and_the_cores_come_back(which, networks):
     ended, calls = [], [last, last]
     calls[which] = fail
     with pytest.raises(ValueError, match="out of range"):
-        side_by_side(*calls)
+        at_once(*calls)
     assert ended == [1]
     assert torch.get_num_threads() == 2
 
@@ -80,18 +80,18 @@ def test_an_error_of_either_is_raised_and_the_cores_come_back(which, networks):
 def test_what_does_not_learn_gets_no_gradient(networks):
     learning, still = networks
     still.requires_grad_(False)
-    one, other = side_by_side(lambda: learning(torch.ones(1, 5)), lambda: still(torch.ones(1, 5)))
+    one, other = at_once(lambda: learning(torch.ones(1, 5)), lambda: still(torch.ones(1, 5)))
     assert (one.requires_grad, other.requires_grad) == (True, False)
     (one * other).sum().backward()
     assert all(p.grad is not None for p in learning.parameters())
     with torch.no_grad():
-        one, _ = side_by_side(lambda: learning(torch.ones(1, 5)), lambda: still(torch.ones(1, 5)))
+        one, _ = at_once(lambda: learning(torch.ones(1, 5)), lambda: still(torch.ones(1, 5)))
     assert not one.requires_grad
 
 
 def test_operations_of_both_are_counted(networks):
     def step():
-        one, other = side_by_side(*(lambda network=network: network(torch.zeros(4, 5)) for network in networks))
+        one, other = at_once(*(lambda network=network: network(torch.zeros(4, 5)) for network in networks))
         (one + other).sum().backward()
 
     one_pass = 2 * 4 * (5 * 7 + 7 * 3)
@@ -128,8 +128,8 @@ def step_of(encoder_of):
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_with_two_networks_learn_the_same(name, step_of, monkeypatch):
     calls = []
-    at_once = module._at_once
-    monkeypatch.setattr(module, "_at_once", lambda *both: calls.append(1) or at_once(*both))
+    at_once = module._both
+    monkeypatch.setattr(module, "_both", lambda *both: calls.append(1) or at_once(*both))
     slow, fast, again = (step_of(name, alone) for alone in (False, True, True))
     assert len(calls) == (4 if name.startswith("ct") else 2)  # the target has nothing to go back through
     for one, other, third in zip(slow, fast, again, strict=True):
@@ -139,5 +139,5 @@ def test_methods_with_two_networks_learn_the_same(name, step_of, monkeypatch):
 
 @pytest.mark.parametrize(("name", "options"), [("ct", {"dropout_in": "both"}), ("bootstrap", {"target_dropout": True})])
 def test_two_networks_that_draw_random_numbers_take_turns(name, options, step_of, monkeypatch):
-    monkeypatch.setattr(module, "_at_once", None)
+    monkeypatch.setattr(module, "_both", None)
     step_of(name, True, **options)

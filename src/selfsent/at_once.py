@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 Network = Callable[[], Tensor]
 
 
-def side_by_side(one: Network, other: Network) -> tuple[Tensor, Tensor]:
+def at_once(one: Network, other: Network) -> tuple[Tensor, Tensor]:
     """What two functions give, computed at the same time, and their gradients too.
 
     These are added to `grad` of the weights, as `backward` does it; `torch.autograd.grad` does not see the weights.
@@ -38,7 +38,7 @@ class _Pair(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, _: Tensor, one: Network, other: Network) -> tuple[Tensor, ...]:
-        ctx.made = _at_once(one, other)
+        ctx.made = _both(one, other)
         outputs = tuple(each.detach() for each in ctx.made)
         ctx.mark_non_differentiable(
             *(out for out, made in zip(outputs, ctx.made, strict=True) if not made.requires_grad)
@@ -52,7 +52,7 @@ class _Pair(torch.autograd.Function):
         if len(learning) == 1:
             torch.autograd.backward(*learning[0])
         elif learning:
-            _at_once(*(lambda pair=pair: torch.autograd.backward(*pair) for pair in learning))
+            _both(*(lambda pair=pair: torch.autograd.backward(*pair) for pair in learning))
         return None, None, None
 
 
@@ -67,7 +67,7 @@ def _as_here(network: Network) -> Network:
     return run
 
 
-def _at_once(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[Any, Any]:
+def _both(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[Any, Any]:
     threads = torch.get_num_threads()
 
     def in_thread() -> Any:
