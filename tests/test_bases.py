@@ -23,5 +23,5 @@ def test_a_run_without_a_model_says_why(record, complaint, tmp_path):
 def test_runs_over_seeds_are_named_one_by_one(tmp_path):
     (tmp_path / "seeds" / "0").mkdir(parents=True)
     (tmp_path / "seeds" / "0" / "run.json").write_text("{}")
-    with pytest.raises(BaseEncoderError, match="holds a run of each seed: give one or all of .*/seeds/\\*$"):
+    with pytest.raises(BaseEncoderError, match=r"holds a run of each seed: give one or all of .*/seeds/\*$"):
         resolve(tmp_path)

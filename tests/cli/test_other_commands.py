@@ -62,12 +62,16 @@ def test_methods_for_people(selfsent):
     assert listed.status == 0
     for said in ("tsdae: Transformer-based", "arXiv:2104.08821", "−Σ", "rate 3e-05", "simcse: ", "mlm: "):
         assert said in listed.out
-    assert "--temperature: divides the cosines (default: 0.05)" in selfsent("methods", "simcse").out
     assert "--temperature" not in listed.out
-    presets = "--settings simcse++: as published, with --clean-negatives --positive-scale 0.9 --dimension-weight 0.1"
-    assert presets in selfsent("methods", "simcse").out
-    assert "--settings published: as published\n" in selfsent("methods", "simcse").out
-    assert "--settings faithful: as published, with --temperature 0.0 --no-masked" in selfsent("methods", "infomax").out
+
+    def of(name):
+        return " ".join(selfsent("methods", name).out.split())
+
+    assert "--temperature divides the cosines (default: 0.05) --[no-]mlp a dense layer with tanh" in of("simcse")
+    assert "in training only (default: --mlp)" in of("simcse")
+    assert "--settings published as published --settings simcse++ as published, with --clean-negatives" in of("simcse")
+    assert "--settings faithful as published, with --temperature 0.0 --no-masked" in of("infomax")
+    assert "(none, kept, both; default: both)" in of("ct-inbatch")
 
 
 def test_methods_for_programs(selfsent):

@@ -51,15 +51,31 @@ def run(options: argparse.Namespace) -> None:
 
     for method in chosen:
         objective = f"{'computes' if method.fits else 'minimises'} {method.objective}"
-        show(f"{method.name}: {method.title}\n  {method.citation}\n  {objective}\n  {_line(method)}")
+        lines = [f"{method.name}: {method.title}", method.citation, objective, *_settings(method)]
+        show("\n  ".join(lines))
         if options.name:
-            for name, values in {"published": {}, **method.presets}.items():
-                changes = " ".join(map(_flag, values.items()))
-                show(f"  --settings {name}: as published" + (f", with {changes}" if changes else ""))
-            for item in dataclasses.fields(method.options):
-                shown = "" if item.default in (None, "") else f" (default: {item.default})"
-                show(f"  --{item.name.replace('_', '-')}: {item.metadata['description']}{shown}")
+            show(_details(method))
         show("")
+
+
+def _details(method: Any) -> Any:
+    """Its settings by name, then its options, each beside what it does."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    for name, values in {"published": {}, **method.presets}.items():
+        changes = " ".join(map(_flag, values.items()))
+        grid.add_row(f"  --settings {name}", "as published" + (f", with {changes}" if changes else ""))
+    for item in dataclasses.fields(method.options):
+        name, switch = item.name.replace("_", "-"), isinstance(item.default, bool)
+        shown = f"--{'' if item.default else 'no-'}{name}" if switch else item.default
+        remarks = [", ".join(item.metadata["choices"])] if "choices" in item.metadata else []
+        remarks += [] if shown in (None, "") else [f"default: {shown}"]
+        grid.add_row(
+            f"  --{'[no-]' if switch else ''}{name}",
+            item.metadata["description"] + (f" ({'; '.join(remarks)})" if remarks else ""),
+        )
+    return grid
 
 
 def _labels(method: Any) -> str | None:
@@ -81,18 +97,19 @@ def _passes(method: Any) -> str:
     return "one pass" if passes == 1 else f"{passes:g} passes"
 
 
-def _line(method: Any) -> str:
+def _settings(method: Any) -> list[str]:
     if method.fits:
-        return f"published: pooling {method.pooling}; one look at every sentence, no steps"
+        return [f"published: pooling {method.pooling}; one look at every sentence, no steps"]
     published = method.published
     length = (
         f"{published.steps:,} steps"
         if published.steps
         else f"{published.epochs:g} {'pass' if published.epochs == 1 else 'passes'} over the corpus"
     )
-    return (
+    return [
         f"published: pooling {method.pooling}, batch {published.batch_size}, rate {published.learning_rate:g}"
-        f" {published.schedule}, {length}; default: batch {method.defaults.batch_size},"
+        f" {published.schedule}, {length}",
+        f"default: batch {method.defaults.batch_size},"
         f" rate {method.defaults.learning_rate:g} ({method.large_learning_rate:g} for large encoders),"
-        f" {_passes(method)}"
-    )
+        f" {_passes(method)}",
+    ]
