@@ -173,6 +173,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "train_bfloat16_minilm_8_mlm.json": train,
     "train_bfloat16_minilm_32.json": train,
     "train_bfloat16_minilm_128.json": train,
+    "train_bfloat16_minilm_128_ct.json": train,
     "train_bfloat16_bundled_8.json": train,
     "train_bfloat16_bundled_128.json": train,
     "train_avx2_bundled_32.json": train,

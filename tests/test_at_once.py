@@ -52,11 +52,22 @@ def test_each_has_a_thread_and_half_of_the_cores(networks):
         return networks[0](torch.zeros(1, 5))
 
     at_once(lambda: network("one"), lambda: network("other"))
-    assert seen == {"one": (True, 2), "other": (False, 1)}
+    assert seen == {"one": (True, 1), "other": (False, 1)}
     assert torch.get_num_threads() == 3
     torch.set_num_threads(1)
     at_once(lambda: network("one"), lambda: network("other"))
     assert seen == {"one": (True, 1), "other": (True, 1)}
+
+
+def test_within_such_a_call_one_is_called_after_the_other():
+    torch.set_num_threads(4)
+
+    def names():
+        return module.in_two_threads(*[lambda: threading.current_thread().name] * 2)
+
+    mine, others = module.in_two_threads(names, names)
+    assert len({*mine, *others}) == 2
+    assert others[0] == others[1] != threading.main_thread().name
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -128,8 +139,8 @@ def step_of(encoder_of):
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_with_two_networks_learn_the_same(name, step_of, monkeypatch):
     calls = []
-    at_once = module._both
-    monkeypatch.setattr(module, "_both", lambda *both: calls.append(1) or at_once(*both))
+    at_once = module.in_two_threads
+    monkeypatch.setattr(module, "in_two_threads", lambda *both: calls.append(1) or at_once(*both))
     slow, fast, again = (step_of(name, alone) for alone in (False, True, True))
     assert len(calls) == (4 if name.startswith("ct") else 2)  # the target has nothing to go back through
     for one, other, third in zip(slow, fast, again, strict=True):
@@ -139,5 +150,5 @@ def test_methods_with_two_networks_learn_the_same(name, step_of, monkeypatch):
 
 @pytest.mark.parametrize(("name", "options"), [("ct", {"dropout_in": "both"}), ("bootstrap", {"target_dropout": True})])
 def test_two_networks_that_draw_random_numbers_take_turns(name, options, step_of, monkeypatch):
-    monkeypatch.setattr(module, "_both", None)
+    monkeypatch.setattr(module, "in_two_threads", None)
     step_of(name, True, **options)

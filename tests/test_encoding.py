@@ -1,5 +1,8 @@
+import threading
+
 import numpy as np
 import pytest
+import torch
 
 import tiny
 from selfsent.encoding import complaint_of_unknown, encode, encode_stream, unknown_share
@@ -26,6 +29,40 @@ def test_the_order_of_the_sentences_is_kept(encoder, sentences, chunk, character
     np.testing.assert_allclose(np.concatenate(parts), alone, atol=2e-5)
     assert len(parts) == {(7, 1 << 22): 5, (4096, 1 << 22): 1}.get((chunk, characters), len(parts))
     assert characters > 50 or len(parts) > 10
+
+
+@pytest.fixture
+def two_at_work(encoder, two_threads, monkeypatch):
+    """Many batches, two threads, and those that took one; neither goes on before the other has one, too."""
+    monkeypatch.setattr("selfsent.encoding.TOKENS", {"cpu": 60})
+    seen, both = set(), threading.Barrier(2)
+
+    def meet(*_):
+        if threading.current_thread() not in seen:
+            seen.add(threading.current_thread())
+            both.wait(20)
+
+    encoder.register_forward_pre_hook(meet)
+    return seen
+
+
+def test_two_threads_share_the_work_and_change_nothing(encoder, sentences, two_at_work):
+    shared = encode(encoder, sentences)
+    assert len(two_at_work) == 2
+    torch.set_num_threads(1)
+    np.testing.assert_array_equal(shared, encode(encoder, sentences))
+
+
+@pytest.mark.usefixtures("two_at_work")
+@pytest.mark.parametrize("other", [True, False])
+def test_an_error_of_either_thread_is_raised(other, encoder, sentences):
+    def fail(*_):
+        if (threading.current_thread() is not threading.main_thread()) == other:
+            raise MemoryError("no room")
+
+    encoder.register_forward_pre_hook(fail)
+    with pytest.raises(MemoryError, match="no room"):
+        encode(encoder, sentences)
 
 
 @pytest.mark.parametrize("prompt", [None, "ba de: "])

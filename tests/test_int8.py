@@ -1,5 +1,7 @@
 """An encoder that is only run in 8 bits: each layer as its equations say, the vectors near to float32's."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -94,6 +96,16 @@ def test_states_are_put_into_bytes_by_their_own_range():
     assert small(states) is first
     assert not torch.equal(large(states), first)
     assert torch.equal(small(states), first)
+
+
+def test_threads_do_not_take_the_latest_states_from_each_other():
+    latest, channels = Latest(), torch.ones(4)
+    small = ranged(torch.linspace(-1, 1, 8).view(2, 4), channels, latest)
+    states = torch.tensor([[0.0, 0.5, -0.5, 1.0]])
+    first = small(states)
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(small, states + 1).result() is not first
+    assert small(states) is first
 
 
 def test_only_the_latest_states_are_kept(encoder_of):

@@ -1,18 +1,22 @@
-"""Two networks at the same time on a CPU, each on half of the cores: a small batch does not keep all of them busy."""
+"""Two things at the same time on a CPU, each on half of the cores."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
+T = TypeVar("T")
+U = TypeVar("U")
 Network = Callable[[], Tensor]
+_NAME = "selfsent-other-half"
 
 
 def at_once(one: Network, other: Network) -> tuple[Tensor, Tensor]:
@@ -24,8 +28,7 @@ def at_once(one: Network, other: Network) -> tuple[Tensor, Tensor]:
         one: on a CPU, without weights that learn in the other one, too.
         other: likewise. Only one of them may draw random numbers: which of two came first would be chance.
     """
-    # Who counts operations does so in one thread.
-    if torch.get_num_threads() < 2 or is_in_torch_dispatch_mode():
+    if is_in_torch_dispatch_mode():  # who counts operations does so in one thread
         return one(), other()
     result: tuple[Tensor, Tensor] = _Pair.apply(  # type: ignore[no-untyped-call]  # torch's own
         torch.zeros((), requires_grad=True), _as_here(one), _as_here(other)
@@ -38,7 +41,7 @@ class _Pair(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, _: Tensor, one: Network, other: Network) -> tuple[Tensor, ...]:
-        ctx.made = _both(one, other)
+        ctx.made = in_two_threads(one, other)
         outputs = tuple(each.detach() for each in ctx.made)
         ctx.mark_non_differentiable(
             *(out for out, made in zip(outputs, ctx.made, strict=True) if not made.requires_grad)
@@ -52,7 +55,7 @@ class _Pair(torch.autograd.Function):
         if len(learning) == 1:
             torch.autograd.backward(*learning[0])
         elif learning:
-            _both(*(lambda pair=pair: torch.autograd.backward(*pair) for pair in learning))
+            in_two_threads(*(lambda pair=pair: torch.autograd.backward(*pair) for pair in learning))
         return None, None, None
 
 
@@ -67,17 +70,26 @@ def _as_here(network: Network) -> Network:
     return run
 
 
-def _both(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[Any, Any]:
-    threads = torch.get_num_threads()
+def in_two_threads(one: Callable[[], T], other: Callable[[], U]) -> tuple[T, U]:
+    """What two functions return, each called in a thread with half of the cores; an error of either is raised.
 
-    def in_thread() -> Any:
-        if torch.get_num_threads() != threads // 2:
-            torch.set_num_threads(threads // 2)
+    Threads that share every operation wait at the end of each for the slower core; these wait once. With one core, or
+    from within such a call, one is called after the other.
+    """
+    threads = torch.get_num_threads()
+    half = threads // 2
+    if half == 0 or threading.current_thread().name.startswith(_NAME):
+        return one(), other()
+
+    def in_thread() -> U:
+        # Each thread has its own number of threads; what is set last is also that of all threads to come.
+        if torch.get_num_threads() != half:
+            torch.set_num_threads(half)
         return other()
 
     task = _thread(os.getpid()).submit(in_thread)
     try:
-        torch.set_num_threads(threads - threads // 2)
+        torch.set_num_threads(half)
         return one(), task.result()
     finally:
         wait([task])
@@ -87,4 +99,4 @@ def _both(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[Any, Any]:
 @cache
 def _thread(process: int) -> ThreadPoolExecutor:
     """One for each process: a fork does not take threads along."""
-    return ThreadPoolExecutor(1, "selfsent-side")
+    return ThreadPoolExecutor(1, _NAME)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from selfsent.at_once import in_two_threads
 from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.packing import Packed
@@ -22,8 +23,8 @@ CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
 CHARACTERS = 1 << 22
 """Characters tokenised together, at most; one longer text stands alone."""
-TOKENS = {"cpu": 1 << 12, "cuda": 1 << 14}
-"""Tokens in one forward pass, by kind of device."""
+TOKENS = {"cpu": 1 << 11, "cuda": 1 << 14}
+"""Tokens in one forward pass, by kind of device; on a CPU there are two passes at a time."""
 
 Pack = tuple[NDArray[np.int64], Packed]
 """A packed batch, with the places of its sentences in their chunk."""
@@ -72,13 +73,21 @@ def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
     return packs
 
 
-@torch.inference_mode()
 def _compute(model: Encoder, packs: Sequence[Pack], count: int) -> NDArray[np.float32]:
     """The vectors of the `count` sentences of one chunk, without dropout; zeros for those that are in no pack."""
     vectors = np.zeros((count, model.embedding_size), dtype=np.float32)
+    left = iter(packs)
+
+    def work() -> None:
+        with torch.inference_mode():
+            for chosen, packed in left:
+                vectors[chosen] = model(packed).float().cpu().numpy()
+
     with without_dropout(model):
-        for chosen, packed in packs:
-            vectors[chosen] = model(packed).float().cpu().numpy()
+        if model.device.type == "cpu" and len(packs) > 1:
+            in_two_threads(work, work)
+        else:
+            work()
     return vectors
 
 

@@ -74,8 +74,8 @@ def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
 
 @pytest.mark.usefixtures("two_threads")
 def test_two_networks_run_side_by_side_in_one_process_on_a_cpu(make_loop, monkeypatch):
-    calls, both = [], at_once._both
-    monkeypatch.setattr(at_once, "_both", lambda *pair: calls.append(1) or both(*pair))
+    calls, both = [], at_once.in_two_threads
+    monkeypatch.setattr(at_once, "in_two_threads", lambda *pair: calls.append(1) or both(*pair))
     make_loop("ct").advance(0)
     assert len(calls) == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -29,8 +30,8 @@ LEAST = 0.999
 """Mean cosine to the float32 vectors of the random texts below which an encoder is not left in 8 bits."""
 
 
-class Latest:
-    """What was last put into bytes in an encoder: by which `Int8States`, which states, and their bytes."""
+class Latest(threading.local):
+    """What this thread last put into bytes in an encoder: by which `Int8States`, which states, and their bytes."""
 
     made: tuple[Int8States, Tensor, Tensor] | None = None
 
