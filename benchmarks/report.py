@@ -169,6 +169,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_train.json": train,
     "train_bfloat16_minilm_8.json": train,
     "train_bfloat16_minilm_8_ct.json": train,
+    "train_bfloat16_minilm_8_ct_inbatch.json": train,
     "train_bfloat16_minilm_8_tsdae.json": train,
     "train_bfloat16_minilm_8_mlm.json": train,
     "train_bfloat16_minilm_32.json": train,

@@ -59,6 +59,40 @@ def test_each_has_a_thread_and_half_of_the_cores(networks):
     assert seen == {"one": (True, 1), "other": (True, 1)}
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_every_item_is_done_once_and_the_odd_one_on_all_cores(count):
+    done, both = {}, threading.Barrier(2)
+
+    def work(item):
+        if item < min(2, count // 2 * 2):
+            both.wait(20)  # neither thread takes everything
+        done[item] = threading.current_thread(), torch.get_num_threads(), torch.is_inference_mode_enabled()
+
+    with torch.inference_mode():
+        module.share_out(work, range(count), torch.device("cpu"))
+    assert sorted(done) == list(range(count))
+    assert [done[item][1] for item in sorted(done)] == [1] * (count // 2 * 2) + [2] * (count % 2)
+    assert len({thread for thread, _, _ in done.values()}) == min(2, count)
+    assert all(inference for _, _, inference in done.values())
+    done.clear()
+    module.share_out(lambda item: done.setdefault(item, threading.current_thread()), range(5), torch.device("meta"))
+    assert set(done.values()) == {threading.main_thread()}
+
+
+def test_after_an_error_nothing_new_is_begun():
+    done = []
+
+    def work(item):
+        if item == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        done.append(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        module.share_out(work, range(100), torch.device("cpu"))
+    assert len(done) < 5
+
+
 def test_within_such_a_call_one_is_called_after_the_other():
     torch.set_num_threads(4)
 

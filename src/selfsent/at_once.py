@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any, TypeVar
@@ -59,13 +59,18 @@ class _Pair(torch.autograd.Function):
         return None, None, None
 
 
-def _as_here(network: Network) -> Network:
-    """A function that computes in any thread as it would in this one: both of what follows is each thread's own."""
-    learns, low, kind = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+def _as_here(function: Callable[[], T]) -> Callable[[], T]:
+    """A function that computes in any thread as it would in this one, of which these modes are."""
+    learns, runs_only = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+    low, kind = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
 
-    def run() -> Tensor:
-        with torch.set_grad_enabled(learns), torch.autocast("cpu", kind, enabled=low):
-            return network()
+    def run() -> T:
+        with (
+            torch.inference_mode(runs_only),
+            torch.set_grad_enabled(learns),
+            torch.autocast("cpu", kind, enabled=low),
+        ):
+            return function()
 
     return run
 
@@ -94,6 +99,31 @@ def in_two_threads(one: Callable[[], T], other: Callable[[], U]) -> tuple[T, U]:
     finally:
         wait([task])
         torch.set_num_threads(threads)
+
+
+def share_out(work: Callable[[T], None], items: Sequence[T], device: torch.device) -> None:
+    """Do some work for each of some items, on a CPU in two threads, each of which takes the next one when it is done.
+
+    Args:
+        work: in any order; it finds the modes of torch as they are here. After an error nothing new is begun.
+        items: what it is done for; one that is without a partner has all cores.
+        device: what it keeps busy.
+    """
+    shared = len(items) // 2 * 2 if device.type == "cpu" else 0
+    left = iter(items[:shared])
+
+    def some() -> None:
+        try:
+            for item in left:
+                work(item)
+        finally:
+            for _ in left:  # if there are any, something went wrong here: the other thread need not go on
+                pass
+
+    if shared:
+        in_two_threads(_as_here(some), _as_here(some))
+    for item in items[shared:]:
+        work(item)
 
 
 @cache

@@ -11,14 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from selfsent.at_once import share_out
 from selfsent.dropout import without_dropout
 from selfsent.encoder import POOLINGS, Encoder, Pooling, transformer_alone
 from selfsent.files import read_json
 from selfsent.heads.language_model import save_head
 from selfsent.packing import Packed
 
-_TOKENS = 4096
-"""Tokens in one forward pass."""
+_TOKENS = 2048
+"""Tokens in one forward pass, of which there are two at a time on a CPU."""
 
 
 class CrossEncoder(Encoder):
@@ -63,9 +64,13 @@ class CrossEncoder(Encoder):
     def predict(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """The scores of pairs of texts, (pairs,) or with several outputs (pairs, outputs)."""
         found = np.empty((len(pairs), self.output.out_features), dtype=np.float32)
+
+        def fill(pack: tuple[NDArray[np.int64], Packed]) -> None:
+            chosen, packed = pack
+            found[chosen] = self.activation(self.scores(packed).float()).cpu().numpy()
+
         with without_dropout(self):
-            for chosen, packed in self._packs(pairs):
-                found[chosen] = self.activation(self.scores(packed).float()).cpu().numpy()
+            share_out(fill, self._packs(pairs), self.device)
         return found[:, 0] if found.shape[1] == 1 else found
 
     def _packs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[NDArray[np.int64], Packed]]:

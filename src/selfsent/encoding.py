@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from selfsent.at_once import in_two_threads
+from selfsent.at_once import share_out
 from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.packing import Packed
@@ -73,21 +73,17 @@ def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
     return packs
 
 
+@torch.inference_mode()
 def _compute(model: Encoder, packs: Sequence[Pack], count: int) -> NDArray[np.float32]:
     """The vectors of the `count` sentences of one chunk, without dropout; zeros for those that are in no pack."""
     vectors = np.zeros((count, model.embedding_size), dtype=np.float32)
-    left = iter(packs)
 
-    def work() -> None:
-        with torch.inference_mode():
-            for chosen, packed in left:
-                vectors[chosen] = model(packed).float().cpu().numpy()
+    def fill(pack: Pack) -> None:
+        chosen, packed = pack
+        vectors[chosen] = model(packed).float().cpu().numpy()
 
     with without_dropout(model):
-        if model.device.type == "cpu" and len(packs) > 1:
-            in_two_threads(work, work)
-        else:
-            work()
+        share_out(fill, packs, model.device)
     return vectors
 
 
