@@ -23,9 +23,11 @@ def test_a_method_says_all_that_is_shown_of_it(method):
     assert all(view.column >= 0 for view in method.views(method.options(**needed)))
 
 
-def test_an_unknown_method_is_named_with_those_there_are():
-    with pytest.raises(SettingsError, match=r"'tsda'.*tsdae, simcse, .*mlm"):
+def test_an_unknown_method_is_answered_by_the_nearest_or_by_those_there_are():
+    with pytest.raises(SettingsError, match=r"'tsda'; did you mean 'tsdae'\?"):
         get_method("tsda")
+    with pytest.raises(SettingsError, match="'glove'; there are tsdae, simcse, .*mlm"):
+        get_method("glove")
 
 
 def test_the_head_is_trained_only_where_the_method_asks_for_it(learner_of):
