@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import torch
@@ -16,13 +17,16 @@ from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 T = TypeVar("T")
 U = TypeVar("U")
 Network = Callable[[], Tensor]
-_NAME = "selfsent-other-half"
+_BUSY = threading.Lock()
+_KEEPS_APART = find_spec("transformers.utils.output_capturing") is not None
+"""Whether two threads may call the same model: early versions of transformers put what they capture into its layers."""
 
 
 def at_once(one: Network, other: Network) -> tuple[Tensor, Tensor]:
     """What two functions give, computed at the same time, and their gradients too.
 
-    These are added to `grad` of the weights, as `backward` does it; `torch.autograd.grad` does not see the weights.
+    These are added to `grad` of the weights, as `backward` does it, and only once; `torch.autograd.grad` does not see
+    the weights.
 
     Args:
         one: on a CPU, without weights that learn in the other one, too.
@@ -41,6 +45,7 @@ class _Pair(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, _: Tensor, one: Network, other: Network) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
         ctx.made = in_two_threads(one, other)
         outputs = tuple(each.detach() for each in ctx.made)
         ctx.mark_non_differentiable(
@@ -50,8 +55,11 @@ class _Pair(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[None, None, None]:
-        learning = [(made, grad) for made, grad in zip(ctx.made, grads, strict=True) if made.requires_grad]
-        del ctx.made
+        if ctx.made is None:
+            raise RuntimeError("what was computed at once has one backward pass")
+        pairs = zip(ctx.made, grads, strict=True)
+        learning = [(made, grad) for made, grad in pairs if made.requires_grad and grad is not None]
+        ctx.made = None
         if len(learning) == 1:
             torch.autograd.backward(*learning[0])
         elif learning:
@@ -79,26 +87,21 @@ def in_two_threads(one: Callable[[], T], other: Callable[[], U]) -> tuple[T, U]:
     """What two functions return, each called in a thread with half of the cores; an error of either is raised.
 
     Threads that share every operation wait at the end of each for the slower core; these wait once. With one core, or
-    from within such a call, one is called after the other.
+    while another call is at work, of which this one may be part, one is called after the other.
     """
     threads = torch.get_num_threads()
-    half = threads // 2
-    if half == 0 or threading.current_thread().name.startswith(_NAME):
+    if threads < 2 or not _KEEPS_APART or not _BUSY.acquire(blocking=False):
         return one(), other()
-
-    def in_thread() -> U:
-        # Each thread has its own number of threads; what is set last is also that of all threads to come.
-        if torch.get_num_threads() != half:
-            torch.set_num_threads(half)
-        return other()
-
-    task = _thread(os.getpid()).submit(in_thread)
     try:
-        torch.set_num_threads(half)
-        return one(), task.result()
+        try:
+            pool = _halves(os.getpid(), threads)
+            first, second = pool.submit(one), pool.submit(other)
+        except RuntimeError:  # Python is about to end, and begins no threads any more
+            return one(), other()
+        wait((first, second))  # type: ignore[misc]  # of any two types
+        return first.result(), second.result()
     finally:
-        wait([task])
-        torch.set_num_threads(threads)
+        _BUSY.release()
 
 
 def share_out(work: Callable[[T], None], items: Sequence[T], device: torch.device) -> None:
@@ -117,16 +120,34 @@ def share_out(work: Callable[[T], None], items: Sequence[T], device: torch.devic
             for item in left:
                 work(item)
         finally:
-            for _ in left:  # if there are any, something went wrong here: the other thread need not go on
-                pass
+            drop()
+
+    def drop() -> None:
+        """If there are any left, something went wrong: nobody need go on."""
+        for _ in left:
+            pass
 
     if shared:
-        in_two_threads(_as_here(some), _as_here(some))
+        try:
+            in_two_threads(_as_here(some), _as_here(some))
+        finally:
+            drop()
     for item in items[shared:]:
         work(item)
 
 
 @cache
-def _thread(process: int) -> ThreadPoolExecutor:
-    """One for each process: a fork does not take threads along."""
-    return ThreadPoolExecutor(1, _NAME)
+def _halves(process: int, threads: int) -> ThreadPoolExecutor:
+    """Two threads with half of the cores each, for each process, since a fork does not take threads along."""
+    pool, met = ThreadPoolExecutor(2, "selfsent-half", _take, (threads // 2,)), threading.Barrier(3)
+    for _ in range(2):
+        pool.submit(met.wait)
+    met.wait()
+    torch.set_num_threads(threads)  # what any thread has set is what new ones begin with
+    return pool
+
+
+def _take(cores: int) -> None:
+    """Use so many cores in this thread from now on; before it asks for their number, torch would forget that."""
+    torch.get_num_threads()
+    torch.set_num_threads(cores)

@@ -6,15 +6,15 @@ import difflib
 from collections.abc import Collection
 
 
-def near(word: str, known: Collection[str], likeness: float = 0.6) -> str:
+def near(word: object, known: Collection[object], likeness: float = 0.6) -> str:
     """What a misspelt name may have been, for the end of an error's line; empty where nothing is that much like it."""
-    found = difflib.get_close_matches(word, known, n=1, cutoff=likeness)
+    found = difflib.get_close_matches(str(word), [str(name) for name in known], n=1, cutoff=likeness)
     return f"did you mean {found[0]!r}?" if found else ""
 
 
-def guess(word: str, known: Collection[str]) -> str:
+def guess(word: object, known: Collection[object]) -> str:
     """What a misspelt name may have been, or else all that there are."""
-    return near(word, known) or f"there are {', '.join(known)}"
+    return near(word, known) or f"there are {', '.join(map(str, known))}"
 
 
 class SelfsentError(Exception):

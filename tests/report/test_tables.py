@@ -22,6 +22,13 @@ def test_title_and_caption_may_be_wider_than_the_table(table):
     assert table.caption == lines[-2]
 
 
+def test_neither_notebooks_nor_colours_change_what_is_printed(table, monkeypatch):
+    expected = text_of(table)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert text_of(table) == expected
+
+
 def test_a_bare_table_is_a_table():
     assert text_of(Table("a")).splitlines()[0].startswith("┏")
 

@@ -29,7 +29,9 @@ def text_of(table: Table, lines: Iterable[str] = ()) -> str:
     """A table and lines below it as text, as wide as the terminal: what `print` shows of a result."""
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), markup=False, emoji=False, highlight=False)
+    # Notebooks and variables such as FORCE_COLOR would otherwise make something else of it.
+    plain: dict[str, Any] = {"force_jupyter": False, "force_terminal": False, "color_system": None}
+    console = Console(file=io.StringIO(), markup=False, emoji=False, highlight=False, **plain)
     console.print(apart(table))
     for line in lines:
         console.print(line, soft_wrap=True)
