@@ -24,9 +24,9 @@ from selfsent.makers.maker import Maker
 from selfsent.makers.registry import parse_makers
 from selfsent.methods import SUPERVISED, get_method
 from selfsent.report.card import licence_of, model_card
-from selfsent.report.tables import text_of
 from selfsent.report.terminal import scores_table
 from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
+from selfsent.shown import text_of
 from selfsent.training.fit import fit
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.plan import Plan, asked, make_plan, read_by

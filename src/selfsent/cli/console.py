@@ -53,7 +53,7 @@ def show(renderable: Any) -> None:
     """A result, on standard output."""
     from rich.table import Table
 
-    from selfsent.report.tables import apart
+    from selfsent.shown import apart
 
     if leads():
         shown = apart(renderable) if isinstance(renderable, Table) else renderable

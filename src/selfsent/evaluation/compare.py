@@ -13,7 +13,7 @@ import numpy as np
 from selfsent.errors import SettingsError
 from selfsent.evaluation.bootstrap import Difference, interval, paired
 from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result, Score
-from selfsent.report.tables import text_of
+from selfsent.shown import text_of
 
 if TYPE_CHECKING:
     from rich.table import Table

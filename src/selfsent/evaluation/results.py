@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.evaluation.bootstrap import Difference, Floats, Statistic, bootstrap, interval, paired, point
-from selfsent.report.tables import literal, markdown, text_of
+from selfsent.shown import literal, markdown, text_of
 
 if TYPE_CHECKING:
     from rich.table import Table

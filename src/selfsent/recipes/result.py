@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent import api
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.recipes.recipe import Recipe
-from selfsent.report.tables import text_of
+from selfsent.shown import text_of
 
 if TYPE_CHECKING:
     from rich.table import Table

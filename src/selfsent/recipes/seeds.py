@@ -13,7 +13,7 @@ from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.files import read_json, write_json
-from selfsent.report.tables import text_of
+from selfsent.shown import text_of
 from selfsent.training.habits import Notice
 from selfsent.training.run_directory import RunDirectory
 

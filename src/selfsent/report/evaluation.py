@@ -11,7 +11,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.compare import Comparison, side_by_side
 from selfsent.evaluation.published import beside, published_rows
 from selfsent.evaluation.results import Result
-from selfsent.report.tables import literal, markdown
+from selfsent.shown import literal, markdown
 
 if TYPE_CHECKING:
     from rich.table import Table

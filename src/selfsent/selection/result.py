@@ -15,7 +15,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.bootstrap import Difference
 from selfsent.evaluation.compare import mean_score
 from selfsent.evaluation.results import Score
-from selfsent.report.tables import text_of
+from selfsent.shown import text_of
 from selfsent.training.budget import FEW
 
 if TYPE_CHECKING:

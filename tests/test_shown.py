@@ -2,7 +2,7 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from selfsent.report.tables import markdown, text_of
+from selfsent.shown import markdown, text_of
 
 
 @pytest.fixture
