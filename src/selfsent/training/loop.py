@@ -15,7 +15,7 @@ from torch import Tensor
 
 from selfsent.autograd import clear_gradients, release
 from selfsent.distributed import of_the_first, rank, wait, world_size
-from selfsent.dropout import put_dropout, without_dropout
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import TrainingError
 from selfsent.files import whole_directory
@@ -27,11 +27,10 @@ from selfsent.training.batches import Batches
 from selfsent.training.best import Best
 from selfsent.training.budget import APART, FEW, PROBES, TENTHS, steps_between_probes, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
-from selfsent.training.embeddings import put_lookups
 from selfsent.training.habits import Habits, Notice, Scorer
 from selfsent.training.health import SENTENCES, Health
 from selfsent.training.health import probe as health_of
-from selfsent.training.linear import put_linears
+from selfsent.training.layers import put_layers
 from selfsent.training.meter import Meter
 from selfsent.training.operations import Arithmetic
 from selfsent.training.precision import accelerator, autocast, precision_of_run
@@ -81,12 +80,8 @@ class Loop:
         self.finish = finish
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
-        put_dropout(learner)
         learner.alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
-        if learner.alone:
-            put_lookups(learner)
-        if learner.alone and self.precision == "bfloat16":
-            put_linears(learner)
+        put_layers(learner, self.precision)
         self.learner.train()  # which leaves frozen parts without dropout
         batches.make_ready(learner.features, directory.path, self.device)
         learner.prepare(batches.once(self.device))
