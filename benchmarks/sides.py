@@ -25,6 +25,8 @@ from selfsent.training.run_directory import versions
 MINILM = "all-MiniLM-L6-v2"
 BERT_BASE = "bert-base"
 """Its shape and the size of its vocabulary, with random weights and the bundled encoder's tokenizer."""
+for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
+    os.environ[_name] = "1024"  # as torch has it: the peer in the same process meets its padded shapes again
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 """Both sides compute on it."""
 

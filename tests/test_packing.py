@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -141,3 +145,13 @@ def test_a_batch_moves_to_another_device():
     moved = packed.to("meta")
     assert moved.ids.device.type == "meta"
     assert packed.ids.device.type == "cpu"
+
+
+@pytest.mark.parametrize("given", [None, "7"])
+def test_torch_is_told_to_keep_the_code_of_few_shapes_unless_the_user_said_how_many(given):
+    names = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    environment |= dict.fromkeys(names, given) if given else {}
+    script = f"import os, selfsent.packing; print(*(os.environ[name] for name in {names}))"
+    told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == [given or "64"] * 2

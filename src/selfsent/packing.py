@@ -8,6 +8,7 @@ on a GPU; elsewhere it runs on groups of sentences of similar length, or of a fe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,11 @@ IGNORED = -1
 """The target of a position that is not to be predicted."""
 _WASTE = 4096
 """Scores of padding, of one head, that attention may compute for one group less: so long takes a group by itself."""
+
+# Hardly any two packed rows are as long as each other, and torch keeps the code of the last 1,024 shapes of products in
+# bfloat16, of each thread: up to 1 MB each, which is more than a small encoder takes to train.
+for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
+    os.environ.setdefault(_name, "64")
 
 
 @dataclass(frozen=True)
