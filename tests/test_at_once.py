@@ -1,5 +1,7 @@
 """Two networks at the same time are two networks."""
 
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -141,6 +143,53 @@ def test_after_an_error_nothing_new_is_begun():
     with pytest.raises(KeyboardInterrupt):
         module.share_out(work, range(100), torch.device("cpu"))
     assert len(done) < 5
+
+
+def test_after_an_interrupt_the_threads_do_not_go_on(monkeypatch):
+    done, begun = [], threading.Event()
+
+    def work(item):
+        begun.set()
+        time.sleep(0.05)
+        done.append(item)
+
+    def interrupted(_):
+        assert begun.wait(20)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        module.share_out(work, range(100), torch.device("cpu"))
+    monkeypatch.undo()
+    module.in_two_threads(lambda: 1, lambda: 2)  # when both threads are free again
+    assert len(done) < 5
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_modes_are_those_of_the_caller(learns):
+    def modes():
+        return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+
+    seen = []
+    with torch.set_grad_enabled(learns), torch.autocast("cpu", torch.float16):
+        module.share_out(lambda _: seen.append(modes()), range(2), torch.device("cpu"))
+    assert seen == [(learns, True, torch.float16)] * 2
+
+
+def test_a_fork_has_threads_of_its_own():
+    script = """
+import os, torch
+from selfsent.at_once import in_two_threads
+torch.set_num_threads(2)
+in_two_threads(lambda: 1, lambda: 2)
+child = os.fork()
+if child == 0:
+    print(*in_two_threads(lambda: 3, lambda: 4), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.split() == ["3", "4"]
 
 
 def test_within_such_a_call_one_is_called_after_the_other():
