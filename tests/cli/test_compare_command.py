@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -300,3 +301,27 @@ def test_two_methods_do_not_lie_in_one_place(documents, base, tmp_path):
     with pytest.raises(package.errors.SettingsError, match="no method to compare"):
         package.compare(documents, [], base, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_other_settings_for_a_method_that_is_there_are_refused_before_anything_is_written(documents, base, tmp_path):
+    def go(name, own, **options):
+        common = {"steps": 2, "batch_size": 8, "max_length": 32}
+        return package.compare(documents, {name: own}, base, tmp_path / "out", **common, **options)
+
+    go("mlm", {})
+    before = (tmp_path / "out" / "run.json").read_bytes()
+    with pytest.raises(package.errors.RunError, match="mlm: learning rate was not given, now"):
+        go("mlm", {"learning_rate": 1e-3}, resume=True)
+    assert (tmp_path / "out" / "run.json").read_bytes() == before
+    with pytest.raises(package.errors.SettingsError, match="untrained is what the base is called"):
+        go("untrained", {"method": "mlm"}, resume=True)
+
+
+def test_comparisons_are_no_runs_that_differ_in_their_seed(selfsent, compared, tmp_path):
+    copy = shutil.copytree(compared.directory, tmp_path / "copy")
+    record = json.loads((copy / "run.json").read_text())
+    record["asked"]["settings"]["seed"] = 7
+    (copy / "run.json").write_text(json.dumps(record))
+    (tmp_path / "mine.tsv").write_text("a b\ta\t1\nc d\td\t2\ne\tf\t3\n")
+    both = ("evaluate", compared.directory, copy, "--seeds", "--pairs", tmp_path / "mine.tsv")
+    assert "no two of these models are runs that differ" in selfsent(*both).complaint

@@ -219,3 +219,15 @@ def test_a_single_absent_task_is_an_error(selfsent, models, tmp_path):
     (tmp_path / "mirror").mkdir()
     complaint = selfsent("evaluate", models[0], "--task", "stsb", "--data", tmp_path / "mirror").complaint
     assert "stsb is absent: the mirror" in complaint
+
+
+def test_no_output_replaces_what_is_left_out_or_another_output(selfsent, models, tmp_path, documents):
+    (tmp_path / "mine.tsv").write_text("a b\ta\t1\nc d\td\t2\ne\tf\t3\n")
+    (tmp_path / "without.txt").write_text("one\ntwo\n")
+    common = ("evaluate", models[0], "--pairs", tmp_path / "mine.tsv")
+    left_out = ("--documents", documents, "--without", tmp_path / "without.txt")
+    assert "would replace" in selfsent(*common, *left_out, "--json", tmp_path / "without.txt").complaint
+    twice = ("--json", tmp_path / "o.json", "--csv", tmp_path / "." / "sub" / ".." / "o.json")
+    assert "--json and --csv cannot both go to" in selfsent(*common, *twice).complaint
+    assert "--without says how to read --documents" in selfsent(*common, *left_out[2:]).complaint
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.tsv", "quick_models.py", "without.txt"]

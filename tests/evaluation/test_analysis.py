@@ -81,3 +81,11 @@ def test_alignment_and_uniformity_match_their_definitions(model):
     assert alignment(encoder, texts[:6], texts[6:]) == pytest.approx(expected, abs=1e-5)
     with pytest.raises(DataError, match="two distinct"):
         uniformity(encoder, ["a", "a"])
+
+
+def test_uniformity_of_zero_vectors_is_that_of_one_point():
+    def encode(texts):
+        return np.array([[float(text != "zero"), 0.0] for text in texts])
+
+    assert uniformity(as_encoder(lambda texts: np.zeros((len(texts), 4))), ["a", "b", "c"]) == 0
+    assert uniformity(as_encoder(encode), ["zero", "a", "b"]) == pytest.approx(math.log((1 + 2 * math.exp(-2)) / 3))

@@ -7,7 +7,7 @@ import pytest
 
 from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
-from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder, load_object
+from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder, check_model, load_object
 from selfsent.training.precision import computes_int8, inference_device
 
 
@@ -230,3 +230,19 @@ def test_a_directory_gives_the_vectors_of_sentence_transformers(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     reference.save(str(tmp_path / "model"))
     assert as_encoder(tmp_path)(texts) == pytest.approx(encoder(texts), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "message"),
+    [
+        ("wrong", "def f(:", "cannot import wrong:f: "),
+        ("number", "f = 3", "number:f is no function: it is int"),
+        ("other", "", "cannot import other:f"),
+    ],
+)
+def test_code_that_makes_no_model_is_refused_in_one_line(module, code, message, tmp_path, monkeypatch):
+    (tmp_path / f"{module}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BaseEncoderError, match=message) as caught:
+        check_model(f"{module}:f")
+    assert "\n" not in str(caught.value)

@@ -6,6 +6,7 @@ from naive.metrics import cosine
 from selfsent.errors import DataError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.own import OWN
+from selfsent.evaluation.tasks import evaluate
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice([f"w{n}" for n in range(9)], 4)) for _ in range(30)]
@@ -83,3 +84,28 @@ def test_bad_files_are_one_line(save, kind, text, message):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"nothing\.tsv cannot be read"):
         OWN["pairs"][0](tmp_path / "nothing.tsv")
+
+
+def test_a_query_that_is_a_text_too_does_not_count_against_itself(save):
+    lines = "".join(f"{n} one\t{n} two\n{n} two\t{n} one\n" for n in range(20))
+    pairs_together = as_encoder(lambda texts: np.eye(20)[[int(text.split()[0]) for text in texts]] + 0.01)
+    assert scored("relevance", save(lines), pairs_together).score == 100
+
+
+@pytest.mark.parametrize(("kind", "heading"), [("relevance", "query\trelevant text"), ("labels", "Text\tclass")])
+def test_one_known_name_makes_a_heading(kind, heading, save):
+    lines = [f"{heading}\n", *(f"{text}\t{'odd' if n % 2 else 'even'}\n" for n, text in enumerate(TEXTS))]
+    assert len(OWN[kind][0](save("".join(lines)))) == len(TEXTS)
+
+
+@pytest.mark.parametrize("score", ["nan", "n/a", "-"])
+def test_a_missing_score_in_the_first_line_is_no_heading(score, save):
+    with pytest.raises(DataError, match=f"the score '{score}' is no number"):
+        OWN["pairs"][0](save(f"a\tb\t{score}\nc\td\t1\ne\tf\t2\n"))
+
+
+def test_labels_by_the_classifier_that_is_asked_for(tmp_path, model):
+    path = tmp_path / "mine.tsv"
+    path.write_text("".join(f"{TEXTS[n % 30]} {n}\t{n % 2}\n" for n in range(60)))
+    marks = [evaluate(model, labels=path, classifier=name).scores["mine"].signature for name in ("exact", "senteval")]
+    assert marks[0] != marks[1]

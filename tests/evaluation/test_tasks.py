@@ -1,6 +1,10 @@
+import os
+
+import numpy as np
 import pytest
 
 from selfsent.errors import DataError, SettingsError
+from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.tasks import SUITES, TASKS, evaluate
 
 PAIRS = {"sentence1": ["a b", "c d", "e"], "sentence2": ["a", "d", "f"], "score": [4.0, 3.0, 0.0]}
@@ -103,3 +107,36 @@ def test_the_papers_sick_is_read_as_its_authors_ship_it(tmp_path, model):
     lines += [f"{n}\t{a}\t{b}\t{s}\tNEUTRAL" for n, (a, b, s) in enumerate(zip(*PAIRS.values(), strict=True))]
     (tmp_path / "SentEval" / "SICK" / "SICK_test_annotated.txt").write_text("\n".join(lines) + "\n")
     assert evaluate(model, task="sickr-test", data=tmp_path).scores["sickr-test"].n == 3
+
+
+def test_vectors_that_are_not_finite_are_told_and_harm_no_other(tmp_path):
+    texts = [f"text {n}" for n in range(40)]
+    (tmp_path / "mine.tsv").write_text("".join(f"{text}\t{n % 2}\n" for n, text in enumerate(texts)))
+
+    def apart(broken):
+        return lambda asked: np.array(
+            [[np.nan if text == broken else 5.0 - 10 * (int(text[5:]) % 2)] for text in asked]
+        )
+
+    whole, damaged = (evaluate(apart(broken), labels=tmp_path / "mine.tsv") for broken in (None, "text 7"))
+    assert (whole.scores["mine"].score, whole.warnings) == (100, ())
+    assert damaged.scores["mine"].score >= 95
+    assert damaged.warnings == ("<lambda>: 1 vector not finite, taken for zeros",)
+
+
+def test_documents_are_read_and_names_are_those_given(tmp_path, monkeypatch, model):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
+    lines = (f"word{n} of the text\nword{n} of another text\n\n" for n in range(1200))
+    (tmp_path / "docs.txt").write_text("".join(lines))
+    found = evaluate(as_encoder(model, name="old"), documents=tmp_path / "docs.txt", name="new")
+    assert (found.model, list(found.scores)) == ("new", ["context"])
+
+
+def test_a_files_name_may_be_that_of_no_other_score_and_no_utf8(tmp_path, model):
+    lines = "a b\ta\t1\nc d\td\t2\ne\tf\t3\n"
+    (tmp_path / "average.tsv").write_text(lines)
+    with pytest.raises(SettingsError, match="go by the name average, which another score has"):
+        evaluate(model, pairs=tmp_path / "average.tsv")
+    odd = tmp_path / os.fsdecode(b"\xff.tsv")
+    odd.write_text(lines)
+    assert len(evaluate(model, pairs=odd).scores) == 1

@@ -197,13 +197,16 @@ def _training(options: argparse.Namespace) -> tuple[Any, Callable[[str], float],
     from selfsent.evaluation.datasets import Store
     from selfsent.evaluation.encoders import as_encoder
     from selfsent.evaluation.tasks import TASKS, check_request
+    from selfsent.scoring import check_dev_data
 
     store = Store(options.data)
-    if options.task:
+    by_task = options.task and options.task != SCORE_NAME
+    if by_task:
         check_request(task=options.task)
+        check_dev_data(options.task, store)
     corpus = read(options, options.corpus)
     bits = quick(options)
-    if options.task:
+    if by_task:
         run = TASKS[options.task]
         everything = np.arange(len(corpus))
         return everything, lambda m: run(as_encoder(m, **bits), store).score, options.task, corpus
@@ -216,7 +219,7 @@ def _check(options: argparse.Namespace) -> None:
     from selfsent.report.plots import check_plots
 
     given = [getattr(options, name, None) for name in ("pairs", "labelled")]
-    given += getattr(options, "corpus", ())
+    given += [*getattr(options, "corpus", ()), *(getattr(options, "without", None) or ())]
     check_outputs({"--json": options.json, **{f"--plot {path}": path for path in options.plot}}, given)
     check_plots(options.plot)
 

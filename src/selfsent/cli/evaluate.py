@@ -52,8 +52,8 @@ def add_parser(commands: Any) -> None:
         "--classifier",
         choices=("exact", "senteval"),
         default="exact",
-        help="of the suite transfer: logistic regression at its minimum, or stopped early as for published scores"
-        " (default: exact)",
+        help="of the suite transfer and of --labels: logistic regression at its minimum, or stopped early as for"
+        " published scores (default: exact)",
     )
     parser.add_argument(
         "--vectors", metavar="FILE", help="keep the vectors of one model with their texts: the file can stand for it"
@@ -75,11 +75,12 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import notice, show
     from selfsent.report.evaluation import Report, check_published
 
-    read_too = [*(options.documents or ()), options.pairs, options.relevance, options.labels]
+    read_too = [*(options.documents or ()), *(options.without or ()), options.pairs, options.relevance, options.labels]
     read_too += filter(os.path.isfile, options.model)
     files = {"--json": options.json, "--markdown": options.markdown, "--csv": options.csv, "--vectors": options.vectors}
     check_outputs(files, read_too)
     _check_vectors(options)
+    _check_corpus_options(options)
     if options.published:
         check_published(options.suite)
     report = Report(_scored(options), options.published)
@@ -108,13 +109,25 @@ def _check_vectors(options: argparse.Namespace) -> None:
     check_format(Path(options.vectors))
 
 
+def _check_corpus_options(options: argparse.Namespace) -> None:
+    given = {
+        "--text-column": options.text_column != "text",
+        "--document-column": options.document_column,
+        "--split-sentences": options.split_sentences,
+        "--without": options.without,
+    }
+    if not options.documents and any(given.values()):
+        flag = next(flag for flag, value in given.items() if value)
+        raise SettingsError(f"{flag} says how to read --documents, which is not given")
+
+
 def _scored(options: argparse.Namespace) -> list[Result]:
     """The results in the order of the models; with --seeds, one for each group of runs."""
     from selfsent.cli.console import doing
     from selfsent.evaluation import check_request, evaluate
     from selfsent.evaluation.compare import mean_over_seeds, seeds_of_runs
     from selfsent.evaluation.datasets import Store
-    from selfsent.evaluation.encoders import as_encoder, check_model, check_pooling
+    from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
 
     if not any((options.suite, options.task, options.documents, options.pairs, options.relevance, options.labels)):
         raise SettingsError("nothing to score: give --task, --suite or --documents, or --pairs, --relevance, --labels")
@@ -138,6 +151,8 @@ def _scored(options: argparse.Namespace) -> list[Result]:
                 now(f"{model}: {task}")
 
             encoder = as_encoder(model, **bits, pooling=options.pooling)
+            if options.vectors and isinstance(encoder, PairEncoder):
+                raise SettingsError(f"{model} is a cross-encoder and has no vectors to keep: leave out --vectors")
             how = {"classifier": options.classifier, "progress": progress}
             result = evaluate(encoder, documents=documents, data=store, **how, **asked)
             if options.vectors:

@@ -32,11 +32,12 @@ def check_outputs(files: Mapping[str, str | None], read: Sequence[str | None] = 
             raise SettingsError(f"{flag} is empty: name a file")
         if file != STANDARD_OUTPUT and any(_is_read(Path(file).resolve(), source) for source in read if source):
             raise SettingsError(f"{flag} would replace {file}, which is read: name another file")
-        if file in taken:
+        target = file if file == STANDARD_OUTPUT else str(Path(file).resolve())
+        if target in taken:
             where = "standard output" if file == STANDARD_OUTPUT else file
-            raise SettingsError(f"{taken[file]} and {flag} cannot both go to {where}: name another file for one")
-        taken[file] = flag
-    for path in (Path(file) for file in taken if file != STANDARD_OUTPUT):
+            raise SettingsError(f"{taken[target]} and {flag} cannot both go to {where}: name another file for one")
+        taken[target] = flag
+    for path in (Path(file) for file in files.values() if file and file != STANDARD_OUTPUT):
         if path.is_dir():
             raise OutputError(f"{path} is a directory: name a file")
         place = next(parent for parent in path.absolute().parents if parent.exists())

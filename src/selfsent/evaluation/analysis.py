@@ -204,9 +204,12 @@ def uniformity(encoder: Encoder, texts: Sequence[str]) -> float:
         raise DataError("uniformity needs two distinct texts or more")
     vectors = encoder(distinct).astype(np.float64)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    squares = np.square(vectors).sum(1)  # 1, and 0 of a zero vector
     n, total = len(vectors), 0.0
     for start in range(0, n, 1024):
-        total += float(np.exp(-2 * np.maximum(2 - 2 * vectors[start : start + 1024] @ vectors.T, 0)).sum())
+        block = slice(start, start + 1024)
+        distances = squares[block, None] + squares - 2 * vectors[block] @ vectors.T
+        total += float(np.exp(-2 * np.maximum(distances, 0)).sum())
     return math.log((total - n) / (n * (n - 1)))  # each vector's potential with itself is 1
 
 

@@ -188,7 +188,10 @@ def _asked(model: Path) -> tuple[str | None, Any]:
     """What a run was asked for, without the seed, and the seed."""
     for path in (model / "run.json", model.parent / "run.json"):
         try:
-            asked = json.loads(path.read_text(encoding="utf-8"))["asked"]
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if "methods" in record:  # a comparison: what was chosen may be of any method
+                continue
+            asked = record["asked"]
             seed = asked["settings"].pop("seed")
         except (OSError, ValueError, KeyError, TypeError):
             continue

@@ -40,6 +40,8 @@ class Encoder:
     def __init__(self, encode: Encode, name: str, pooling: str = UNKNOWN, trained_on: Sequence[str] = ()) -> None:
         self.name, self.pooling, self.trained_on = name, pooling, trained_on
         self._encode = encode
+        self.broken = 0
+        """Texts whose vectors were not finite, and count as zeros."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
 
@@ -63,6 +65,10 @@ class Encoder:
             raise DataError(f"{self.name} returned an array of shape {vectors.shape} for {len(new)} texts, not (n, d)")
         if self._rows and vectors.shape[1] != self._vectors.shape[1]:
             raise DataError(f"{self.name} returned vectors of size {self._vectors.shape[1]} and {vectors.shape[1]}")
+        broken = ~np.isfinite(vectors).all(axis=1, keepdims=True)
+        if broken.any():
+            self.broken += int(broken.sum())
+            vectors = np.where(broken, np.float32(0), vectors)
         start = len(self._rows)
         self._vectors = np.concatenate([self._vectors, vectors]) if start else vectors
         self._rows.update((text, start + number) for number, text in enumerate(new))
@@ -187,7 +193,9 @@ def check_model(path: str) -> None:
     """
     if path.endswith(FORMATS):
         StoredVectors(Path(path))
-    elif not _FACTORY.fullmatch(path):
+    elif _FACTORY.fullmatch(path):
+        load_object(path)
+    else:
         resolve(path)
 
 
@@ -243,10 +251,10 @@ def _in(precision: str, pooling: str) -> str:
 
 
 def load_object(path: str) -> Any:
-    """What `package.module:name` names; a module may also lie in the current directory.
+    """The function that `package.module:name` names; a module may also lie in the current directory.
 
     Raises:
-        BaseEncoderError: it is not of this form, or there is no such thing.
+        BaseEncoderError: it is not of this form, or there is no such thing, or none that can be called.
     """
     if not _FACTORY.fullmatch(path):
         raise BaseEncoderError(f"{path} must have the form package.module:name")
@@ -254,9 +262,13 @@ def load_object(path: str) -> Any:
     if (here := str(Path.cwd())) not in sys.path:  # where the command's own directory stands instead
         sys.path.append(here)
     try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise BaseEncoderError(f"cannot import {path}: {error}") from error
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:  # it is the user's code
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise BaseEncoderError(f"cannot import {path}: {reason}") from error
+    if not callable(found):
+        raise BaseEncoderError(f"{path} is no function: it is {type(found).__name__}")
+    return found
 
 
 def _encode_with(model: Any) -> Encode:

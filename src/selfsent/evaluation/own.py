@@ -17,12 +17,14 @@ from selfsent.evaluation.publishers import columns_of
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.statistics import mean, parts_of
 from selfsent.evaluation.sts import score_pairs
-from selfsent.evaluation.transfer import FOLDS, Transfer, score_rows
+from selfsent.evaluation.transfer import FOLDS, Classifier, Transfer, score_rows
 
-VERSION = 1
+VERSION = 2
 CUTOFF = 10
 BLOCK = 256
 TIE = 1e-6
+_NO_SCORE = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-", "?")
+"""What stands for a score that is missing, and is no name of a column."""
 PAIRS, RELEVANCE, LABELS = ("sentence1", "sentence2", "score"), ("query", "text"), ("text", "label")
 
 
@@ -65,7 +67,10 @@ def read_labels(path: str | Path) -> Rows:
 
 
 def score_relevance(rows: Rows, encoder: Encoder) -> Score:
-    """MRR@10 of the first relevant text among all texts of the file. Equal similarities count against the query."""
+    """MRR@10 of the first relevant text among all texts of the file but the query itself.
+
+    Equal similarities count against the query.
+    """
     texts = list(dict.fromkeys(rows["text"]))
     place = {text: number for number, text in enumerate(texts)}
     queries = parts_of(rows["query"])
@@ -75,7 +80,8 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
         block = names[start : start + BLOCK]
         for name, similarity in zip(block, _unit(encoder(block)) @ goal.T, strict=True):
             relevant = [place[rows["text"][row]] for row in queries[name]]
-            others = np.delete(similarity, relevant)
+            itself = [place[name]] if name in place else []  # in a file of duplicates every text is a query, too
+            others = np.delete(similarity, relevant + itself)
             rank = 1 + int(np.sum(others >= similarity[relevant].max() - TIE))
             found.append(1 / rank if rank <= CUTOFF else 0.0)
     size = {"n": len(found), "c": len(texts), "data": rows.fingerprint, "pool": encoder.pooling, "v": VERSION}
@@ -83,12 +89,12 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
     return measure(rows.name, mean(found), len(found), signature=label)
 
 
-def score_labels(rows: Rows, encoder: Encoder) -> Score:
-    """Accuracy of a logistic regression in nested 10-fold cross-validation."""
-    return score_rows(Transfer(rows.name, "nested", ()), encoder, [rows])
+def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact") -> Score:
+    """Accuracy of a logistic regression, at its minimum or as SentEval stops it, in nested 10-fold cross-validation."""
+    return score_rows(Transfer(rows.name, "nested", ()), encoder, [rows], classifier=classifier)
 
 
-OWN: dict[str, tuple[Callable[[str | Path], Rows], Callable[[Rows, Encoder], Score]]] = {
+OWN: dict[str, tuple[Callable[[str | Path], Rows], Callable[..., Score]]] = {
     "pairs": (read_pairs, score_pairs),
     "relevance": (read_relevance, score_relevance),
     "labels": (read_labels, score_labels),
@@ -121,8 +127,8 @@ def _read(path: Path, names: tuple[str, ...]) -> Rows:
 def _is_heading(fields: list[str], names: tuple[str, ...]) -> bool:
     lower = [field.strip().casefold() for field in fields]
     if names == PAIRS and len(fields) >= 3:
-        return not _is_number(fields[2])
-    return len(set(lower) & set(names)) >= 2
+        return not _is_number(fields[2]) and lower[2] not in _NO_SCORE
+    return any(field == name for field, name in zip(lower, names, strict=False))
 
 
 def _is_number(text: str) -> bool:

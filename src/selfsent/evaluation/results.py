@@ -126,7 +126,7 @@ def bounds(name: str, statistic: Statistic, n: int, strata: Sequence[NDArray[np.
 
 
 def _seed(name: str) -> int:
-    return zlib.crc32(name.encode())
+    return zlib.crc32(name.encode(errors="surrogateescape"))  # a file's name may be no UTF-8
 
 
 def signature(*parts: str, **fields: object) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from selfsent.corpus import read_corpus
+from selfsent.corpus.sources import SourceName
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation import arguments, languages, own, sts, transfer, useb
 from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
 from selfsent.evaluation.datasets import Rows, Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
-from selfsent.evaluation.results import Result, Score
+from selfsent.evaluation.results import AVERAGE, Result, Score
 
 Task = Callable[..., Score]
 """An encoder and a store, for classification also a classifier -> a score."""
@@ -63,7 +65,7 @@ def evaluate(
     *,
     suite: str | None = None,
     task: str | Sequence[str] | None = None,
-    documents: Documents | None = None,
+    documents: Documents | SourceName | None = None,
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
@@ -81,7 +83,7 @@ def evaluate(
         model: anything `as_encoder` takes.
         suite: a name in `SUITES`.
         task: one or several names in `TASKS`, instead of a suite.
-        documents: a corpus with documents, for the label-free score `context`.
+        documents: a corpus with documents, for the label-free score `context`; or what `read_corpus` reads.
         pairs: a tab-separated file of text, text, score; its score goes by the name of the file.
         relevance: a tab-separated file of query, relevant text.
         labels: a tab-separated file of text, label.
@@ -91,7 +93,8 @@ def evaluate(
         int8: likewise, and some products in 8 bits on a CPU that has them.
         pooling: of the transformer of a directory or hub id, instead of the model's own; a cross-encoder's becomes an
             encoder.
-        classifier: of the suite `transfer`: `exact`, or `senteval`, which is stopped early as for published scores.
+        classifier: of the suite `transfer` and of `labels`: `exact`, or `senteval`, which is stopped early as for
+            published scores.
         progress: called with the name of each task before it runs.
 
     Raises:
@@ -102,15 +105,17 @@ def evaluate(
     """
     names = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels))
     store = data if isinstance(data, Store) else Store(data)
-    files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names)
     classifiers = {"classifier": _known(classifier)}
+    files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, classifiers)
+    is_corpus = documents is None or hasattr(documents, "documents")
+    corpus = cast(Documents | None, documents) if is_corpus else read_corpus(cast(SourceName, documents))
     encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     tasks: dict[str, Callable[[], Score]] = {
         each: partial(TASKS[each], encoder, store, **(classifiers if each in SUITES["transfer"].tasks else {}))
         for each in names
     }
-    if documents is not None:
-        tasks[SCORE_NAME] = partial(score_context, encoder, documents)
+    if corpus is not None:
+        tasks[SCORE_NAME] = partial(score_context, encoder, corpus)
     tasks |= {each: partial(score, encoder) for each, score in files.items()}
     scores: dict[str, Score] = {}
     absent: dict[str, str] = {}
@@ -118,7 +123,7 @@ def evaluate(
         if progress:
             progress(each)
         try:
-            scores[each] = run()
+            scores[each] = _with_warning(run(), encoder)
         except DataError as error:
             if len(tasks) == 1:
                 raise
@@ -127,7 +132,7 @@ def evaluate(
         missing, reason = next(iter(absent.items()))
         raise DataError(f"nothing of {suite or ', '.join(names)} could be scored; {missing} is absent: {reason}")
     averaged = _averaged(suite) if suite else ()
-    return Result(encoder.name, scores, suite, averaged, absent)
+    return Result(name or encoder.name, scores, suite, averaged, absent)
 
 
 def check_request(
@@ -149,7 +154,9 @@ def check_request(
     _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names)
 
 
-def _own_tasks(paths: Mapping[str, str | Path | None], taken: Sequence[str]) -> dict[str, Callable[[Encoder], Score]]:
+def _own_tasks(
+    paths: Mapping[str, str | Path | None], taken: Sequence[str], classifiers: Mapping[str, Any] | None = None
+) -> dict[str, Callable[[Encoder], Score]]:
     """The user's own files, read before anything that takes long; each goes by its name without the ending."""
     found: dict[str, Callable[[Encoder], Score]] = {}
     for kind, path in paths.items():
@@ -157,10 +164,17 @@ def _own_tasks(paths: Mapping[str, str | Path | None], taken: Sequence[str]) -> 
             continue
         read, score = own.OWN[kind]
         rows = read(path)
-        if rows.name in (*taken, *found, SCORE_NAME):
+        if rows.name in (*taken, *found, SCORE_NAME, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
-        found[rows.name] = partial(score, rows)
+        found[rows.name] = partial(score, rows, **((classifiers or {}) if kind == "labels" else {}))
     return found
+
+
+def _with_warning(score: Score, encoder: Encoder) -> Score:
+    if not encoder.broken:
+        return score
+    line = f"{encoder.name}: {encoder.broken:,} vector{'s' * (encoder.broken > 1)} not finite, taken for zeros"
+    return replace(score, warnings=(*score.warnings, line))
 
 
 def _known(classifier: str) -> str:

@@ -21,6 +21,8 @@ from selfsent.training.budget import FEW
 if TYPE_CHECKING:
     from rich.table import Table
 
+UNTRAINED = "untrained"
+"""What the base is called beside the methods."""
 LEVEL = 0.05
 """Below this p-value two encoders count as told apart."""
 _TITLE = "To choose by: find the next sentence, in development documents (MRR@10 x 100)"
@@ -119,7 +121,7 @@ class Selection:
         """The p-values, paired, of those that the development data do not tell from the chosen one."""
         if self.chosen is None:
             return {}
-        beside = {"untrained": self.base} | {each.name: each.score for each in self.candidates[1:]}
+        beside = {UNTRAINED: self.base} | {each.name: each.score for each in self.candidates[1:]}
         found = {name: self.chosen.score.minus(score).p for name, score in beside.items()}
         return {name: p for name, p in found.items() if p >= LEVEL}
 
@@ -172,7 +174,7 @@ class Selection:
             caption_justify="left",
         )
         rows: list[tuple[str, Score, Candidate | None]] = [(each.name, each.score, each) for each in self.candidates]
-        rows.append(("untrained", self.base, None))
+        rows.append((UNTRAINED, self.base, None))
         for name, score, candidate in sorted(rows, key=lambda row: -row[1].score):
             shown = candidate.shown if candidate else f"{score.score:.2f}"
             lost = candidate and candidate.takes_steps and len(candidate.runs) < self.seeds

@@ -6,6 +6,7 @@ chosen, and what it is worth is measured on documents that neither training nor 
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,18 +22,18 @@ from selfsent.bases import resolve
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.distributed import join, rank, wait
 from selfsent.encoder import Encoder, load_encoder
-from selfsent.errors import BaseEncoderError, SettingsError, TrainingError
+from selfsent.errors import BaseEncoderError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
 from selfsent.files import read_json, write_json, write_text
 from selfsent.methods import METHODS, SUPERVISED, get_method
 from selfsent.report.page import comparison_page
 from selfsent.scoring import Dev, check_dev, dev_task
-from selfsent.selection.result import Selection
+from selfsent.selection.result import UNTRAINED, Selection
 from selfsent.settings import DURATIONS
 from selfsent.training.habits import Notice
 from selfsent.training.plan import Plan, make_plan, weights_digest
-from selfsent.training.run_directory import RunDirectory, take_over, versions
+from selfsent.training.run_directory import RunDirectory, first_difference, take_over, versions
 
 Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
 BUDGET = 120.0
@@ -95,7 +96,8 @@ def compare(
     before = directory.record.get("methods", {})
     if methods is None:
         methods = {} if before else UNSUPERVISED
-    asked = {**before, **_arguments(methods, common)}
+    given = _arguments(methods, common)
+    asked = {**before, **given}
     seeds = max(seeds or 1, directory.record.get("seeds", 1))
     if not asked:
         raise SettingsError("there is no method to compare")
@@ -114,6 +116,7 @@ def compare(
     source = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(hold_out.train)}
     start = {"base": str(base), "base_digest": weights_digest(resolve(base))}
     directory.match({"dev": dev, **start, "settings": common, "corpus": source})
+    _check_known(before, given, turns)
     untrained = judge(load_encoder(base))
     directory.begin(steps=False)
     directory.update(status="running", methods=asked, seeds=seeds)
@@ -129,6 +132,25 @@ def compare(
         about["documents"] = hold_out.summary(corpus)
     _finish(found, directory, {**about, "base": str(base)})
     return found
+
+
+def _check_known(
+    before: Mapping[str, Mapping[str, Any]], given: Mapping[str, Mapping[str, Any]], turns: Sequence[_Turn]
+) -> None:
+    """Refuse other settings for methods that are there, but for one whose run went wrong.
+
+    Raises:
+        RunError: naming the first difference.
+    """
+    asked = json.loads(json.dumps(given))  # as the old ones were written
+    for turn in turns:
+        both = turn.name in asked and turn.name in before
+        difference = first_difference(before[turn.name], asked[turn.name]) if both else None
+        record = turn.place / "run.json"
+        if difference and record.is_file() and not read_json(record).get("stopped"):
+            raise RunError(
+                f"the comparison cannot be resumed: {turn.name}: {difference}; use the old value, or another name"
+            )
 
 
 def _in_turn(
@@ -228,6 +250,8 @@ def _plan(name: str, base: str | Path, given: Mapping[str, Any]) -> Plan:
     """
     if fixed := given.keys() & {"base", "output", "corpus"}:
         raise SettingsError(f"{name}: {fixed.pop()} is the same for all methods")
+    if name == UNTRAINED:
+        raise SettingsError(f"{name} is what the base is called: give the method another name")
     method = get_method(given["method"])
     try:
         plan = make_plan(method, base, **{key: value for key, value in given.items() if key != "method"})

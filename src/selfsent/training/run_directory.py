@@ -127,7 +127,7 @@ class RunDirectory:
         for section, values in json.loads(json.dumps(defaults or {})).items():
             if section in before:
                 before[section] = {**values, **before[section]}
-        difference = _first_difference(before, self._asked, but=free) if self.record else None
+        difference = first_difference(before, self._asked, but=free) if self.record else None
         if difference:
             raise RunError(
                 f"{self.path} cannot be resumed: {difference}; use the old value, --overwrite, or another --output"
@@ -149,7 +149,7 @@ class RunDirectory:
         if not self.resumed:
             started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             self.update(status="running", asked=self._asked, command=sys.argv, versions=versions(), started=started)
-        elif self.record.get("stopped") and (change := _first_difference(self.record["asked"], self._asked)):
+        elif self.record.get("stopped") and (change := first_difference(self.record["asked"], self._asked)):
             changes = [*self.record.get("changes", []), {"change": change, "because": self.record["stopped"]}]
             self.update(asked=self._asked, changes=changes, stopped=None, stopped_in=None)
 
@@ -272,11 +272,11 @@ _HARMLESS = ("base", "corpus source")
 """Names, which may be written in several ways; digest and fingerprint say whether the contents are the same."""
 
 
-def _first_difference(old: Any, new: Any, where: str = "", but: Collection[str] = ()) -> str | None:
+def first_difference(old: Any, new: Any, where: str = "", but: Collection[str] = ()) -> str | None:
     """In words, the first place where two JSON values differ, save those in `but`; None when they are the same."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in {**old, **new}:
-            difference = _first_difference(old.get(name), new.get(name), f"{where} {name}".strip(), but)
+            difference = first_difference(old.get(name), new.get(name), f"{where} {name}".strip(), but)
             if difference:
                 return difference
         return None
