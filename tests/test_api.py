@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+
 import pytest
 
 import selfsent
 import tiny
+from selfsent import api
 from selfsent.errors import RunError, SelfsentError, SettingsError
 
 
@@ -121,3 +124,12 @@ def test_a_corpus_is_not_read_before_the_rest_is_checked(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="lies in, a file"):
         selfsent.train(corpus, output=tmp_path / "file")
+
+
+@pytest.mark.parametrize(("documents", "said"), [(None, "without documents"), ([0, 0, 1], "too few")])
+def test_rows_of_several_texts_are_told_why_they_have_no_label_free_score(documents, said):
+    heard = []
+    plan, corpus = SimpleNamespace(columns=2), SimpleNamespace(documents=documents)
+    api._without_score(heard.append, plan, None, corpus)("no label-free score: too few documents")
+    assert said in heard[0]
+    assert "--dev stsb-dev" in heard[0]

@@ -159,7 +159,7 @@ def train(
     plan = plan.on(corpus)
     shared_out = hold_out is not None
     if hold_out is None:
-        hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev), plan.joins)
+        hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev, corpus), plan.joins)
     hold_out = hold_out.thinned(sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     if plan.columns < len(corpus.view_columns):
@@ -246,12 +246,12 @@ def _with_views(
     return with_views(corpus, makers, seed)
 
 
-def _without_score(notice: Notice, plan: Plan, dev: Dev | None) -> Notice:
+def _without_score(notice: Notice, plan: Plan, dev: Dev | None, corpus: Corpus) -> Notice:
     """What is said of a run that no label-free score can be taken of: for rows of several texts, what helps instead."""
     if plan.columns == 1:
         return notice
-    hint = "no label-free score without documents: --dev stsb-dev scores the run by pairs that people judged"
-    return lambda line: None if dev else notice(hint)
+    why = "no label-free score without documents" if corpus.documents is None else None
+    return lambda line: None if dev else notice(f"{why or line}: --dev stsb-dev scores the run by pairs people judged")
 
 
 def _check_dev(dev: Dev | None, dev_every: int | None, keep_best: bool) -> None:

@@ -27,6 +27,8 @@ def test_legs_and_the_way_on(selfsent, documents, tmp_path):
     again = selfsent(*run, "--resume")
     assert (again.status, again.out) == (0, done.out)
     assert "finished already" in again.err
+    selfsent(*run, "--resume", "--source", "of another year (CC0)")
+    assert "of another year (CC0)" in (tmp_path / "run" / "model" / "README.md").read_text()
     other = selfsent(*run, "--resume", "--seed", 1)
     assert "seed was 0, now 1" in other.complaint
 
@@ -34,6 +36,8 @@ def test_legs_and_the_way_on(selfsent, documents, tmp_path):
 def test_bad_input(selfsent, documents, tmp_path):
     run = ("pretrain", documents, "--output", tmp_path / "run", *TINY)
     assert "there is no directory" in selfsent(*run, "--tokenizer", "./none").complaint
+    given = selfsent(*run, "--tokenizer", "bundled")
+    assert "brings a vocabulary of its own: leave out --vocabulary-size" in given.complaint
     assert "no such file" in selfsent("pretrain", "none.txt", *run[2:]).complaint
     assert "give a share below 1" in selfsent(*run[:-2], "--budget", "9s", "--warmup", 3).complaint
     assert not (tmp_path / "run").exists()

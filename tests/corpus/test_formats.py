@@ -175,3 +175,15 @@ def test_columns_of_parquet_files_that_cannot_be_told_apart_or_read(read, tmp_pa
         pq.write_table(table, tmp_path / f"{number}.parquet")
         with pytest.raises(CorpusError, match=f"{number}.parquet"):
             read(tmp_path / f"{number}.parquet", **columns)
+
+
+def test_blank_lines_stand_before_a_header_too(read, write):
+    assert read(write("x.csv", "\n \n\ntext,a\none,1\ntwo,2\n")).texts() == ["one", "two"]
+    assert read(write("x.tsv", "\n\ntext\ta\none\t1\ntwo\t2\n")).texts() == ["one", "two"]
+    with pytest.raises(CorpusError, match=r"x\.csv, line 4: "):
+        read(write("x.csv", "\n\ntext,a\none\n"))
+
+
+def test_a_column_that_is_there_twice_is_refused(read, write):
+    with pytest.raises(CorpusError, match="2 columns are called 'text': rename all but one"):
+        read(write("x.csv", "text,a,text\none,1,uno\n"))

@@ -31,6 +31,7 @@ TINY = {
     "batch_size": 4,
     "learning_rate": 1e-3,
 }
+WITH_TOKENIZER = {name: value for name, value in TINY.items() if name != "vocabulary_size"}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def weights(run):
 
 
 def test_a_run_cut_into_legs_ends_with_the_same_weights(run, text, tmp_path):
-    settings = {**TINY, "tokenizer": run.directory / "model", "half": False}
+    settings = {**WITH_TOKENIZER, "tokenizer": run.directory / "model", "half": False}
     whole = pretrain(text, tmp_path / "whole", steps=6, **settings)
     legs = pretrain(text, tmp_path / "legs", steps=6, leg=1e-9, **settings)
     assert not legs.finished
@@ -245,7 +246,7 @@ def test_a_compiled_run_is_one_graph_and_equals_the_plain_one(run, text, tmp_pat
     graphs = CompileCounterWithBackend("aot_eager")
     compiled_by(monkeypatch, graphs)
     monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)  # exact
-    settings = {**TINY, "steps": 3, "tokenizer": run.directory / "model", "half": False}
+    settings = {**WITH_TOKENIZER, "steps": 3, "tokenizer": run.directory / "model", "half": False}
     settings["feed_forward"] = LARGE // settings["hidden_size"]  # as large as layers that have a class of their own
     plain = weights(pretrain(text, tmp_path / "plain", **settings))
     assert graphs.frame_count == 0
@@ -261,7 +262,7 @@ def test_without_a_compiler_a_run_says_so_once_and_goes_on(run, text, tmp_path, 
 
     compiled_by(monkeypatch, missing)
     said = []
-    settings = {**TINY, "steps": 2, "tokenizer": run.directory / "model", "compile": "on"}
+    settings = {**WITH_TOKENIZER, "steps": 2, "tokenizer": run.directory / "model", "compile": "on"}
     assert pretrain(text, tmp_path / "run", notice=said.append, **settings).finished
     assert any(re.match(r"100% done: .* a second, \d+% of peak; held out: loss \d", line) for line in said)
     (line,) = [line for line in said if "torch.compile" in line]

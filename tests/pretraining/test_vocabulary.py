@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
 from selfsent.corpus import read_corpus
+from selfsent.pretraining import vocabulary
 from selfsent.pretraining.vocabulary import train_vocabulary
 
 SENTENCES = [
@@ -58,3 +60,13 @@ def test_a_character_that_hardly_occurs_gets_no_place(tmp_path):
     corpus = read_corpus([*lines, "one ☃ only"], cache=tmp_path)
     tokenizer = train_vocabulary(corpus, 200)
     assert tokenizer.tokenize("☃") == ["[UNK]"]
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+def test_what_has_no_space_in_it_is_learned_from_in_parts(kind, corpus, tmp_path):
+    letters = "".join(np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), 200_050))
+    long = read_corpus([*corpus.texts()[:50], letters], cache=tmp_path)
+    parts = list(vocabulary._sample(long, 100))[-1].split(" ")
+    assert "".join(parts) == letters
+    assert {len(part) for part in parts} == {50, 100}
+    assert len(vocabulary.train_vocabulary(long, 400, kind=kind)) <= 400  # as a whole, Unigram crashes

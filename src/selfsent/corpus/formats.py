@@ -6,7 +6,7 @@ import csv
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any
 
@@ -60,14 +60,15 @@ def read_text(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
 
 def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """A header, then rows; quoting as in RFC 4180; semicolons where the header has them and no comma."""
-    lines = _lines(file, name)
-    header_line = next(lines, "")
-    semicolons = ";" in header_line and "," not in header_line
+    lines, blank = _lines(file, name), 0
+    while (header_line := next(lines, "")) and not header_line.strip():
+        blank += 1
+    delimiter = ";" if ";" in header_line and "," not in header_line else ","
     limit = csv.field_size_limit()
     # The limit belongs to the whole process: never lowered, and put back after.
     csv.field_size_limit(max(limit, LONGEST_RECORD))
     try:
-        reader = csv.reader(chain([header_line], lines), delimiter=";" if semicolons else ",", strict=True)
+        reader = csv.reader(chain(repeat("\n", blank), [header_line], lines), delimiter=delimiter, strict=True)
         yield from _read_rows(_checked_csv(reader, name), name, columns)
     finally:
         csv.field_size_limit(limit)
@@ -141,7 +142,7 @@ READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {
 
 def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Columns) -> Iterator[Batch]:
     """Batches from numbered rows of cells, the first of which is the header."""
-    header = [cell.strip() for cell in next(rows, (1, []))[1]]
+    header = [cell.strip() for cell in next((cells for _, cells in rows if cells), [])]
     if not header:
         return
     _check_header(header, name, columns)
@@ -217,6 +218,8 @@ def _check_header(header: list[str], name: str, columns: Columns) -> None:
     for wanted in columns.wanted:
         if wanted not in header:
             fail(name, missing_column(wanted, header, "column"))
+        if header.count(wanted) > 1:
+            fail(name, f"{header.count(wanted)} columns are called {wanted!r}: rename all but one")
 
 
 def missing_column(wanted: str, found: list[str], kind: str) -> str:

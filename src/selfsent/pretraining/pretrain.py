@@ -97,6 +97,9 @@ def pretrain(
         raise SettingsError(f"the prompt {odd!r} must have one [MASK], to be filled in")
     habits = Habits(keep=keep)
     given = None if tokenizer is None else load_tokenizer(tokenizer)
+    if given is not None and (unread := changes.keys() & {"vocabulary_size", "vocabulary_kind", "cased"}):
+        flag = min(unread).replace("_", "-")
+        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{flag}")
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, [tokenizer])
     prepared = Prepared(directory.path / "prepared")
@@ -136,9 +139,9 @@ def pretrain(
 def _finish(
     directory: RunDirectory, prepared: Prepared, sources: Sequence[str], prompts: Sequence[str]
 ) -> PretrainingRun:
-    """Write the card."""
+    """Write the card; of a finished run again, where the user now says what its text was."""
     fills = fill(directory.model, prompts)
-    if rank() == 0 and directory.status == "trained":
+    if rank() == 0 and (directory.status == "trained" or sources):
         write_text(directory.model / "README.md", pretraining_card(directory.record, prepared.about, sources, fills))
         directory.sweep()
         directory.update(status="finished")

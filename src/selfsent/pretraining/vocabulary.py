@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,8 +16,12 @@ from selfsent.pretraining.options import POSITIONS, VocabularyKind
 _TATWEEL, _DOTLESS = "\u0640", "\u0131"
 _SENTENCES, _FOR_ALPHABET = 1_000_000, 50_000
 """Sentences read at most for the words, and for the characters."""
+_LONGEST_WORD = 100
+"""Characters of a word that are learned from as one; WordPiece takes none longer, and to learn from one of a million
+characters takes minutes."""
 _COVERED = 0.9999
 """Share of the characters of the text that have a place in the alphabet."""
+_TOO_LONG = re.compile(rf"\S{{{_LONGEST_WORD}}}(?=\S)")
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,7 @@ def _alphabet(texts: Iterable[str]) -> list[str]:
 
 
 def _sample(corpus: Corpus, most: int) -> Iterator[str]:
-    """About `most` sentences, evenly spaced, or all of them."""
+    """About `most` sentences, evenly spaced, or all of them; what has no space in it for too long is cut."""
     every = -(-len(corpus) // most)
-    return itertools.islice(itertools.chain.from_iterable(corpus.batches()), 0, None, every)
+    texts = itertools.islice(itertools.chain.from_iterable(corpus.batches()), 0, None, every)
+    return (_TOO_LONG.sub(r"\g<0> ", text) for text in texts)

@@ -78,10 +78,11 @@ def require_index() -> Any:
 def _index(vectors: NDArray[np.float32], seed: int) -> Any:
     faiss = require_index()
     count, size = vectors.shape
-    cells = max(1, min(4 * int(count**0.5), count // 39))  # below 39 vectors a cell, faiss warns
+    cells = max(1, min(4 * int(count**0.5), count // 39))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(size), size, cells, faiss.METRIC_INNER_PRODUCT)
     index.cp.seed = seed + 1
     index.cp.max_points_per_centroid = 64
+    index.cp.min_points_per_centroid = 1  # of fewer than 39 vectors a cell faiss warns
     index.nprobe = PROBED
     index.train(vectors)
     index.add(vectors)

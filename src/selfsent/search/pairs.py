@@ -90,7 +90,7 @@ def blocks(rows: int) -> int:
 
 def keep_best(block: torch.Tensor, rows: NDArray[np.int64], left: int, best: Best) -> None:
     """Consider a (rows, columns) block of cosines: the numbers of its rows, and of its first column."""
-    if not block.numel() or float(block.max()) < best.bar:
+    if not block.numel() or not best.top or float(block.max()) < best.bar:
         return
     flat = block.flatten()
     place = (flat >= best.bar).nonzero()[:, 0]
