@@ -1,6 +1,7 @@
 """A user's own test sets, as tab-separated files: pairs with scores, queries with relevant texts, texts with labels.
 
-A heading line is optional; it is recognised by its column names (for pairs also by a score that is no number).
+A heading line is optional; it is recognised by one of its column names in its place, for pairs by a score that is no
+number.
 """
 
 from __future__ import annotations
