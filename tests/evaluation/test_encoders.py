@@ -161,12 +161,15 @@ def test_a_module_in_the_current_directory_is_found(tmp_path, monkeypatch):
 def test_a_cross_encoder_scores_pairs_and_has_no_vectors():
     class Cross:
         def predict(self, pairs, show_progress_bar):
-            return np.array([len(a) + len(b) for a, b in pairs])
+            return np.array([len(a) + len(b) if a else np.nan for a, b in pairs])
 
     encoder = as_encoder(Cross())
     assert isinstance(encoder, PairEncoder)
     assert encoder.similarity(["a", "bb"], ["c", "d"]).tolist() == [2, 3]
     assert encoder.measure == "cross"
+    assert encoder.broken == 0
+    assert encoder.similarity(["a", ""], ["c", "d"]).tolist() == [2, 0]
+    assert encoder.broken == 1
     with pytest.raises(DataError, match="cross-encoder"):
         encoder(["a"])
 

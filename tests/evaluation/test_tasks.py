@@ -121,7 +121,7 @@ def test_vectors_that_are_not_finite_are_told_and_harm_no_other(tmp_path):
     whole, damaged = (evaluate(apart(broken), labels=tmp_path / "mine.tsv") for broken in (None, "text 7"))
     assert (whole.scores["mine"].score, whole.warnings) == (100, ())
     assert damaged.scores["mine"].score >= 95
-    assert damaged.warnings == ("<lambda>: 1 vector not finite, taken for zeros",)
+    assert damaged.warnings == ("<lambda>: 1 output not finite, taken for zeros",)
 
 
 def test_documents_are_read_and_names_are_those_given(tmp_path, monkeypatch, model):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.encoding import add_fast_options, quick
-from selfsent.cli.options import add_corpus_options, read
+from selfsent.cli.options import add_corpus_options, read, refuse_unread
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
 from selfsent.heads.options import POOLINGS
@@ -80,7 +80,8 @@ def run(options: argparse.Namespace) -> None:
     files = {"--json": options.json, "--markdown": options.markdown, "--csv": options.csv, "--vectors": options.vectors}
     check_outputs(files, read_too)
     _check_vectors(options)
-    _check_corpus_options(options)
+    if not options.documents:
+        refuse_unread(options, "--documents")
     if options.published:
         check_published(options.suite)
     report = Report(_scored(options), options.published)
@@ -107,18 +108,6 @@ def _check_vectors(options: argparse.Namespace) -> None:
     if len(options.model) > 1:
         raise SettingsError("--vectors keeps the vectors of one model: give one model")
     check_format(Path(options.vectors))
-
-
-def _check_corpus_options(options: argparse.Namespace) -> None:
-    given = {
-        "--text-column": options.text_column != "text",
-        "--document-column": options.document_column,
-        "--split-sentences": options.split_sentences,
-        "--without": options.without,
-    }
-    if not options.documents and any(given.values()):
-        flag = next(flag for flag, value in given.items() if value)
-        raise SettingsError(f"{flag} says how to read --documents, which is not given")
 
 
 def _scored(options: argparse.Namespace) -> list[Result]:

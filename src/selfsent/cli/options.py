@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from selfsent.errors import SettingsError
 from selfsent.heads.options import HEADS, POOLINGS
 from selfsent.settings import Settings, parse_duration
 
@@ -17,19 +18,20 @@ if TYPE_CHECKING:
 
 def duration(text: str) -> float:
     """A duration, for argparse."""
-    from selfsent.errors import SettingsError
-
     try:
         return parse_duration(text)
     except SettingsError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+_TEXT_COLUMN = "text"
+
+
 def add_corpus_options(parser: argparse.ArgumentParser) -> None:
     """How to read a corpus."""
     group = parser.add_argument_group("corpus")
     group.add_argument(
-        "--text-column", default="text", metavar="NAME", help="column with the sentences (default: text)"
+        "--text-column", default=_TEXT_COLUMN, metavar="NAME", help="column with the sentences (default: text)"
     )
     group.add_argument(
         "--document-column", metavar="NAME", help="column that says which document a sentence belongs to"
@@ -96,6 +98,21 @@ def check(options: argparse.Namespace, source: str | list[str]) -> None:
     from selfsent.corpus import check_corpus
 
     check_corpus(_single(source), **_how(options))
+
+
+def refuse_unread(options: argparse.Namespace, corpus: str) -> None:
+    """Refuse options of a corpus that is not given.
+
+    Args:
+        options: with those of `add_corpus_options`.
+        corpus: the flag that would give one.
+
+    Raises:
+        SettingsError: there is one.
+    """
+    for name, value in _how(options).items():
+        if value and (name, value) != ("text_column", _TEXT_COLUMN):
+            raise SettingsError(f"--{name.replace('_', '-')} says how to read {corpus}, which is not given")
 
 
 def _single(source: str | list[str]) -> str | list[str]:

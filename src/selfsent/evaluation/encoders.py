@@ -41,7 +41,7 @@ class Encoder:
         self.name, self.pooling, self.trained_on = name, pooling, trained_on
         self._encode = encode
         self.broken = 0
-        """Texts whose vectors were not finite, and count as zeros."""
+        """Vectors, or scores of pairs, that were not finite and count as zeros."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
 
@@ -123,7 +123,9 @@ class PairEncoder(Encoder):
         scores = np.asarray(self._predict(list(zip(left, right, strict=True))), np.float64)
         if scores.shape != (len(left),):
             raise DataError(f"{self.name} returned an array of shape {scores.shape}; a pair task needs (n,)")
-        return np.nan_to_num(scores)
+        broken = ~np.isfinite(scores)
+        self.broken += int(broken.sum())
+        return np.where(broken, 0.0, scores)
 
     @property
     def measure(self) -> str:

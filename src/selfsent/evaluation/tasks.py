@@ -173,7 +173,7 @@ def _own_tasks(
 def _with_warning(score: Score, encoder: Encoder) -> Score:
     if not encoder.broken:
         return score
-    line = f"{encoder.name}: {encoder.broken:,} vector{'s' * (encoder.broken > 1)} not finite, taken for zeros"
+    line = f"{encoder.name}: {encoder.broken:,} output{'s' * (encoder.broken > 1)} not finite, taken for zeros"
     return replace(score, warnings=(*score.warnings, line))
 
 
