@@ -7,9 +7,12 @@ The recipe names a corpus, what all rows share, and the rows; each row is traine
 recipe's tasks. A run that goes wrong is a row with its reason. --table prints what the output holds as Markdown.
 Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `sentences: N`
 thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has.
-A row may have a smaller number of `sentences` of its own. `context: dev` scores on documents kept apart for choosing
-settings, `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is the untrained
-base; it and what takes no steps are the same with any seed, and done once.
+A row may have a smaller number of `sentences` of its own. Instead of one `corpus` a recipe may have several `corpora`
+by name, and instead of one base several `bases`: every row is then done for each of them. Tasks are those of `selfsent
+evaluate`, and the labelled domains of benchmarks/domain.py; `tasks_of` adds some for single corpora. With `fast: true`
+scores are computed in bfloat16. `context: dev` scores on documents kept apart for choosing settings, `context: test` on those that
+`selfsent evaluate --documents` uses. A row without a method is the untrained base; it and what takes no steps are the
+same with any seed, and done once.
 
 Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
 had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.
@@ -25,15 +28,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from domain import DOMAIN, score_domain
 
 from selfsent import read_corpus
 from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling, load_encoder
-from selfsent.errors import TrainingError
+from selfsent.encoder.bfloat16 import into_bfloat16
+from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.tasks import evaluate
@@ -50,10 +56,11 @@ from selfsent.training.run_directory import RunDirectory, versions
 STS = ("sts12", "sts13", "sts14", "sts15")
 
 
-def open_corpus(recipe: dict[str, Any], text: Path) -> tuple[Corpus, HoldOut]:
-    """The recipe's corpus, thinned to so many sentences where it says so, and its hold-out."""
-    source = recipe["corpus"]
+def open_corpus(recipe: dict[str, Any], source: str | list[str], text: Path) -> tuple[Corpus, HoldOut]:
+    """A corpus of the recipe, thinned to so many sentences where it says so, and its hold-out."""
     corpus = read_corpus(source if isinstance(source, str) else [text / name for name in source])
+    if corpus.documents is None:
+        return corpus, HoldOut(np.arange(len(corpus)), None, None).thinned(recipe.get("sentences"))
     hold_out = HoldOut.of(corpus, dev=recipe.get("context") == "dev", notice=print)
     if not recipe.get("balanced"):
         return corpus, hold_out.thinned(recipe.get("sentences"))
@@ -110,14 +117,17 @@ def train_row(
 
 
 def score_row(
-    model: str, pooling: Pooling | None, recipe: dict[str, Any], context: ContextTask | None, data: str | None
+    model: str, pooling: Pooling | None, recipe: dict[str, Any], tasks: list[str], context: ContextTask | None
 ) -> dict[str, Any]:
-    """The scores of a model on the recipe's tasks, context last; `pooling` instead of its own, where one is given."""
-    encoder = scored(load_encoder(model, pooling), model)
+    """The scores of a model on these tasks, context last; `pooling` instead of its own, where one is given."""
+    loaded = load_encoder(model, pooling)
+    encoder = scored(into_bfloat16(loaded) if recipe.get("fast") else loaded, model)
+    data = recipe.get("data")
     scores: dict[str, Any] = {}
-    if recipe.get("tasks"):
-        result = evaluate(encoder, task=recipe["tasks"], data=data)
+    if general := [task for task in tasks if task not in DOMAIN]:
+        result = evaluate(encoder, task=general, data=data)
         scores = {name: [score.score, score.low, score.high] for name, score in result.scores.items()}
+    scores |= {task: score_domain(task, encoder, data) for task in tasks if task in DOMAIN}
     if context is not None:
         score, tfidf = context.score(encoder), context.tfidf
         scores["context"] = [score.score, score.low, score.high]
@@ -194,7 +204,7 @@ def is_same_with_any_seed(row: dict[str, Any]) -> bool:
 
 def context_task(recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut) -> ContextTask | None:
     """The label-free task on the documents that the recipe names, where it does."""
-    kind = recipe.get("context")
+    kind = recipe.get("context") if corpus.documents is not None else None
     return ContextTask(corpus, hold_out.dev if kind == "dev" else hold_out.test) if kind else None
 
 
@@ -219,27 +229,31 @@ def main() -> None:
     bases = dict(given.split("=", 1) for given in options.base)
     warnings.simplefilter("ignore")
     recipe = read_document(options.recipe)
-    corpus, hold_out = open_corpus(recipe, options.text)
-    context = context_task(recipe, corpus, hold_out)
-    recipe.setdefault("seeds", [0])
+    recipe = {"seeds": [0], "data": options.data, **recipe}
     part, parts = map(int, options.part.split("/"))
     runs = options.runs / options.recipe.stem / str(part)
-    for number, seed in enumerate(recipe["seeds"]):
-        for place, (title, row) in enumerate(recipe["rows"].items()):
-            key = f"{title} | seed {seed}"
-            if (place + number) % parts != part - 1:
+    for name, source in recipe.get("corpora", {"": recipe.get("corpus")}).items():
+        corpus, hold_out = open_corpus(recipe, source, options.text)
+        context = context_task(recipe, corpus, hold_out)
+        tasks = [*recipe.get("tasks", []), *recipe.get("tasks_of", {}).get(name, [])]
+        for place, (seed, base, title) in enumerate(
+            product(recipe["seeds"], recipe.get("bases", [None]), recipe["rows"])
+        ):
+            row = recipe["rows"][title] or {}
+            key = f"{' | '.join(part for part in (name, base, title) if part)} | seed {seed}"
+            if place % parts != part - 1:
                 continue  # another one's
-            if key in finished(options.output) or (number and is_same_with_any_seed(row or {})):
+            if key in finished(options.output) or (seed != recipe["seeds"][0] and is_same_with_any_seed(row)):
                 continue
-            settings = merged(recipe.get("all", {}), row or {})
-            name = settings.get("base", "bundled")
-            placed = {**settings, "base": bases.get(name, name)}
+            settings = merged(recipe.get("all", {}), row)
+            settings = {**settings, "base": base or settings.get("base", "bundled")}
+            placed = {**settings, "base": bases.get(settings["base"], settings["base"])}
             rows = hold_out.thinned(placed.pop("sentences", None)).train
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
                 model, kept = train_row(placed, seed, corpus, rows, runs)
-                done = {**settings, **kept, "scores": score_row(model, pooling, recipe, context, options.data)}
-            except TrainingError as error:
+                done = {**settings, **kept, "scores": score_row(model, pooling, recipe, tasks, context)}
+            except (TrainingError, SettingsError) as error:
                 done = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
             keep(options.output, options.recipe.name, key, done)
             said = "  ".join(f"{task} {score:.2f}" for task, score in figures(done).items())

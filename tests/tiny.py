@@ -208,13 +208,18 @@ class Table:
 
 
 def make_batches(learner, views, settings, sentences, labels=None):
-    """The batches of a run over sentences, which stand in the first text column; in others there are others."""
+    """The batches of a run over sentences, which stand in the first text column; in others there are others.
+
+    Where a view reads what stands beside a sentence, four sentences each are a document.
+    """
     from selfsent.training.batches import Batches
-    from selfsent.views import Template
+    from selfsent.views import Documents, Template
 
     tokenizer = learner.model.tokenizer
     columns = 1 + max(max(view.column, view.joined or 0) for view in views)
     texts = [sentences, *(make_sentences(len(sentences), seed=100 + column) for column in range(1, columns))]
     tables = [Table(tokenizer, column) for column in texts]
     template = Template.of(tokenizer, learner.model.transformer.config.vocab_size)
-    return Batches(tables, np.arange(len(sentences)), views, template, settings, labels=labels)
+    beside = any(view.passage is not None for view in views)
+    documents = Documents(np.arange(len(sentences)) // 4) if beside else None
+    return Batches(tables, np.arange(len(sentences)), views, template, settings, labels=labels, documents=documents)

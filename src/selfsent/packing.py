@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 IGNORED = -1
 """The target of a position that is not to be predicted."""
 _WASTE = 4096
@@ -78,6 +79,7 @@ class Packed:
         device: where the tensors are wanted.
         vectors: (sentences, d) what a frozen encoder made of the sentences, when that is known already.
         types: (tokens,) token types, 0 in the first and 1 in the second of two texts joined as one input; or None.
+        documents: (sentences,) number of the document that each sentence is from; or None.
 
     Inside, sentences are kept in order of falling length; everything that leaves by sentence (`pool`, `first`) is in
     the order given.
@@ -91,8 +93,10 @@ class Packed:
         device: torch.device | str = "cpu",
         vectors: Tensor | None = None,
         types: np.ndarray | None = None,
+        documents: np.ndarray | None = None,
     ) -> None:
         self.given_ids, self.given_targets, self.given_types, self.vectors = ids, targets, types, vectors
+        self.given_documents = documents
         self.given_lengths = np.asarray(lengths, dtype=np.int64)
         self.device = torch.device(device)
         self.order = np.argsort(-self.given_lengths, kind="stable")
@@ -113,7 +117,15 @@ class Packed:
     def to(self, device: torch.device | str) -> Packed:
         """The same batch for another device."""
         vectors = None if self.vectors is None else self.vectors.to(device)
-        return Packed(self.given_ids, self.given_lengths, self.given_targets, device, vectors, self.given_types)
+        return Packed(
+            self.given_ids,
+            self.given_lengths,
+            self.given_targets,
+            device,
+            vectors,
+            self.given_types,
+            self.given_documents,
+        )
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(np.ascontiguousarray(array))
@@ -138,6 +150,20 @@ class Packed:
     def types(self) -> Tensor | None:
         """(tokens,) token types in packed order, where there are any."""
         return None if self.given_types is None else self._tensor(self.given_types[self._source].astype(np.int64))
+
+    @cached_property
+    def documents(self) -> Tensor | None:
+        """(sentences,) number of the document that each sentence is from, in the order given, where that is known."""
+        return None if self.given_documents is None else self._tensor(self.given_documents.astype(np.int64))
+
+    @cached_property
+    def texts(self) -> Tensor:
+        """(sentences,) a 64-bit number for each sentence, in the order given: equal for sentences of equal tokens."""
+        starts = np.cumsum(self.given_lengths) - self.given_lengths
+        within = np.arange(len(self.given_ids)) - np.repeat(starts, self.given_lengths)
+        # A sum of products, one factor of which is drawn for the place, wraps around on purpose.
+        terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]
+        return self._tensor(np.add.reduceat(terms, starts).view(np.int64))
 
     @cached_property
     def positions(self) -> Tensor:
@@ -252,6 +278,12 @@ class Packed:
         shifted = np.roll(self.given_ids, 1)
         shifted[np.cumsum(self.given_lengths) - self.given_lengths] = start
         return Packed(shifted, self.given_lengths, self.given_ids, self.device)
+
+
+@lru_cache(maxsize=8)
+def _factors(count: int) -> np.ndarray:
+    """(count,) random numbers, the same for ever, and the same at the beginning whatever the count."""
+    return np.random.default_rng(0).integers(2**64, size=count, dtype=np.uint64)
 
 
 def concatenate(batches: Sequence[Packed]) -> Packed:

@@ -56,7 +56,7 @@ class Cell:
             return BATCH.but(batch_size=32, learning_rate=5e-4, steps=60 if self.architecture == "t5" else 40)
         if self.method == "cross-encoder":  # it learns more slowly
             return BATCH.but(steps=80)
-        return BATCH.but(steps=64) if self.method == "mnrl" else BATCH
+        return BATCH.but(steps=64) if self.method in ("mnrl", "neighbours") else BATCH
 
     @property
     def refusal(self):

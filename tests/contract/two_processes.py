@@ -39,6 +39,9 @@ SETTINGS = Settings(
 RUNS = {
     "tsdae": ({}, 1),
     "tsdae, accumulated": ({}, 2),
+    "neighbours": ({}, 1),
+    "neighbours, spans": ({"span": 3, "within": 2, "overlap": True}, 1),
+    "simcse of surroundings": ({"positives": "surroundings", "within": 2}, 1),
     "simcse": ({"delete_words": 0.3}, 1),
     "simcse with mlm": ({"delete_words": 0.3, "mlm_weight": 0.1}, 1),
     "simcse plus plus": ({"delete_words": 0.3, "clean_negatives": True, "dimension_weight": 0.1}, 1),

@@ -26,8 +26,8 @@ def test_loss_equals_loops_over_views(temperature, learner_of, damaged_and_whole
 
 def test_one_positive_and_twice_as_many_negatives_as_other_sentences(learner_of):
     learner = learner_of("ntxent", **FAST)
-    ones = torch.ones(5, 3)
-    loss = learner.compare(ones, ones, ones, ones)
+    ones, views = torch.ones(5, 3), [tiny.pack([[2, 5 + 5 * view + row, 3] for row in range(5)]) for view in (0, 1)]
+    loss = learner.compare(views, ones, ones, ones, ones)
     assert loss.total.item() / loss.count == pytest.approx(math.log(1 + 2 * 4), rel=1e-5)
 
 

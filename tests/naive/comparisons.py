@@ -140,3 +140,17 @@ def dimensions(first, second, temperature, epsilon):
         scores = [torch.exp((a[:, k] * b[:, j]).sum() / len(a) / temperature) for j in range(b.shape[1])]
         total = total - torch.log(scores[k] / sum(scores))
     return total / a.shape[1]
+
+
+def no_negative(query, partner, candidate, document, other):
+    """Whether a candidate must not count against a query: it equals it or its partner, or is of its document."""
+    return candidate in (query, partner) or document == other
+
+
+def finding(vectors, candidates, left_out):
+    """Minus the sum over i of log exp(v_i c_i) / sum_j exp(v_i c_j), over j = i and those that are not left out."""
+    total = 0.0
+    for i, vector in enumerate(vectors):
+        terms = [math.exp(vector @ c) for j, c in enumerate(candidates) if j == i or not left_out[i][j]]
+        total -= math.log(math.exp(vector @ candidates[i]) / sum(terms))
+    return total

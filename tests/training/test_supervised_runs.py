@@ -8,7 +8,6 @@ import pytest
 import selfsent
 import tiny
 from selfsent.corpus import read_corpus
-from selfsent.errors import SettingsError
 
 RUNS = {
     "softmax": {},
@@ -91,13 +90,6 @@ def test_the_best_of_a_run_is_kept_with_its_head(corpus_of, base_of, tmp_path, m
     second = load_file(tmp_path / "run" / "checkpoints" / "step-00000002" / "learner.safetensors")
     head = load_file(tmp_path / "run" / "model" / "softmax_head.safetensors")
     assert head["weight"].equal(second["classifier.weight"])
-
-
-def test_mnrl_makes_no_batch_with_a_text_twice(corpus_of, base_of, tmp_path):
-    base = base_of("bert", initializer_range=0.5)
-    with pytest.raises(SettingsError, match=r"no batch of 60 rows .* lower --batch-size to 41 or less"):
-        selfsent.train(corpus_of("a", "same"), "mnrl", base, tmp_path / "run", steps=1, batch_size=60)
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_teacher_reads_no_more_than_it_can(base_of, tmp_path):

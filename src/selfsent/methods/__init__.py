@@ -14,6 +14,7 @@ from selfsent.methods.infomax import INFOMAX
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import MLM
 from selfsent.methods.mnrl import MNRL
+from selfsent.methods.neighbours import NEIGHBOURS
 from selfsent.methods.ntxent import NTXENT
 from selfsent.methods.simcse import SIMCSE
 from selfsent.methods.softmax import SOFTMAX
@@ -22,7 +23,7 @@ from selfsent.methods.tsdae import TSDAE
 from selfsent.methods.whitening import WHITENING
 from selfsent.methods.zscore import ZSCORE
 
-_UNSUPERVISED = (TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
+_UNSUPERVISED = (NEIGHBOURS, TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
 _SUPERVISED = (SOFTMAX, COSINE, TRIPLET, MNRL, CROSS_ENCODER, DISTIL)
 METHODS = {method.name: method for method in (*_UNSUPERVISED, *_SUPERVISED)}
 SUPERVISED = tuple(method.name for method in _SUPERVISED)

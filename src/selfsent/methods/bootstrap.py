@@ -75,11 +75,13 @@ class TwoNetworks(Learner, ABC):
         with nullcontext() if random else without_dropout(self.target):
             led, followed = self.both(lambda: self.model(both), follow, random)
         first, second = (self.predictor(vectors).float() for vectors in led.chunk(2))
-        return self.compare(first, second, *followed.float().chunk(2))
+        return self.compare(views, first, second, *followed.float().chunk(2))
 
     @abstractmethod
-    def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:
-        """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂."""
+    def compare(
+        self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
+    ) -> Loss:
+        """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂ of both views."""
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
         """As ever, and the predictor, which starts from nothing, at a rate of its own."""
@@ -106,7 +108,9 @@ class BootstrapLearner(TwoNetworks):
 
     options: Options
 
-    def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:
+    def compare(
+        self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
+    ) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂."""
         cosines = F.cosine_similarity(first, second_target) + F.cosine_similarity(second, first_target)
         each = 4 - 2 * cosines if self.options.loss == "distance" else -cosines / 2

@@ -11,18 +11,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.distributed import gather, rank
 from selfsent.encoder import Encoder
+from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.ct import CT, DROPOUT_IN, DropoutIn, TwinLearner
 from selfsent.methods.method import Loss, Method
-from selfsent.methods.pairs import whole_batch
+from selfsent.methods.pairs import ViewOptions, differ, two_views, whole_batch
 from selfsent.packing import Packed
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import Settings, setting
 from selfsent.views import View
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(ViewOptions):
     """Options of contrastive tension with in-batch negatives."""
 
     similarity: Literal["cosine", "dot"] = setting("cosine", "what is scaled", choices=("cosine", "dot"))
@@ -30,8 +30,10 @@ class Options:
     learn_scale: bool = setting(True, "the scale is trained, by its logarithm")
     dropout_in: DropoutIn = setting("both", DROPOUT_IN, choices=get_args(DropoutIn))
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+
+def views(options: Options) -> tuple[View, ...]:
+    """What the encoders read: the same sentences, unless something makes two views of them."""
+    return two_views(options) if differ(options) else (View(),)
 
 
 class InBatchTensionLearner(TwinLearner):
@@ -45,16 +47,15 @@ class InBatchTensionLearner(TwinLearner):
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch."""
-        (packed,) = views
-        whole_batch(len(packed))
-        first, second = (vectors.float() for vectors in self.encode(packed, packed))
+        one, other = views[0], views[-1]
+        whole_batch(len(one))
+        first, second = (vectors.float() for vectors in self.encode(one, other))
         if self.options.similarity == "cosine":
             first, second = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
-        own = torch.arange(len(packed), device=first.device) + rank() * len(packed)
-        rows = (first @ gather(second).T).float() * self.log_scale.exp()
-        columns = (second @ gather(first).T).float() * self.log_scale.exp()
-        total = F.cross_entropy(rows, own, reduction="sum") + F.cross_entropy(columns, own, reduction="sum")
-        return Loss(total / 2, len(packed))
+        scale = self.log_scale.exp()
+        total = in_batch_cross_entropy(scale * similarities(first, second), no_negatives(one, other, [other]))
+        total = total + in_batch_cross_entropy(scale * similarities(second, first), no_negatives(other, one, [one]))
+        return Loss(total / 2, len(one))
 
 
 CT_INBATCH = Method(
@@ -64,7 +65,7 @@ CT_INBATCH = Method(
     objective="cross-entropy of softmax(scale · cos(f₁(a), f₂(b))) over the batch, in both directions",
     learner=InBatchTensionLearner,
     options=Options,
-    views=lambda options: (View(),),
+    views=views,
     compares=True,
     pooling="mean",
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),

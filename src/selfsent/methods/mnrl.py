@@ -11,18 +11,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.distributed import gather, rank
+from selfsent.encoder import Encoder
+from selfsent.errors import SettingsError
+from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.labels import Facts
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.methods.pairs import whole_batch
+from selfsent.methods.pairs import ViewOptions, two_views, whole_batch
 from selfsent.packing import Packed, concatenate
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import Settings, setting
 from selfsent.views import View
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of multiple-negatives ranking."""
+class Options(ViewOptions):
+    """Options of multiple-negatives ranking; `positives` that are the text itself are the second text column."""
 
     scale: float = setting(20.0, "multiplies the similarities: one over the temperature", above=0.0)
     similarity: Literal["cosine", "dot"] = setting("cosine", "of two vectors", choices=("cosine", "dot"))
@@ -32,18 +34,22 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        check_limits(self)
+        super().__post_init__()
+        if self.positives != "itself" and self.hard_negatives:
+            raise SettingsError("--hard-negatives is for three text columns, and --positives for one")
 
 
 def views(options: Options) -> tuple[View, ...]:
     """The text and its partner, and what is no partner where the corpus says so."""
-    return (View(0), View(1), View(2)) if options.hard_negatives else (View(0), View(1))
+    pair = two_views(options, int(options.positives == "itself"))
+    return (*pair, View(2)) if options.hard_negatives else pair
 
 
 def fitted(options: Options, facts: Facts) -> Options:
     """The options, with hard negatives where there is a third column and nothing was said."""
-    chosen = options.hard_negatives
-    return dataclasses.replace(options, hard_negatives=facts.columns > 2) if chosen is None else options
+    if options.hard_negatives is not None or options.positives != "itself":
+        return options
+    return dataclasses.replace(options, hard_negatives=facts.columns > 2)
 
 
 class MnrlLearner(Learner):
@@ -54,6 +60,26 @@ class MnrlLearner(Learner):
 
     options: Options
 
+    def __init__(self, model: Encoder, options: Options) -> None:
+        super().__init__(model, options)
+        self.kind = getattr(options, "keep_by", "kl")
+        self.weight = getattr(options, "keep", 0.0)
+        self._base = (model.twin().eval().requires_grad_(False),) if self.weight else ()
+
+    def keeping(self, views, vectors):
+        with torch.no_grad():
+            base = F.normalize(self._base[0].to(vectors.device)(concatenate(views)).float(), dim=-1)
+        if self.kind == "kl":
+            s = self.options.scale * vectors @ vectors.T
+            t = self.options.scale * base @ base.T
+            eye = torch.eye(len(s), dtype=torch.bool)
+            s = s.masked_fill(eye, -1e4); t = t.masked_fill(eye, -1e4)
+            return F.kl_div(s.log_softmax(-1), t.log_softmax(-1), reduction="sum", log_target=True) / 2
+        if self.kind == "mse":
+            return 100 * ((vectors @ vectors.T - base @ base.T) ** 2).mean(1).sum() / 2
+        if self.kind == "cos":
+            return 20 * (1 - (vectors * base).sum(-1)).sum() / 2
+
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch; all its texts go through the encoder in one pass."""
         whole_batch(len(views[0]))
@@ -61,16 +87,14 @@ class MnrlLearner(Learner):
         if self.options.similarity == "cosine":
             vectors = F.normalize(vectors, dim=-1)
         text, partner, *hard = vectors.chunk(len(views))
-        total = self._finding(text, torch.cat([gather(part) for part in (partner, *hard)]))
+        scores = torch.cat([similarities(text, part) for part in (partner, *hard)], dim=1)
+        total = in_batch_cross_entropy(self.options.scale * scores, no_negatives(views[0], views[1], views[1:]))
         if self.options.both_directions:
-            total = (total + self._finding(partner, gather(text))) / 2
+            back = self.options.scale * similarities(partner, text)
+            total = (total + in_batch_cross_entropy(back, no_negatives(views[1], views[0], views[:1]))) / 2
+        if self.weight:
+            total = total + self.weight * self.keeping(views, vectors)
         return Loss(total, len(text))
-
-    def _finding(self, vectors: Tensor, candidates: Tensor) -> Tensor:
-        """Cross-entropy of vectors that are to find the candidates of their own places, summed."""
-        own = torch.arange(len(vectors), device=vectors.device) + rank() * len(vectors)
-        scores = (vectors @ candidates.T).float() * self.options.scale
-        return F.cross_entropy(scores, own, reduction="sum")
 
 
 MNRL = Method(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.distributed import gather, rank
 from selfsent.methods.bootstrap import BOOTSTRAP, CODE, NetworkOptions, TwoNetworks
+from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.method import Loss, Method
 from selfsent.methods.pairs import pair_of_views
+from selfsent.packing import Packed
 from selfsent.settings import setting
 
 
@@ -31,20 +33,23 @@ class NtxentLearner(TwoNetworks):
 
     options: Options
 
-    def compare(self, first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor) -> Loss:
+    def compare(
+        self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
+    ) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂: one positive and 2(n − 1) negatives each."""
-        targets = [gather(F.normalize(target, dim=-1)) for target in (first_target, second_target)]
-        own = torch.arange(len(first), device=first.device) + rank() * len(first)
-        forth = self._recognise(first, targets[1], targets[0], own)
-        back = self._recognise(second, targets[0], targets[1], own)
+        forth = self._recognise(first, second_target, first_target, views)
+        back = self._recognise(second, first_target, second_target, views[::-1])
         return Loss(forth + back, 2 * len(first))
 
-    def _recognise(self, vectors: Tensor, others: Tensor, same: Tensor, own: Tensor) -> Tensor:
-        """Cross-entropy of (n, d) predictions against the other views, (m, d), and the views they come from, (m, d)."""
-        vectors = F.normalize(vectors, dim=-1) / self.options.temperature
-        itself = own[:, None] == torch.arange(len(same), device=own.device)
-        scores = [(vectors @ others.T).float(), (vectors @ same.T).float().masked_fill(itself, -torch.inf)]
-        return F.cross_entropy(torch.cat(scores, dim=1), own, reduction="sum")
+    def _recognise(self, vectors: Tensor, others: Tensor, same: Tensor, views: Sequence[Packed]) -> Tensor:
+        """Cross-entropy of (n, d) predictions against the other views and the views they come from, (n, d) each.
+
+        The view that a prediction was made from is none of its negatives, as no equal text is.
+        """
+        vectors = F.normalize(vectors, dim=-1)
+        scores = torch.cat([similarities(vectors, F.normalize(part, dim=-1)) for part in (others, same)], dim=1)
+        left_out = no_negatives(views[0], views[1], (views[1], views[0]))
+        return in_batch_cross_entropy(scores / self.options.temperature, left_out)
 
 
 NTXENT = Method(

@@ -2,42 +2,96 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from selfsent.distributed import world_size
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.settings import check_limits, setting
-from selfsent.views import DeleteWords, Noise, PickWords, RepeatWords, View
+from selfsent.views import CropWords, DeleteWords, Noise, Passage, PickWords, RepeatWords, Span, Surroundings, View
+
+Positives = Literal["itself", "neighbours", "surroundings"]
+POSITIVES = (
+    "what the other view of a sentence reads: the sentence itself; a neighbour in its document, or a span of several"
+    " with --span; or its surroundings without it"
+)
+NOISES = ("delete_words", "pick_words", "crop_words", "repeat_words")
 
 
 @dataclass(frozen=True)
-class PairOptions:
-    """How one sentence gives two views."""
+class ViewOptions:
+    """Where the two views of a sentence come from, and the noise on them."""
 
-    columns: bool = setting(False, "the views are the first two text columns, instead of one column read twice")
+    positives: Positives = setting("itself", POSITIVES, choices=get_args(Positives))
+    within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
+    span: int = setting(1, "sentences in a view at most, drawn anew each time, where it reads neighbours", minimum=1)
+    overlap: bool = setting(False, "the two spans may share sentences")
+    kept: float = setting(0.1, "share of sentences that stay in their surroundings", minimum=0.0, maximum=1.0)
     delete_words: float = setting(
         0.0, "share of the words deleted from each view, beside dropout", minimum=0.0, maximum=0.95
     )
     pick_words: int = setting(0, "largest number of words that stay in a view, beside dropout; 0 keeps all", minimum=0)
+    crop_words: float = setting(
+        0.0, "largest share of the words that stay in a view, in one run; 0 keeps all", minimum=0.0, maximum=1.0
+    )
     repeat_words: float = setting(
         0.0, "largest share of the words said twice in one view (ESimCSE: 0.32)", minimum=0.0, maximum=1.0
     )
 
     def __post_init__(self) -> None:
         check_limits(self)
-        if sum(map(bool, (self.delete_words, self.pick_words, self.repeat_words))) > 1:
+        if sum(bool(getattr(self, name)) for name in NOISES) > 1:
             raise SettingsError(
-                "--delete-words, --pick-words and --repeat-words are kinds of noise for the same views: give one"
+                "--delete-words, --pick-words, --crop-words and --repeat-words are kinds of noise for the same views:"
+                " give one"
             )
+        if self.positives != "neighbours" and (self.span > 1 or self.overlap):
+            raise SettingsError("--span and --overlap say how neighbours are drawn: give --positives neighbours")
+        if self.positives == "itself" and self.within > 1:
+            raise SettingsError("--within says how far positives may be: give --positives neighbours or surroundings")
 
 
-def pair_of_views(options: PairOptions) -> tuple[View, View]:
+@dataclass(frozen=True)
+class PairOptions(ViewOptions):
+    """How one sentence gives two views."""
+
+    columns: bool = setting(False, "the views are the first two text columns, instead of one column read twice")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.columns and self.positives != "itself":
+            raise SettingsError("--columns and --positives both say what the second view reads: give one of them")
+
+
+def passages(options: ViewOptions) -> tuple[Passage | None, Passage | None]:
+    """What the two views read of the document; None for the sentence itself."""
+    if options.positives == "itself":
+        return None, None
+    if options.positives == "surroundings":
+        return None, Surroundings(options.within, options.kept)
+    positive = Span("positive", options.within, options.span, options.overlap)
+    return (replace(positive, part="anchor") if options.span > 1 else None), positive
+
+
+def two_views(options: ViewOptions, second_column: int = 0) -> tuple[View, View]:
     """The two views; words are repeated in the second one only, so that the lengths differ (Wu et al. 2021)."""
     both: Noise | None = DeleteWords(options.delete_words) if options.delete_words else None
     both = PickWords(options.pick_words) if options.pick_words else both
-    second = RepeatWords(options.repeat_words) if options.repeat_words else both
-    return View(noise=both), View(1 if options.columns else 0, second)
+    both = CropWords(options.crop_words) if options.crop_words else both
+    other = RepeatWords(options.repeat_words) if options.repeat_words else both
+    first, second = passages(options)
+    return View(noise=both, passage=first), View(second_column, other, passage=second)
+
+
+def pair_of_views(options: PairOptions) -> tuple[View, View]:
+    """The two views: of one column, or of the first two."""
+    return two_views(options, int(options.columns))
+
+
+def differ(options: ViewOptions) -> bool:
+    """Whether the two views of one column differ without dropout."""
+    return options.positives != "itself" or any(getattr(options, name) for name in NOISES)
 
 
 def require_difference(model: Encoder, options: PairOptions) -> None:
@@ -46,11 +100,10 @@ def require_difference(model: Encoder, options: PairOptions) -> None:
     Raises:
         SettingsError: nothing makes the views differ.
     """
-    noise = options.columns or options.delete_words or options.pick_words or options.repeat_words
-    if not (model.dropout_rate or noise):
+    if not (model.dropout_rate or options.columns or differ(options)):
         raise SettingsError(
             "the two views of a sentence would be identical: this base has dropout 0 and no noise is set;"
-            " give --dropout 0.1, --delete-words 0.3 or --repeat-words 0.32"
+            " give --positives neighbours if the corpus has documents, or --dropout 0.1, or --delete-words 0.3"
         )
 
 

@@ -13,6 +13,7 @@ from selfsent.distributed import gather, mean_over_processes, rank
 from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
+from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import masked_loss
 from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, whole_batch
@@ -50,7 +51,12 @@ def views(options: Options) -> tuple[View, ...]:
 
 
 def contrastive_loss(
-    first: Tensor, second: Tensor, temperature: float, clean: Tensor | None = None, positive_scale: float = 1.0
+    first: Tensor,
+    second: Tensor,
+    temperature: float,
+    clean: Tensor | None = None,
+    positive_scale: float = 1.0,
+    left_out: Tensor | None = None,
 ) -> Loss:
     """−Σᵢ log exp(cos(aᵢ, bᵢ)/τ) / Σⱼ exp(cos(aᵢ, bⱼ)/τ), j over the batches of all processes (Gao et al. 2021, eq. 1).
 
@@ -61,18 +67,19 @@ def contrastive_loss(
         clean: (n, d) vectors cᵢ of them seen without dropout: cos(cᵢ, cⱼ) then stands for cos(aᵢ, bⱼ) where j ≠ i, as
             in SimCSE++ (Xu et al. 2023, arXiv:2305.13192, section 3).
         positive_scale: multiplies cos(aᵢ, bᵢ).
+        left_out: (n, m) which j do not count.
     """
     first, second = F.normalize(first.float(), dim=-1), F.normalize(second.float(), dim=-1)
     if clean is None:
-        scores = first @ gather(second).T
+        scores = similarities(first, second)
     else:
         clean = F.normalize(clean.float(), dim=-1)
-        scores = clean @ gather(clean).T
-    own = torch.arange(len(first), device=first.device) + rank() * len(first)
+        scores = similarities(clean, clean)
     if clean is not None or positive_scale != 1:
+        own = torch.arange(len(first), device=first.device) + rank() * len(first)
         positives = positive_scale * (first * second).sum(-1, keepdim=True)
         scores = scores.scatter(1, own[:, None], positives.to(scores.dtype))
-    return Loss(F.cross_entropy(scores.float() / temperature, own, reduction="sum"), len(first))
+    return Loss(in_batch_cross_entropy(scores / temperature, left_out), len(first))
 
 
 def dimension_loss(first: Tensor, second: Tensor, temperature: float) -> Tensor:
@@ -113,7 +120,8 @@ class ContrastiveLearner(Learner):
         if chosen.clean_negatives:
             with without_dropout(self.model):
                 clean = self.mlp(self.model(views[0]))
-        loss = contrastive_loss(first, second, chosen.temperature, clean, chosen.positive_scale)
+        left_out = no_negatives(views[0], views[1], views[1:2])
+        loss = contrastive_loss(first, second, chosen.temperature, clean, chosen.positive_scale, left_out)
         total, count = loss.total, loss.count
         if chosen.dimension_weight:
             weight = chosen.dimension_weight * count

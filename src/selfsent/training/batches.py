@@ -16,13 +16,14 @@ from selfsent.distributed import rank, world_size
 from selfsent.files import saying
 from selfsent.packing import Packed
 from selfsent.settings import Settings
-from selfsent.training.distinct import text_keys, without_repeats
 from selfsent.training.tokens import Table
-from selfsent.views import Template, Tokens, View
+from selfsent.views import Documents, Template, Tokens, View
 from selfsent.views.noise import make_key
 
 _CHUNK, _TOKENS = 4096, 8192
 """Sentences read, and tokens packed, at a time where every sentence is read once."""
+_PASSAGES = 1 << 32
+"""What keys of passages are made of, beside seed and epoch."""
 
 
 class Batches:
@@ -40,10 +41,8 @@ class Batches:
         settings: batch size, seed, accumulation and maximum length.
         told: where every sentence is read once: is told how many were read, over all processes, since it was last told.
         labels: (corpus rows,) classes or scores of all rows of the corpus; None where the method needs none.
-        distinct: whether no batch may hold a text twice, whatever its column.
-
-    Raises:
-        SettingsError: the batches are to be distinct, and there are too few texts for one.
+        documents: the documents of all rows of the corpus, for views that read what stands beside a sentence.
+        apart: whether sentences are told which document they are from, so that none is a negative of another one's.
     """
 
     def __init__(
@@ -55,28 +54,22 @@ class Batches:
         settings: Settings,
         told: Callable[[int], None] = lambda count: None,
         labels: np.ndarray | None = None,
-        distinct: bool = False,
+        documents: Documents | None = None,
+        apart: bool = True,
     ) -> None:
         self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
         self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
-        self.told, self.labels = told, labels
+        self.told, self.labels, self.documents, self.apart = told, labels, documents, apart
         self.teaching: tuple[Mapping[int, Table], Template, int] | None = None
         """By column, the tokens that frozen vectors are made of, where those are not the tokens the learner reads."""
         self._vectors: dict[int, np.ndarray] = {}
         self._order = lru_cache(maxsize=1)(self._order_of)
-        self._keys: np.ndarray | None = None
-        if distinct:
-            columns = sorted({view.column for view in views})
-            room = settings.max_length - len(template.prefix) - len(template.suffix)
-            parts = [text_keys(tables[column], rows, room) for column in columns]
-            self._keys = np.stack(parts, axis=1)
-            self._order(0)
 
     def _order_of(self, epoch: int) -> np.ndarray:
         generator = np.random.Generator(np.random.Philox(make_key(self.settings.seed, epoch, 0)))
         dtype = np.int32 if len(self.rows) < 2**31 else np.int64
         order: np.ndarray = generator.permutation(np.arange(len(self.rows), dtype=dtype))
-        return order if self._keys is None else without_repeats(order, self._keys, self.settings.batch_size)
+        return order
 
     def rows_at(self, step: int) -> np.ndarray:
         """(batch,) corpus rows of the batch of a step, over all processes."""
@@ -91,7 +84,12 @@ class Batches:
         for number, view in enumerate(self.views):
             key = make_key(self.settings.seed, epoch, 1 + number)
             chosen = rows if view.partners is None else view.partners(rows, key, self.rows)
-            tokens = self.tables[view.column][chosen]
+            if view.passage is not None and self.documents is not None:
+                # The views of a sentence draw with one key, so that one knows what the other reads.
+                read, counts = view.passage(rows, make_key(self.settings.seed, epoch, _PASSAGES), self.documents)
+                tokens = self.tables[view.column][read].joined(rows, counts)
+            else:
+                tokens = self.tables[view.column][chosen]
             if view.noise is not None:
                 tokens = view.noise(tokens, key, self.template)
             packed.append(self._pack(tokens, view, device))
@@ -106,6 +104,8 @@ class Batches:
             behind = self.tables[view.joined][tokens.rows]
             return self.template.pack_pairs(tokens, behind, self.settings.max_length).to(device)
         packed = self.template.pack(tokens, self.settings.max_length)
+        if self.documents is not None and self.apart:
+            packed.given_documents = self.documents.numbers[tokens.rows]
         if view.ready and view.column in self._vectors:
             packed.vectors = torch.from_numpy(self._vectors[view.column][tokens.rows])
         return packed.to(device)

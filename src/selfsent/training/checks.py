@@ -12,12 +12,9 @@ from torch.nn import functional as F
 from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
-from selfsent.packing import Packed
-from selfsent.training.batches import Batches
 from selfsent.views import MaskTokens, Noise, Template, Tokens
 
 _SENTENCES, _WORDS = 8, 6
-_BATCHES = 20
 
 
 @torch.no_grad()
@@ -56,32 +53,3 @@ def refuse_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
             f"noise on words can do nothing: {single} of {len(texts)} sentences are one word to this base's tokenizer;"
             " put spaces between the words first, or choose a method without such noise"
         )
-
-
-def false_negatives(batches: Batches) -> str | None:
-    """A line about sentences that equal another one of their batch, once cut and damaged; None where there are none.
-
-    The corpus has no duplicates, but sentences that differ behind `max_length` only, or in the words that noise took
-    away, are the same to the encoder, and a loss that tells sentences apart holds them against each other.
-    """
-    equal = total = 0
-    for step in range(min(_BATCHES, batches.steps_per_epoch)):
-        views = batches.views_of(batches.rows_at(step), 0)
-        compared = [view for view in views if view.given_targets is None]
-        equal += max(_repeated(view) for view in compared)
-        total += len(compared[0])
-    if not equal:
-        return None
-    return (
-        f"{equal} of the first {total} sentences equal another one of their batch once cut and damaged, and count as"
-        " false negatives: raise --max-length, or weaken the noise"
-    )
-
-
-def _repeated(packed: Packed) -> int:
-    """Sentences that stand in a batch for the second time, or more."""
-    ends = np.cumsum(packed.given_lengths)
-    sentences = {
-        packed.given_ids[end - length : end].tobytes() for end, length in zip(ends, packed.given_lengths, strict=True)
-    }
-    return len(packed) - len(sentences)

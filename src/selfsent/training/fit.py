@@ -18,14 +18,18 @@ from selfsent.methods import Learner
 from selfsent.methods.whitening import whiten
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
-from selfsent.training.checks import false_negatives, refuse_constant, refuse_wordless
+from selfsent.training.checks import refuse_constant, refuse_wordless
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.loop import Loop
 from selfsent.training.once import fit_once
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.tokens import Table, build_table
-from selfsent.views import Template, View
+from selfsent.views import Documents, Template, View
+
+_MOST_IN_ONE = 0.5
+"""Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
+ALONE = "no document has two sentences: give --split-sentences if a text holds several, or check the document column"
 
 
 def fit(
@@ -62,6 +66,8 @@ def fit(
     """
     plan = plan.on(corpus)
     known = plan.known(corpus, rows)
+    documents = Documents(np.asarray(corpus.documents)) if corpus.documents is not None else None
+    rows = in_company(plan, rows, documents, notice)
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout)
     if plan.head:
@@ -97,8 +103,11 @@ def fit(
         settings,
         lambda count: encoding(count, len(rows)),
         None if known is None else known.values,
-        distinct=plan.method.compares and plan.method.negatives and plan.columns > 1,
+        documents,
+        apart=documents is None or documents.most_in_one <= _MOST_IN_ONE,
     )
+    if plan.method.compares and plan.method.negatives and not batches.apart:
+        notice("one document has most of the sentences: they count as negatives of each other")
     if (teacher := learner.teacher) is not None:
         batches.teaching = teaching(corpus, teacher, plan.views)
     wait()
@@ -133,8 +142,6 @@ def _loop(
     finish: Callable[[Encoder], None],
 ) -> Loop:
     settings = batches.settings
-    if plan.method.compares and plan.method.negatives and (line := false_negatives(batches)):
-        notice(line)
     if settings.epochs:
         steps = max(1, round(settings.epochs * batches.steps_per_epoch))
         settings = dataclasses.replace(settings, epochs=None, steps=min(steps, plan.longest or steps))
@@ -144,6 +151,22 @@ def _loop(
             f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
         )
     return Loop(learner, batches, settings, directory, habits, notice, watch, finish)
+
+
+def in_company(plan: Plan, rows: np.ndarray, documents: Documents | None, notice: Notice) -> np.ndarray:
+    """The rows that a plan can train on: all, or, where it reads what stands beside them, those that are not alone.
+
+    Raises:
+        SettingsError: fewer than two of them are left.
+    """
+    if documents is None or not plan.reads_documents:
+        return rows
+    alone = documents.sizes(rows) < 2
+    if len(rows) - alone.sum() < 2:
+        raise SettingsError(f"{plan.method.name} reads what stands beside a sentence: {ALONE}")
+    if alone.any():
+        notice(f"{int(alone.sum()):,} of {len(rows):,} sentences are alone in their document, and are left out")
+    return rows[~alone]
 
 
 def complaint_of_cut(lengths: np.ndarray, settings: Settings) -> str | None:

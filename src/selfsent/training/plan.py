@@ -23,7 +23,7 @@ from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
 from selfsent.views import View
 
-LARGE = 30_000_000
+LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
 
 
@@ -83,6 +83,11 @@ class Plan:
         return any(view.joined is not None for view in self.views)
 
     @property
+    def reads_documents(self) -> bool:
+        """Whether a view reads what stands beside a sentence in its document."""
+        return any(view.passage is not None for view in self.views)
+
+    @property
     def defaults(self) -> dict[str, dict[str, Any]]:
         """The default of every option and setting that has one: what a run of an older version did without it."""
         sections = {"options": self.method.options, "settings": Settings}
@@ -95,13 +100,18 @@ class Plan:
         """The plan with what its options take from the data.
 
         Raises:
-            SettingsError: the corpus has too few text columns.
+            SettingsError: the corpus has too few text columns, or lacks documents that a view reads.
         """
         plan = dataclasses.replace(self, options=self.method.fitted(self.options, facts_of(corpus)))
         if plan.columns > len(corpus.view_columns):
             raise SettingsError(
                 f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
                 " name them with --text-columns"
+            )
+        if plan.reads_documents and corpus.documents is None:
+            raise SettingsError(
+                f"{self.method.name} reads what stands beside a sentence in its document, and the corpus has no"
+                " documents: give --document-column, or --split-sentences if a text holds several sentences"
             )
         return plan
 

@@ -2,19 +2,25 @@
 
 from selfsent.views.noise import DeleteWords, MaskTokens, Noise, PickWords, RepeatWords
 from selfsent.views.partners import Partners
+from selfsent.views.positives import Documents, Passage, Span, Surroundings
 from selfsent.views.tokens import Template, Tokens, View
-from selfsent.views.words import AddWords, MaskWords, ReplaceWords, SwapWords
+from selfsent.views.words import AddWords, CropWords, MaskWords, ReplaceWords, SwapWords
 
 __all__ = [
     "AddWords",
+    "CropWords",
     "DeleteWords",
+    "Documents",
     "MaskTokens",
     "MaskWords",
     "Noise",
     "Partners",
+    "Passage",
     "PickWords",
     "RepeatWords",
     "ReplaceWords",
+    "Span",
+    "Surroundings",
     "SwapWords",
     "Template",
     "Tokens",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from selfsent.packing import Packed
     from selfsent.views.noise import Noise
     from selfsent.views.partners import Partners
+    from selfsent.views.positives import Passage
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Tokens:
             self.rows,
             None if self.targets is None else self.targets[index],
         )
+
+    def joined(self, rows: np.ndarray, counts: np.ndarray) -> Tokens:
+        """The same tokens, with so many sentences, (rows,), as one each; `rows`, (rows,), is what noise goes by."""
+        ends = np.concatenate(([0], np.cumsum(self.lengths)))[np.cumsum(counts)]
+        return Tokens(self.ids, np.diff(ends, prepend=0), self.word_starts, rows, self.targets)
 
     def take_words(self, order: np.ndarray) -> Tokens:
         """The words of these running numbers, in this order, which must not lead from one sentence into another."""
@@ -176,7 +182,8 @@ def _longest_first(first: np.ndarray, second: np.ndarray, room: int) -> tuple[np
 class View:
     """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is.
 
-    With `partners` it reads other sentences of the corpus instead of those of the batch. One that is `ready` brings the
+    With `partners` it reads other sentences of the corpus instead of those of the batch, and with a `passage` other
+    sentences of the same document, joined as one. One that is `ready` brings the
     vectors that the learner's frozen part made of the sentences, once. With `joined`, the text of that column stands
     behind the first one, both as one input.
     """
@@ -184,5 +191,6 @@ class View:
     column: int = 0
     noise: Noise | None = None
     partners: Partners | None = None
+    passage: Passage | None = None
     ready: bool = False
     joined: int | None = None

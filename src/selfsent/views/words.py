@@ -41,6 +41,32 @@ class SwapWords:
 
 
 @dataclass(frozen=True)
+class CropWords:
+    """Of each sentence one run of words stays: a share drawn from 0 to `most` of them, at least one, from anywhere.
+
+    Independent cropping (Izacard et al. 2022, section 3.1) of a sentence: two views share the words where they meet.
+    """
+
+    most: float = 0.5
+
+    def __post_init__(self) -> None:
+        checked_share(self.most, "the share of words that a crop keeps")
+
+    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+        """Crop every sentence."""
+        if self.most == 0 or len(tokens.ids) == 0:
+            return tokens
+        word, sentence, place = tokens.words()
+        words = np.bincount(sentence, minlength=len(tokens.lengths))
+        first = np.zeros(len(words), dtype=np.int64)
+        length = np.ceil(self.most * words * uniforms(key, tokens.rows, first, draw=1)).astype(np.int64)
+        length = np.maximum(1, length)
+        begin = (uniforms(key, tokens.rows, first, draw=2) * (words - length + 1)).astype(np.int64)
+        kept = (place >= begin[sentence]) & (place < (begin + length)[sentence])
+        return tokens.take(np.flatnonzero(kept[word]))
+
+
+@dataclass(frozen=True)
 class MaskWords:
     """Each word becomes one [MASK] with probability `ratio`, independently."""
 

@@ -1,0 +1,39 @@
+"""Neighbours: a sentence must find the one beside it in its document among those of other documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from selfsent.methods.method import Method
+from selfsent.methods.mnrl import MNRL, MnrlLearner, views
+from selfsent.methods.mnrl import Options as RankingOptions
+from selfsent.methods.pairs import POSITIVES, Positives
+from selfsent.settings import Settings, setting
+
+
+@dataclass(frozen=True)
+class Options(RankingOptions):
+    """Options of training on neighbours: those of multiple-negatives ranking, with other defaults."""
+
+    positives: Positives = setting("neighbours", POSITIVES, choices=get_args(Positives))
+    both_directions: bool = setting(True, "the neighbour must find its sentence, too; the mean of both losses")
+    hard_negatives: bool | None = setting(False, "there is a third column")
+    keep: float = setting(0.0, "keep", minimum=0.0)
+    keep_by: str = setting("kl", "kind", choices=("kl", "mse", "cos"))
+
+
+NEIGHBOURS = Method(
+    name="neighbours",
+    title="Neighbours",
+    citation=MNRL.citation,
+    objective="−log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), b the sentence beside a, j of other documents; both ways",
+    learner=MnrlLearner,
+    options=Options,
+    views=views,
+    compares=True,
+    pooling="mean",
+    published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
+    defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
+    large_learning_rate=2e-5,
+)
