@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.terminal import scores_table
 from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
 from selfsent.shown import text_of
+from selfsent.training.default import USUAL, default_method
 from selfsent.training.fit import fit
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.plan import Plan, asked, make_plan, read_by
@@ -78,7 +79,7 @@ class Run:
 
 def train(
     corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
-    method: str = "tsdae",
+    method: str | None = None,
     base: str | Path = "bundled",
     output: str | Path = "run",
     *,
@@ -111,7 +112,8 @@ def train(
     Args:
         corpus: sentences, or pairs and triples with labels or without: a corpus, anything `read_corpus` reads, or a
             function that is called for it when all else has been checked.
-        method: name of a method; see `selfsent.methods.METHODS`.
+        method: name of a method; see `selfsent.methods.METHODS`. None for what is best for the corpus: `neighbours`
+            where sentences have neighbours in documents (long texts, one to a row, are split so that they have).
         base: the encoder to start from: `bundled`, a directory or a hub id.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
         preset: `published` for the settings of the paper, or another preset of the method.
@@ -147,13 +149,16 @@ def train(
     habits = Habits(checkpoint_every, keep, None, dev_every, keep_best, tuple(trackers))
     _check_dev(dev, dev_every, keep_best)
     given = {"preset": preset, "pooling": pooling, "dropout": dropout, "whiten": whiten, "head": head}
-    plan, makers = _plan(method, base, views, **given, **changes)
+    plan, makers = _plan(method or USUAL, base, views, **given, **changes)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, read_by(plan))
     if resume and not directory.resumed:
         notice(f"{output} holds no run to go on with: beginning at the first step")
     if not isinstance(corpus, Corpus):
-        corpus = corpus() if callable(corpus) else read_corpus(corpus)
+        split = None if plan.reads_documents else False
+        corpus = corpus() if callable(corpus) else read_corpus(corpus, split_sentences=split)
+    if method is None:
+        plan, method = _default(corpus, base, given, changes, notice)
     if makers:
         corpus = _with_views(corpus, makers, plan.settings.seed, making, notice)
     plan = plan.on(corpus)
@@ -208,9 +213,33 @@ def _plan(method: str, base: str | Path, views: str | None, **arguments: Any) ->
     return plan, makers
 
 
+def reads_documents(
+    method: str | None = None, base: str | Path = "bundled", *, views: str | None = None, **arguments: Any
+) -> bool:
+    """Whether `train` with these arguments reads what stands beside a sentence, as far as is known before the corpus.
+
+    Raises:
+        SelfsentError: what is wrong with the base or the settings, in one line.
+    """
+    plan = {
+        name: value for name, value in arguments.items() if name not in ("sentences", "dev", "dev_every", "keep_best")
+    }
+    return _plan(method or USUAL, base, views, **plan)[0].reads_documents
+
+
+def _default(
+    corpus: Corpus, base: str | Path, given: Mapping[str, Any], changes: Mapping[str, Any], notice: Notice
+) -> tuple[Plan, str]:
+    """The plan of the method that a corpus asks for, and its name."""
+    method, settings, reason = default_method(corpus)
+    notice(f"training with {method.name}, as {reason}; --method chooses another")
+    told = {name: value for name, value in given.items() if value is not None}
+    return make_plan(method, base, **{**settings, **told, **changes}), method.name
+
+
 def check_train(
     corpus: Corpus,
-    method: str = "tsdae",
+    method: str | None = None,
     base: str | Path = "bundled",
     *,
     views: str | None = None,
@@ -226,6 +255,9 @@ def check_train(
         SelfsentError: what is wrong with the corpus, the base or the settings, in one line.
     """
     _check_dev(dev, dev_every, keep_best)
+    if method is None:
+        chosen, settings, _ = default_method(corpus)
+        method, arguments = chosen.name, {**settings, **{k: v for k, v in arguments.items() if v is not None}}
     plan, makers = _plan(method, base, views, **arguments)
     plan = plan if makers else plan.on(corpus)
     hold_out = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins).thinned(sentences)

@@ -22,8 +22,8 @@ def nothing_written(tmp_path):
         (("--temperature", "0.1"), "unrecognised argument --temperature"),
         (("--method", "simcse", "--temperature", "0"), "--temperature is 0.0; it must be above 0.0"),
         (("--method", "simcse", "--temperature", "warm"), "argument --temperature: invalid float value: 'warm'"),
-        (("--ratio", "1.5"), "--ratio is 1.5; it must be at most 1.0"),
-        (("--settings", "papers"), "tsdae has no settings 'papers'; it has published"),
+        (("--method", "tsdae", "--ratio", "1.5"), "--ratio is 1.5; it must be at most 1.0"),
+        (("--method", "tsdae", "--settings", "papers"), "tsdae has no settings 'papers'; it has published"),
         (("--budget", "soon"), "'soon' is not a duration: write 90s, 5m or 1h30m"),
         (("--budget", "0s"), "a duration must be above zero"),
         (("--steps", "0"), "--steps is 0; it must be at least 1"),
@@ -152,7 +152,7 @@ def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
         (("train", "x.txt", "--output", "run", "--tempreture", "2"), "unrecognised argument --tempreture (see"),
         (
             ("train", "x.txt", "--output", "run", "--method", "mlm", "--temperature", "1"),
-            "it is an option of simcse, infomax, ntxent (see selfsent train --help, selfsent methods mlm)",
+            "it is an option of declutr, simcse, infomax, ntxent (see selfsent train --help, selfsent methods mlm)",
         ),
     ],
 )

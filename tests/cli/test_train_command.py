@@ -19,7 +19,7 @@ def metrics(run):
 
 
 def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sentences):
-    done = train("--checkpoint-every", 1, "--keep", 3, "--seed", 7)
+    done = train("--method", "tsdae", "--checkpoint-every", 1, "--keep", 3, "--seed", 7)
     run = tmp_path / "run"
     assert done.status == 0, done.err
     assert done.out == f"The model is in {run / 'model'}\n"
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_model_and_another_another(train, tmp_path)
 def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp_path):
     output = tmp_path / "run"
     given = ("train", "--ratio", 0.5, "--no-tie", sentences, "--base", base, "--output", output, "--steps", 1)
-    done = selfsent(*given, "--batch-size", 500)
+    done = selfsent(*given, "--method", "tsdae", "--batch-size", 500)
     assert done.status == 0, done.err
     chosen = record(output)["asked"]["options"]
     assert (chosen["ratio"], chosen["tie"]) == (0.5, False)

@@ -56,14 +56,16 @@ class Cell:
             return BATCH.but(batch_size=32, learning_rate=5e-4, steps=60 if self.architecture == "t5" else 40)
         if self.method == "cross-encoder":  # it learns more slowly
             return BATCH.but(steps=80)
-        return BATCH.but(steps=64) if self.method in ("mnrl", "neighbours") else BATCH
+        if self.method == "inverse-cloze":
+            return BATCH.but(learning_rate=2e-3, steps=128)
+        return BATCH.but(steps=64) if self.method in ("mnrl", "neighbours", "cropping") else BATCH
 
     @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
-        if self.method == "mlm" and self.architecture in tiny.CAUSAL:
+        if self.method in ("mlm", "declutr") and self.architecture in tiny.CAUSAL:
             return "transformers has no masked language model of this architecture"
-        if self.method == "mlm" and self.architecture in tiny.ENCODER_DECODER:
+        if self.method in ("mlm", "declutr") and self.architecture in tiny.ENCODER_DECODER:
             return "its decoder predicts words, not its encoder"
         return ""
 

@@ -250,6 +250,6 @@ def test_a_corpus_opens_from_its_folder(read, write):
 def test_borders_of_documents_are_nothing_lost_and_a_missing_field_is_empty(read, write):
     corpus = read(write("x.txt", "One here. Two here.\n\n \nThree here.\n\n"), split_sentences=True)
     assert corpus.report.empty == 0
-    assert corpus.report.summary() == "3 sentences in 2 documents"
+    assert corpus.report.summary() == "3 sentences in 2 documents, by splitting 5 texts"
     lines = '{"text": "one", "id": 1}\n{"id": 2}\n{"text": null}\n{"text": "two"}\n'
     assert read(write("x.jsonl", lines)).report.summary() == "2 sentences (2 empty dropped)"

@@ -154,3 +154,25 @@ def finding(vectors, candidates, left_out):
         terms = [math.exp(vector @ c) for j, c in enumerate(candidates) if j == i or not left_out[i][j]]
         total -= math.log(math.exp(vector @ candidates[i]) / sum(terms))
     return total
+
+
+def similarity_divergence(vectors, wanted, scale):
+    """The sum over i and j != i of q_ij log(q_ij / p_ij), softmaxes over j of the scaled cosines of each set."""
+    total = 0.0
+    for i in range(len(vectors)):
+        others = [j for j in range(len(vectors)) if j != i]
+        p, q = (
+            torch.softmax(torch.stack([scale * cosine(part[i], part[j]) for j in others]), dim=0)
+            for part in (vectors, wanted)
+        )
+        total = total + sum(b * torch.log(b / a) for a, b in zip(p, q, strict=True))
+    return total
+
+
+def dual_encoder(sentences, contexts, scale):
+    """Minus the sum over i of log exp(s_i c_i) / sum_j exp(s_i c_j): Logeswaran and Lee 2018, equation 1."""
+    total = 0.0
+    for i, sentence in enumerate(sentences):
+        scores = torch.stack([scale * (sentence * context).sum() for context in contexts])
+        total = total - torch.log(torch.exp(scores[i]) / torch.exp(scores).sum())
+    return total

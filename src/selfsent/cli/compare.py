@@ -60,7 +60,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--resume", action="store_true", help="go on in DIR, with its methods and seeds, and more")
     parser.add_argument("--overwrite", action="store_true", help="throw away what is in DIR")
     parser.add_argument("--seeds", type=int, metavar="N", help="train each so often, with other seeds (default: 1)")
-    add_corpus_options(parser)
+    add_corpus_options(parser, for_documents=True)
     add_label_options(parser)
     settings = parser.add_argument_group("of all methods (defaults: --budget 2m, and each method's own)")
     settings.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or each method's")

@@ -66,7 +66,7 @@ def add_parser(commands: Any) -> None:
     forms.add_argument("--json", metavar="FILE", help="everything, as one object")
     forms.add_argument("--markdown", metavar="FILE", help="the tables, with signatures")
     forms.add_argument("--csv", metavar="FILE", help="a row for every model and task")
-    add_corpus_options(parser)
+    add_corpus_options(parser, for_documents=True)
     parser.set_defaults(run=run)
 
 

@@ -27,8 +27,13 @@ def duration(text: str) -> float:
 _TEXT_COLUMN = "text"
 
 
-def add_corpus_options(parser: argparse.ArgumentParser) -> None:
-    """How to read a corpus."""
+def add_corpus_options(parser: argparse.ArgumentParser, for_documents: bool = False) -> None:
+    """How to read a corpus.
+
+    Args:
+        parser: gets the options.
+        for_documents: whether texts of several sentences are split without being told to, where they must be documents.
+    """
     group = parser.add_argument_group("corpus")
     group.add_argument(
         "--text-column", default=_TEXT_COLUMN, metavar="NAME", help="column with the sentences (default: text)"
@@ -36,7 +41,12 @@ def add_corpus_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--document-column", metavar="NAME", help="column that says which document a sentence belongs to"
     )
-    group.add_argument("--split-sentences", action="store_true", help="each text holds several sentences: split it")
+    group.add_argument(
+        "--split-sentences",
+        action=argparse.BooleanOptionalAction if for_documents else "store_true",
+        help="each text holds several sentences: split it"
+        + (" (default: where documents are needed and most texts do)" if for_documents else ""),
+    )
     group.add_argument(
         "--without",
         action="append",

@@ -45,7 +45,11 @@ def add_parser(commands: Any) -> None:
         help="files (.txt .csv .tsv .jsonl .parquet, also .gz .zst), directories, globs, - for standard input,"
         " a hub data set, or python:stdlib; or one recipe, FILE.yaml",
     )
-    parser.add_argument("--method", default="tsdae", metavar="NAME", help="see selfsent methods (default: tsdae)")
+    parser.add_argument(
+        "--method",
+        metavar="NAME",
+        help="see selfsent methods (default: what is best for the corpus, neighbours if it has documents)",
+    )
     parser.add_argument(
         "--base", default="bundled", metavar="ENCODER", help="bundled, a directory or a hub id (default: bundled)"
     )
@@ -54,7 +58,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--views", metavar="MAKER[,MAKER]", help="make the two views first, as selfsent augment does: synonym, mlm ..."
     )
-    add_corpus_options(parser)
+    add_corpus_options(parser, for_documents=True)
     add_label_options(parser)
     add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, Unset())
     habits = parser.add_argument_group("run")
@@ -97,11 +101,13 @@ def run(options: argparse.Namespace) -> None:
         check(options, options.corpus)
     if options.views:
         parse_makers(options.views)
+    from selfsent.api import reads_documents
     from selfsent.cli.console import show
     from selfsent.methods import get_method, whose_option
     from selfsent.report.terminal import neighbours_text, scores_table
+    from selfsent.training.default import USUAL
 
-    method = get_method(options.method)
+    method = get_method(options.method or USUAL)
     # The options of the method are known only now: everything is parsed again with them.
     known = add_method_options(options.parser, method, options.head)
     arguments = options.arguments
@@ -110,6 +116,10 @@ def run(options: argparse.Namespace) -> None:
     options, unknown = parser.parse_known_args(arguments[1:])
     parser.refuse(unknown, whose_option)
     changes = {name: value for name, value in vars(options).items() if name in known}
+    if options.split_sentences is None and not reads_documents(
+        options.method, options.base, **_what(options), **changes
+    ):
+        options.split_sentences = False
     with resumable(arguments, options.output):
         if options.seeds is not None:
             show_seeds(_over_seeds(options, changes))

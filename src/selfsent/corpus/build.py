@@ -100,6 +100,7 @@ class _Builder:
             texts = [[text for text, kept in zip(column, first.tolist(), strict=True) if kept] for column in texts]
         self._write(batch, texts, origin[rows[first]])
         count["rows_read"] += len(batch)
+        count["split"] += self._split * len(batch)
         return len(self._seen)
 
     def _is_free(self, row: tuple[str, ...]) -> bool:

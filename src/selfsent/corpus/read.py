@@ -8,12 +8,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from selfsent.corpus.batch import Columns
+from selfsent.corpus.batch import Batch, Columns
 from selfsent.corpus.build import build_table
 from selfsent.corpus.parts import Part, Parts, joined, parts_of
+from selfsent.corpus.sentences import split_sentences as split_text
 from selfsent.corpus.sources import SourceName
 from selfsent.corpus.streams import fail
 from selfsent.corpus.table import Corpus
@@ -22,6 +25,8 @@ from selfsent.files import sweep_stale
 
 _VERSION = 2
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
+_LOOKED_AT, _BEGINNING = 1000, 5000
+"""Texts that decide whether all are split, and characters of each that are looked at."""
 _SMALL = 2**20
 """Bytes of a corpus that is read in well under a second."""
 
@@ -34,7 +39,7 @@ def read_corpus(
     document_column: str | None = None,
     label_column: str | None = None,
     score_column: str | None = None,
-    split_sentences: bool = False,
+    split_sentences: bool | None = False,
     where: Mapping[str, str | Sequence[str]] | None = None,
     stack: bool = False,
     without: SourceName | Parts | None = None,
@@ -59,7 +64,8 @@ def read_corpus(
         document_column: the column that tells which rows belong together; not needed in plain text.
         label_column: whole numbers or names (to `labels`), or other numbers (to `scores`).
         score_column: numbers (to `scores`).
-        split_sentences: split each text into sentences; a row is then a document if nothing else says what is.
+        split_sentences: split each text into sentences; a row is then a document if nothing else says what is. None
+            splits them where nothing else makes documents and most texts hold several sentences.
         where: column -> the value, or values, that a row must have there to be read.
         stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
         without: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
@@ -80,6 +86,8 @@ def read_corpus(
         "stack": stack,
     }
     part = joined(parts_of(source, common))
+    if split_sentences is None:
+        part, split_sentences = _looked_at(part)
     if split_sentences and len(part.columns.kept) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
     banned = None if without is None else _texts(without, part.columns, cache)
@@ -93,6 +101,23 @@ def read_corpus(
     if len(corpus) < least:
         fail(part.source.name, "only one distinct sentence: two are needed at least" + part.columns.condition)
     return corpus
+
+
+def _looked_at(part: Part) -> tuple[Part, bool]:
+    """The same part, and whether its texts are to be split: by a look at the first of them, which is not lost."""
+    if len(part.columns.kept) > 1 or part.columns.document:
+        return part, False
+    batches = part.source.read(part.columns)
+    first: list[Batch] = []
+    while sum(map(len, first)) < _LOOKED_AT and (batch := next(batches, None)) is not None:
+        first.append(batch)
+    if part.source.identity is None:  # what comes through a pipe comes once
+        part = replace(part, source=replace(part.source, read=lambda columns: chain(first, batches)))
+    if any(batch.separated or batch.documents for batch in first):
+        return part, False
+    texts = [text for batch in first for text in batch.texts[0] if text.strip()][:_LOOKED_AT]
+    several = sum(len(split_text(text[:_BEGINNING])) > 1 for text in texts)
+    return part, 2 * several > len(texts)
 
 
 def _texts(source: SourceName | Parts, columns: Columns, cache: str | Path | None) -> Corpus:

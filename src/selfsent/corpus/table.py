@@ -30,6 +30,8 @@ class CorpusReport:
     kept: int = 0
     documents: int = 0
     excluded: int = 0
+    split: int = 0
+    """Texts that were split into their sentences."""
 
     @property
     def whole(self) -> bool:
@@ -51,6 +53,7 @@ class CorpusReport:
             if count
         ]
         line = f"{self.kept:,} sentences" + (f" in {self.documents:,} documents" if self.documents else "")
+        line += f", by splitting {self.split:,} texts" if self.split else ""
         line += f" ({', '.join(dropped)} dropped)" if dropped else ""
         return line + (between + ", ".join(changed) if changed else "")
 

@@ -5,17 +5,21 @@ from dataclasses import fields
 from selfsent.errors import SettingsError, guess
 from selfsent.methods.bootstrap import BOOTSTRAP
 from selfsent.methods.cosine import COSINE
+from selfsent.methods.cropping import CROPPING
 from selfsent.methods.cross_encoder import CROSS_ENCODER
 from selfsent.methods.ct import CT
 from selfsent.methods.ct_inbatch import CT_INBATCH
+from selfsent.methods.declutr import DECLUTR
 from selfsent.methods.distil import DISTIL
 from selfsent.methods.flow import FLOW
 from selfsent.methods.infomax import INFOMAX
+from selfsent.methods.inverse_cloze import INVERSE_CLOZE
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import MLM
 from selfsent.methods.mnrl import MNRL
 from selfsent.methods.neighbours import NEIGHBOURS
 from selfsent.methods.ntxent import NTXENT
+from selfsent.methods.quick_thoughts import QUICK_THOUGHTS
 from selfsent.methods.simcse import SIMCSE
 from selfsent.methods.softmax import SOFTMAX
 from selfsent.methods.triplet import TRIPLET
@@ -23,7 +27,8 @@ from selfsent.methods.tsdae import TSDAE
 from selfsent.methods.whitening import WHITENING
 from selfsent.methods.zscore import ZSCORE
 
-_UNSUPERVISED = (NEIGHBOURS, TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
+_DOCUMENTS = (NEIGHBOURS, CROPPING, QUICK_THOUGHTS, INVERSE_CLOZE, DECLUTR)
+_UNSUPERVISED = (*_DOCUMENTS, TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
 _SUPERVISED = (SOFTMAX, COSINE, TRIPLET, MNRL, CROSS_ENCODER, DISTIL)
 METHODS = {method.name: method for method in (*_UNSUPERVISED, *_SUPERVISED)}
 SUPERVISED = tuple(method.name for method in _SUPERVISED)

@@ -132,7 +132,8 @@ class Method:
         pooling: the pooling it is published with.
         published: the settings of the paper.
         defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.md.
-        large_learning_rate: the default rate for encoders of more than 30 million parameters.
+        large_learning_rate: the default rate for encoders of more than 15 million parameters.
+        for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
         negatives: whether a loss that compares sentences takes the others of the batch for different ones.
         head: name of the head that the learner gives the encoder, where the method has one of its own.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
@@ -153,6 +154,7 @@ class Method:
     defaults: Settings
     large_learning_rate: float
     negatives: bool = True
+    for_encoders: Mapping[str, Any] = field(default_factory=dict)
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
     fits: bool = False
     head: str | None = None

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
-from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
+from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
 from selfsent.methods.labels import Facts
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.pairs import ViewOptions, two_views, whole_batch
@@ -29,6 +29,9 @@ class Options(ViewOptions):
     scale: float = setting(20.0, "multiplies the similarities: one over the temperature", above=0.0)
     similarity: Literal["cosine", "dot"] = setting("cosine", "of two vectors", choices=("cosine", "dot"))
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
+    keep_base: float = setting(
+        0.0, "weight of a loss that keeps the similarities of a batch near those of the base", minimum=0.0
+    )
     hard_negatives: bool | None = setting(
         None, "the third text column is no partner of the first (default: where there are three)"
     )
@@ -37,6 +40,8 @@ class Options(ViewOptions):
         super().__post_init__()
         if self.positives != "itself" and self.hard_negatives:
             raise SettingsError("--hard-negatives is for three text columns, and --positives for one")
+        if self.keep_base and self.similarity == "dot":
+            raise SettingsError("--keep-base compares cosines: give --keep-base 0 with --similarity dot")
 
 
 def views(options: Options) -> tuple[View, ...]:
@@ -55,35 +60,23 @@ def fitted(options: Options, facts: Facts) -> Options:
 class MnrlLearner(Learner):
     """−log exp(s·cos(aᵢ, pᵢ)) / Σⱼ exp(s·cos(aᵢ, cⱼ)), c all partners pⱼ and hard negatives nⱼ of all processes.
 
-    Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers.
+    Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers. With `keep_base`,
+    that many times KL(q ‖ p) is added: q and p are the softmaxes, over the other texts of the batch, of the base's
+    similarities and of the model's.
     """
 
     options: Options
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
-        self.kind = getattr(options, "keep_by", "kl")
-        self.weight = getattr(options, "keep", 0.0)
-        self._base = (model.twin().eval().requires_grad_(False),) if self.weight else ()
-
-    def keeping(self, views, vectors):
-        with torch.no_grad():
-            base = F.normalize(self._base[0].to(vectors.device)(concatenate(views)).float(), dim=-1)
-        if self.kind == "kl":
-            s = self.options.scale * vectors @ vectors.T
-            t = self.options.scale * base @ base.T
-            eye = torch.eye(len(s), dtype=torch.bool)
-            s = s.masked_fill(eye, -1e4); t = t.masked_fill(eye, -1e4)
-            return F.kl_div(s.log_softmax(-1), t.log_softmax(-1), reduction="sum", log_target=True) / 2
-        if self.kind == "mse":
-            return 100 * ((vectors @ vectors.T - base @ base.T) ** 2).mean(1).sum() / 2
-        if self.kind == "cos":
-            return 20 * (1 - (vectors * base).sum(-1)).sum() / 2
+        # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
+        self._base = (model.twin().eval().requires_grad_(False),) if options.keep_base else None
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch; all its texts go through the encoder in one pass."""
         whole_batch(len(views[0]))
-        vectors = self.model(concatenate(views)).float()
+        packed = concatenate(views)
+        vectors = self.model(packed).float()
         if self.options.similarity == "cosine":
             vectors = F.normalize(vectors, dim=-1)
         text, partner, *hard = vectors.chunk(len(views))
@@ -92,8 +85,11 @@ class MnrlLearner(Learner):
         if self.options.both_directions:
             back = self.options.scale * similarities(partner, text)
             total = (total + in_batch_cross_entropy(back, no_negatives(views[1], views[0], views[:1]))) / 2
-        if self.weight:
-            total = total + self.weight * self.keeping(views, vectors)
+        if self._base is not None:
+            with torch.no_grad():
+                base = self._base[0].to(packed.device)(packed).float()
+            kept = similarity_loss(vectors, F.normalize(base, dim=-1), self.options.scale)
+            total = total + self.options.keep_base * kept / len(views)
         return Loss(total, len(text))
 
 

@@ -19,15 +19,13 @@ class Options(RankingOptions):
     positives: Positives = setting("neighbours", POSITIVES, choices=get_args(Positives))
     both_directions: bool = setting(True, "the neighbour must find its sentence, too; the mean of both losses")
     hard_negatives: bool | None = setting(False, "there is a third column")
-    keep: float = setting(0.0, "keep", minimum=0.0)
-    keep_by: str = setting("kl", "kind", choices=("kl", "mse", "cos"))
 
 
 NEIGHBOURS = Method(
     name="neighbours",
     title="Neighbours",
     citation=MNRL.citation,
-    objective="−log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), b the sentence beside a, j of other documents; both ways",
+    objective="−log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), b the sentence beside a, j of other documents",
     learner=MnrlLearner,
     options=Options,
     views=views,
@@ -36,4 +34,5 @@ NEIGHBOURS = Method(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
     large_learning_rate=2e-5,
+    for_encoders={"keep_base": 1.0},
 )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from selfsent.methods.bootstrap import BOOTSTRAP, CODE, NetworkOptions, TwoNetworks
-from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
+from selfsent.methods.contrast import nt_xent
 from selfsent.methods.method import Loss, Method
 from selfsent.methods.pairs import pair_of_views
 from selfsent.packing import Packed
@@ -37,19 +35,8 @@ class NtxentLearner(TwoNetworks):
         self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
     ) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂: one positive and 2(n − 1) negatives each."""
-        forth = self._recognise(first, second_target, first_target, views)
-        back = self._recognise(second, first_target, second_target, views[::-1])
-        return Loss(forth + back, 2 * len(first))
-
-    def _recognise(self, vectors: Tensor, others: Tensor, same: Tensor, views: Sequence[Packed]) -> Tensor:
-        """Cross-entropy of (n, d) predictions against the other views and the views they come from, (n, d) each.
-
-        The view that a prediction was made from is none of its negatives, as no equal text is.
-        """
-        vectors = F.normalize(vectors, dim=-1)
-        scores = torch.cat([similarities(vectors, F.normalize(part, dim=-1)) for part in (others, same)], dim=1)
-        left_out = no_negatives(views[0], views[1], (views[1], views[0]))
-        return in_batch_cross_entropy(scores / self.options.temperature, left_out)
+        total = nt_xent(first, second, first_target, second_target, self.options.temperature, views)
+        return Loss(total, 2 * len(first))
 
 
 NTXENT = Method(

@@ -153,7 +153,8 @@ def make_plan(
     known = {"published": {}, **method.presets}
     if preset is not None and preset not in known:
         raise SettingsError(f"{method.name} has no settings {preset!r}; it has {', '.join(known)}")
-    given = known[preset] if preset else {}
+    knows = saved_pooling(resolve(base)) is not None
+    given = known[preset] if preset else method.for_encoders if knows else {}
     if changes.keys() & set(DURATIONS):
         given = {name: value for name, value in given.items() if name not in DURATIONS}
     changes = {**given, **changes}

@@ -1,0 +1,41 @@
+"""What is trained where the user names no method: what won on development data for that kind of corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from selfsent.corpus import Corpus
+from selfsent.errors import SettingsError
+from selfsent.methods import METHODS, Method
+from selfsent.views import Documents
+
+USUAL = "neighbours"
+"""What is trained unless the corpus asks for something else."""
+_ENOUGH = 0.5
+"""Share of the sentences that must have a neighbour for training on neighbours: the others are left out."""
+ALONE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False})
+"""For sentences without documents: docs/log.md."""
+
+
+def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
+    """The method for a corpus, its settings where these are not its own defaults, and the reason in a few words.
+
+    Raises:
+        SettingsError: the corpus has labels, so that several methods could be meant.
+    """
+    if corpus.labels is not None or corpus.scores is not None:
+        raise SettingsError(
+            "the corpus has labels: say what to learn from them, with --method softmax (classes of pairs), cosine"
+            " (scores of pairs) or another of selfsent methods"
+        )
+    if len(corpus.view_columns) > 1:
+        return METHODS["mnrl"], {}, "rows of several texts"
+    if corpus.documents is not None:
+        sizes = np.minimum(Documents(np.asarray(corpus.documents)).sizes(np.arange(len(corpus))), 2)
+        if (sizes > 1).mean() >= _ENOUGH:
+            return METHODS[USUAL], {}, "the sentences have neighbours"
+    name, settings = ALONE
+    return METHODS[name], settings, "few sentences have a neighbour in a document"

@@ -1,0 +1,104 @@
+"""What is trained where no method is named, and what is said of it."""
+
+import json
+
+import tiny
+
+
+def record(run):
+    return json.loads((run / "run.json").read_text())
+
+
+def paragraphs(count, seed=2):
+    """Texts of two or three sentences each."""
+    sentences = [f"{text.capitalize()}." for text in tiny.make_sentences(5 * count, seed=seed, words=(3, 6))]
+    return [" ".join(sentences[5 * n : 5 * n + 2 + n % 2]) for n in range(count)]
+
+
+def test_sentences_that_have_neighbours_are_trained_on_them(train, documents, tmp_path):
+    done = train(corpus=documents)
+    assert done.status == 0, done.err
+    assert "training with neighbours, as the sentences have neighbours; --method chooses another" in done.err
+    asked = record(tmp_path / "run")["asked"]
+    assert (asked["method"], asked["options"]["positives"]) == ("neighbours", "neighbours")
+
+
+def test_sentences_without_documents_are_trained_by_themselves(train, tmp_path):
+    done = train()
+    assert done.status == 0, done.err
+    assert "training with simcse, as few sentences have a neighbour in a document" in done.err
+    assert record(tmp_path / "run")["asked"]["pooling"] == "mean"
+
+
+def test_texts_of_several_sentences_are_split_unless_told_not_to(train, tmp_path):
+    tickets = tmp_path / "tickets.csv"
+    tickets.write_text("id,text\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(paragraphs(60))))
+    split = train(corpus=tickets, output=tmp_path / "split")
+    assert split.status == 0, split.err
+    assert "150 sentences in 60 documents, by splitting 60 texts" in split.err
+    assert record(tmp_path / "split")["asked"]["method"] == "neighbours"
+    whole = train("--no-split-sentences", corpus=tickets, output=tmp_path / "whole")
+    assert whole.err.startswith("60 sentences\n")
+    assert record(tmp_path / "whole")["asked"]["method"] == "simcse"
+    # A method that reads single texts gets them as they are.
+    other = train("--method", "tsdae", corpus=tickets, output=tmp_path / "other")
+    assert other.err.startswith("60 sentences\n")
+
+
+def test_pairs_are_trained_as_pairs_and_labels_are_not_guessed_at(train, tmp_path):
+    rows = [f"{a},{b},{n % 2}" for n, (a, b) in enumerate(zip(*[iter(tiny.make_sentences(80))] * 2, strict=True))]
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("\n".join(["a,b,kind", *rows]))
+    done = train("--text-columns", "a,b", corpus=pairs)
+    assert done.status == 0, done.err
+    assert "training with mnrl, as rows of several texts" in done.err
+    refused = train("--text-columns", "a,b", "--label-column", "kind", corpus=pairs, output=tmp_path / "other")
+    assert "the corpus has labels: say what to learn from them" in refused.late_complaint
+    assert not (tmp_path / "other").exists()
+
+
+def test_neighbours_of_a_corpus_without_documents_are_refused(train, tmp_path):
+    refused = train("--method", "neighbours")
+    assert "neighbours reads what stands beside a sentence in its document" in refused.late_complaint
+    assert "--split-sentences" in refused.late_complaint
+    assert not (tmp_path / "run").exists()
+
+
+def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_path):
+    lines = tiny.make_sentences(90, seed=4)
+    few, none = tmp_path / "few.txt", tmp_path / "none.txt"
+    few.write_text("\n".join(f"{a}\n{b}\n\n{c}\n" for a, b, c in zip(*[iter(lines)] * 3, strict=True)))
+    none.write_text("\n\n".join(lines))
+    done = train("--method", "neighbours", corpus=few)
+    assert "30 of 90 sentences are alone in their document, and are left out" in done.err
+    refused = train("--method", "neighbours", corpus=none, output=tmp_path / "other")
+    assert "no document has two sentences" in refused.late_complaint
+    assert not (tmp_path / "other").exists()
+
+
+def test_one_document_for_nearly_all_is_told(train, tmp_path):
+    lines = tiny.make_sentences(60, seed=4)
+    (tmp_path / "book.txt").write_text("\n".join([*lines[:50], "", *lines[50:]]))
+    done = train("--method", "neighbours", corpus=tmp_path / "book.txt")
+    assert done.status == 0, done.err
+    assert "one document has most of the sentences: they count as negatives of each other" in done.err
+
+
+def test_a_run_on_neighbours_that_was_stopped_ends_as_one_that_was_not(train, documents, tmp_path):
+    options = ("--method", "neighbours", "--span", 2, "--within", 2, "--checkpoint-every", 2, "--sentences", 64)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert train(*options, corpus=documents, output=whole, steps=("--epochs", 1)).status == 0
+    assert train(*options, corpus=documents, output=stopped, steps=("--epochs", 1)).status == 0
+    newest = sorted((stopped / "checkpoints").iterdir())[-1]
+    told = record(stopped)
+    told["status"] = "running"
+    (stopped / "run.json").write_text(json.dumps(told))
+    for path in (stopped / "model").iterdir():
+        if path.is_file():
+            path.unlink()
+    assert newest.name != "step-00000008"
+    again = train(*options, "--resume", corpus=documents, output=stopped, steps=("--epochs", 1))
+    assert again.status == 0, again.err
+    assert "resumed at step" in again.err
+    models = [(run / "model" / "model.safetensors").read_bytes() for run in (whole, stopped)]
+    assert models[0] == models[1]
