@@ -30,7 +30,10 @@ class Options(ViewOptions):
     similarity: Literal["cosine", "dot"] = setting("cosine", "of two vectors", choices=("cosine", "dot"))
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
     keep_base: float = setting(
-        0.0, "weight of a loss that keeps the similarities of a batch near those of the base", minimum=0.0
+        0.0,
+        "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
+        " where the base is a sentence encoder already",
+        minimum=0.0,
     )
     hard_negatives: bool | None = setting(
         None, "the third text column is no partner of the first (default: where there are three)"

@@ -18,13 +18,13 @@ class Options(RankingOptions):
 
     positives: Positives = setting("neighbours", POSITIVES, choices=get_args(Positives))
     both_directions: bool = setting(True, "the neighbour must find its sentence, too; the mean of both losses")
-    hard_negatives: bool | None = setting(False, "there is a third column")
+    hard_negatives: bool | None = setting(False, "the third text column is no partner of the first")
 
 
 NEIGHBOURS = Method(
     name="neighbours",
     title="Neighbours",
-    citation=MNRL.citation,
+    citation="the loss: " + MNRL.citation,
     objective="−log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), b the sentence beside a, j of other documents",
     learner=MnrlLearner,
     options=Options,

@@ -27,9 +27,6 @@ class ViewOptions:
     within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
     span: int = setting(1, "sentences in a view at most, drawn anew each time, where it reads neighbours", minimum=1)
     overlap: bool = setting(False, "the two spans may share sentences")
-    itself: float = setting(
-        0.0, "share of sentences whose other view is the sentence itself, beside neighbours", minimum=0.0, maximum=1.0
-    )
     kept: float = setting(0.1, "share of sentences that stay in their surroundings", minimum=0.0, maximum=1.0)
     delete_words: float = setting(
         0.0, "share of the words deleted from each view, beside dropout", minimum=0.0, maximum=0.95
@@ -73,7 +70,7 @@ def passages(options: ViewOptions) -> tuple[Passage | None, Passage | None]:
         return None, None
     if options.positives == "surroundings":
         return None, Surroundings(options.within, options.kept)
-    positive = Span("positive", options.within, options.span, options.overlap, itself=options.itself)
+    positive = Span("positive", options.within, options.span, options.overlap)
     return (replace(positive, part="anchor") if options.span > 1 else None), positive
 
 

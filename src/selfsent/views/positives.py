@@ -78,7 +78,6 @@ class Span:
         skew: the two exponents of the beta distribution from which the share of `longest` is drawn; (1, 1) is uniform.
         anchor_skew: likewise of the anchor.
         number: tells several positives of one anchor apart.
-        itself: share of the rows whose positive is the anchor itself, to be told apart by dropout or noise alone.
     """
 
     part: Literal["anchor", "positive"]
@@ -88,10 +87,8 @@ class Span:
     skew: tuple[float, float] = (1.0, 1.0)
     anchor_skew: tuple[float, float] = (1.0, 1.0)
     number: int = 0
-    itself: float = 0.0
 
     def __post_init__(self) -> None:
-        checked_share(self.itself, "the share of sentences that are their own positive")
         if self.within < 1 or self.longest < 1:
             raise SettingsError(f"--within and --span must be at least 1, not {self.within} and {self.longest}")
 
@@ -107,9 +104,7 @@ class Span:
             draw = 2 + 2 * self.number
             length = np.minimum(self._length(key, rows, draw, self.skew), last - first)
             choose = self._overlapping if self.overlap else self._beside
-            same, anchor = _uniform(key, rows, draw + 1000) < self.itself, (begin, end)
             begin, end = choose(first, begin, end, last, length, key, rows, draw + 1)
-            begin, end = np.where(same, anchor[0], begin), np.where(same, anchor[1], end)
         places, counts = _flat(begin, end)
         return documents.rows(places), counts
 
