@@ -9,8 +9,7 @@ PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
 DEMO_OUTPUT ?= runs/demo
 # Chosen on other documents than the scored ones: docs/log.md.
-DEMO_OPTIONS ?= --method simcse --pick-words 16 --dropout 0 --no-mlp --pooling mean \
-	--batch-size 128 --learning-rate 2.5e-4 --max-length 64 --epochs 1.5
+DEMO_OPTIONS ?= --epochs 3
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help

@@ -27,12 +27,28 @@ from selfsent.methods.tsdae import TSDAE
 from selfsent.methods.whitening import WHITENING
 from selfsent.methods.zscore import ZSCORE
 
-_DOCUMENTS = (NEIGHBOURS, CROPPING, QUICK_THOUGHTS, INVERSE_CLOZE, DECLUTR)
-_UNSUPERVISED = (*_DOCUMENTS, TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE)
+_RELATIVES = (CROPPING, QUICK_THOUGHTS, INVERSE_CLOZE, DECLUTR)
+_UNSUPERVISED = (
+    NEIGHBOURS,
+    *_RELATIVES,
+    TSDAE,
+    SIMCSE,
+    CT,
+    CT_INBATCH,
+    INFOMAX,
+    BOOTSTRAP,
+    NTXENT,
+    MLM,
+    FLOW,
+    WHITENING,
+    ZSCORE,
+)
 _SUPERVISED = (SOFTMAX, COSINE, TRIPLET, MNRL, CROSS_ENCODER, DISTIL)
 METHODS = {method.name: method for method in (*_UNSUPERVISED, *_SUPERVISED)}
 SUPERVISED = tuple(method.name for method in _SUPERVISED)
 """Methods that learn from labels, or from pairs that were told to belong together."""
+RELATIVES = tuple(method.name for method in _RELATIVES)
+"""Methods that differ from `neighbours` in what they read of a document, and in little else."""
 
 
 def get_method(name: str) -> Method:
@@ -52,4 +68,4 @@ def whose_option(name: str) -> str:
     return f"it is an option of {', '.join(having)}" if having else ""
 
 
-__all__ = ["METHODS", "SUPERVISED", "Learner", "Loss", "Method", "get_method", "whose_option"]
+__all__ = ["METHODS", "RELATIVES", "SUPERVISED", "Learner", "Loss", "Method", "get_method", "whose_option"]

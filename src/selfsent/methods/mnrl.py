@@ -63,8 +63,8 @@ def fitted(options: Options, facts: Facts) -> Options:
 class MnrlLearner(Learner):
     """−log exp(s·cos(aᵢ, pᵢ)) / Σⱼ exp(s·cos(aᵢ, cⱼ)), c all partners pⱼ and hard negatives nⱼ of all processes.
 
-    Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers. With `keep_base`,
-    that many times KL(q ‖ p) is added: q and p are the softmaxes, over the other texts of the batch, of the base's
+    Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers. Added to it is
+    `keep_base` times KL(q ‖ p), where q and p are the softmaxes, over the other texts of the batch, of the base's
     similarities and of the model's.
     """
 

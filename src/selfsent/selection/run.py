@@ -26,7 +26,7 @@ from selfsent.errors import BaseEncoderError, RunError, SettingsError, TrainingE
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
 from selfsent.files import read_json, write_json, write_text
-from selfsent.methods import METHODS, SUPERVISED, get_method
+from selfsent.methods import METHODS, RELATIVES, SUPERVISED, get_method
 from selfsent.report.page import comparison_page
 from selfsent.scoring import Dev, check_dev, dev_task
 from selfsent.selection.result import UNTRAINED, Selection
@@ -38,7 +38,7 @@ from selfsent.training.run_directory import RunDirectory, first_difference, take
 Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
 BUDGET = 120.0
 """Seconds that each method trains, unless told otherwise."""
-UNSUPERVISED = tuple(name for name in METHODS if name not in SUPERVISED)
+CANDIDATES = tuple(name for name in METHODS if name not in (*SUPERVISED, *RELATIVES))
 RESULT, PAGE = "comparison.json", "report.html"
 _TOLD = ("batch_size", "learning_rate", "max_length", "seed")
 
@@ -65,7 +65,8 @@ def compare(
         corpus: sentences with documents, as `selfsent.train` takes them.
         methods: names of methods, or by a name of one's own the method with its `preset`, `pooling`, `head`, `dropout`,
             `whiten`, settings and options: `{"simcse": {}, "slower": {"method": "simcse", "learning_rate": 1e-4}}`.
-            None for all that need no labels, or, going on, for those that are there.
+            None for all that need no labels (of neighbours and its relatives the first alone), or, going on, for those
+            that are there.
         base: the encoder that all start from.
         output: the directory: an ordinary run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`,
             the chosen `model/`, and `comparison.json`.
@@ -95,7 +96,7 @@ def compare(
     # Methods and seeds of an earlier run of this comparison stay in it.
     before = directory.record.get("methods", {})
     if methods is None:
-        methods = {} if before else UNSUPERVISED
+        methods = {} if before else CANDIDATES
     given = _arguments(methods, common)
     asked = {**before, **given}
     seeds = max(seeds or 1, directory.record.get("seeds", 1))
@@ -112,6 +113,11 @@ def compare(
         notice(hold_out.summary(corpus))
     if dev != "context" and not dev.endswith("-dev"):
         notice(f"{dev} is a test set: for a model chosen by it, its score is none")
+    if dev == "context" and (aiming := [name for name, plan in plans.items() if plan.reads_documents]):
+        notice(
+            f"{', '.join(aiming)}: trained to find what stands beside a sentence, which is what context asks;"
+            " see whether --dev stsb-dev, or a task of your own, says the same"
+        )
     judge = dev_task(dev, corpus, hold_out, data)
     source = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(hold_out.train)}
     start = {"base": str(base), "base_digest": weights_digest(resolve(base))}
