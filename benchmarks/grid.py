@@ -139,7 +139,7 @@ def table(rows: dict[str, Any]) -> str:
     """The rows as Markdown: mean and, over several seeds, standard deviation; the mean of STS12 to 15 as a column."""
     seeds: dict[str, list[dict[str, Any]]] = {}
     for key, row in rows.items():
-        seeds.setdefault(key.rpartition(" | seed ")[0], []).append(row)
+        seeds.setdefault(key.rpartition(" | seed ")[0].replace(" | ", ", "), []).append(row)
     columns = list(dict.fromkeys(task for row in rows.values() for task in figures(row)))
     lines = [f"| | steps | {' | '.join(columns)} |", "|---|--:|" + "--:|" * len(columns)]
     for title, runs in seeds.items():

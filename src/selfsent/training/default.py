@@ -33,9 +33,7 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
         )
     if len(corpus.view_columns) > 1:
         return METHODS["mnrl"], {}, "rows of several texts"
-    if corpus.documents is not None:
-        sizes = np.minimum(Documents(np.asarray(corpus.documents)).sizes(np.arange(len(corpus))), 2)
-        if (sizes > 1).mean() >= _ENOUGH:
-            return METHODS[USUAL], {}, "the sentences have neighbours"
+    if corpus.documents is not None and Documents(np.asarray(corpus.documents)).in_company >= _ENOUGH:
+        return METHODS[USUAL], {}, "the sentences have neighbours"
     name, settings = ALONE
     return METHODS[name], settings, "few sentences have a neighbour in a document"

@@ -31,13 +31,15 @@ class Documents:
         self._begins = np.concatenate(([0], np.cumsum(sizes)))
         self._order: np.ndarray | None = None
         self._place: np.ndarray | None = None
-        if (np.diff(numbers) < 0).any():
+        if (numbers[1:] < numbers[:-1]).any():
             dtype = np.int32 if len(numbers) < 2**31 else np.int64
             self._order = np.argsort(numbers, kind="stable").astype(dtype)
             self._place = np.empty_like(self._order)
             self._place[self._order] = np.arange(len(numbers), dtype=dtype)
-        self.most_in_one = float((sizes / max(1, len(numbers))).max(initial=0))
+        self.most_in_one = float(sizes.max(initial=0) / max(1, len(numbers)))
         """Share of the rows that the largest document has."""
+        self.in_company = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
+        """Share of the rows that are not alone in their document."""
 
     def sizes(self, rows: np.ndarray) -> np.ndarray:
         """(n,) sentences in the documents of `rows`, (n,)."""
