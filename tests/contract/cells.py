@@ -58,7 +58,7 @@ class Cell:
             return BATCH.but(steps=80)
         if self.method == "inverse-cloze":
             return BATCH.but(learning_rate=2e-3, steps=128)
-        return BATCH.but(steps=64) if self.method in ("mnrl", "neighbours", "cropping") else BATCH
+        return BATCH.but(steps=64) if self.method in ("mnrl", "neighbours", "cropping", "distil") else BATCH
 
     @property
     def refusal(self):
@@ -82,8 +82,8 @@ class Cell:
         """The method's options; its defaults where nothing is said. A teacher is what the student begins as."""
         # With dropout on nothing but attention weights, a sentence is too easily recognised for anything to be learned.
         noise = {"delete_words": 0.4} if (self.method, self.architecture) == ("simcse", "qwen3") else {}
-        teacher = {"teacher": str(directory)} if self.method == "distil" else {}
-        return METHODS[self.method].options(**noise, **teacher, **options)
+        teacher = {"teacher": str(directory), "translations": True} if self.method == "distil" else {}
+        return METHODS[self.method].options(**{**noise, **teacher, **options})
 
     def views(self, **options):
         """What the learner reads."""

@@ -58,6 +58,7 @@ RUNS = {
     "mnrl": ({"hard_negatives": True, "both_directions": True}, 1),
     "cross-encoder": ({"both_orders": True}, 1),
     "distil": ({}, 1),
+    "distil by mse": ({"objective": "mse"}, 1),
     "ntxent": ({"delete_words": 0.3, "width": 2, "momentum": 0.5}, 1),
 }
 RECIPE = """\

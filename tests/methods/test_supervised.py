@@ -11,6 +11,7 @@ import tiny
 from naive import supervision
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS
+from selfsent.methods.labels import Facts
 from selfsent.packing import Packed
 from selfsent.settings import Settings
 from selfsent.training.habits import Habits
@@ -110,26 +111,47 @@ def test_mnrl_equals_loops(hard, both, learner_of):
     assert loss.total.item() == pytest.approx(slow, rel=1e-4)
 
 
-def test_distil_equals_loops(learner_of):
-    learner = learner_of("distil")
+@pytest.mark.parametrize("objective", ["mse", "cosine", "relations", "contrast"])
+@pytest.mark.parametrize("translated", [False, True])
+def test_distil_equals_loops(objective, translated, learner_of):
+    learner = learner_of("distil", objective=objective, translations=translated, scale=5.0)
     assert not any("teacher" in name for name in learner.state_dict())
     wanted = learner.features(packed(learner, 0))
-    loss = learner([packed(learner, 0, wanted), packed(learner, 1)])
-    slow = supervision.distillation(*vectors(learner, 0, 1), wanted.tolist())
+    views = [packed(learner, 0, wanted), *([packed(learner, 1)] if translated else [])]
+    students = vectors(learner, *range(1 + translated))
+    slow = supervision.distillation(students, wanted.tolist(), objective, 5.0)
+    loss = learner(views)
     assert loss.total.item() == pytest.approx(slow, rel=1e-4)
+    assert loss.count == len(wanted)
 
 
-def test_a_teacher_of_another_size_needs_a_dense_layer(learner_of, base_of, tmp_path):
+def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does_not_mind(
+    learner_of, base_of, tmp_path
+):
     wide = str(base_of("bert", hidden_size=48))
-    with pytest.raises(SettingsError, match="have 48 numbers, those of the base 32: give --project"):
-        learner_of("distil", teacher=wide)
-    learner = learner_of("distil", teacher=wide, project=True)
+    for objective in ("mse", "cosine"):
+        with pytest.raises(SettingsError, match="have 48 numbers, those of the base 32: give --project"):
+            learner_of("distil", teacher=wide, objective=objective)
+    learner = learner_of("distil", teacher=wide, project=True, objective="mse")
     learner.save(tmp_path / "model")
     from sentence_transformers import SentenceTransformer
 
     again = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(COLUMNS[0])
     assert again.shape == (6, 48)
     assert again == pytest.approx(torch.tensor(vectors(learner, 0)[0]).numpy(), abs=1e-5)
+    for objective in ("relations", "contrast"):
+        learner = learner_of("distil", teacher=wide, objective=objective)
+        views = [packed(learner, 0, learner.features(packed(learner, 0)))]
+        assert torch.isfinite(learner(views).total)
+        assert learner.model(views[0]).shape == (6, 32)  # what is saved keeps its size
+
+
+def test_distil_takes_what_the_corpus_has():
+    distil = METHODS["distil"]
+    one, two = (distil.fitted(distil.options(teacher="bundled"), Facts(columns)) for columns in (1, 2))
+    assert (one.translations, one.objective, len(distil.views(one))) == (False, "contrast", 1)
+    assert (two.translations, two.objective, len(distil.views(two))) == (True, "mse", 2)
+    assert distil.fitted(distil.options(teacher="bundled", translations=False), Facts(2)).objective == "contrast"
 
 
 def test_distil_without_a_teacher_is_refused():

@@ -46,12 +46,32 @@ def ranking(texts, partners, hard, scale):
     return -sum(log_softmax([scale * cosine(a, c) for c in candidates], i) for i, a in enumerate(texts))
 
 
-def distillation(sources, targets, wanted):
-    """The sum of the mean squared differences of the student's vectors of both sides to the teacher's of the source."""
+def distillation(students, wanted, objective, scale):
+    """How far a student's vectors, of one column or of two, are from the teacher's of the first, summed.
+
+    Args:
+        students: for each column a list of vectors.
+        wanted: the teacher's vectors.
+        objective: `mse`, `cosine`, `relations` or `contrast`.
+        scale: multiplies cosines.
+    """
     total = 0.0
-    for source, target, goal in zip(sources, targets, wanted, strict=True):
-        for vector in (source, target):
-            total += sum((x - y) ** 2 for x, y in zip(vector, goal, strict=True)) / len(goal)
+    for vectors in students:
+        for i, (vector, goal) in enumerate(zip(vectors, wanted, strict=True)):
+            if objective == "mse":
+                total += sum((x - y) ** 2 for x, y in zip(vector, goal, strict=True)) / len(goal)
+            elif objective == "cosine":
+                total += 1 - cosine(vector, goal)
+            else:
+                others = [j for j in range(len(vectors)) if j != i]
+                p, q = ([scale * cosine(part[i], part[j]) for j in others] for part in (vectors, wanted))
+                for place in range(len(others)):
+                    log_p, log_q = log_softmax(p, place), log_softmax(q, place)
+                    total += math.exp(log_q) * (log_q - log_p)
+            if objective == "contrast":
+                forth = log_softmax([scale * cosine(vector, other) for other in wanted], i)
+                back = log_softmax([scale * cosine(goal, other) for other in vectors], i)
+                total -= (forth + back) / 2
     return total
 
 

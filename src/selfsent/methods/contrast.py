@@ -17,7 +17,7 @@ def similarities(vectors: Tensor, candidates: Tensor) -> Tensor:
     return (vectors @ gather(candidates).T).float()
 
 
-def no_negatives(query: Packed, partner: Packed, candidates: Sequence[Packed]) -> Tensor:
+def no_negatives(query: Packed, partner: Packed, candidates: Sequence[Packed], by_document: bool = True) -> Tensor:
     """(n, k N) whether a candidate, of all processes, must not count against a query of this one.
 
     Nothing counts that is from the query's document, or that equals the query or its partner: it may well be an answer.
@@ -26,12 +26,13 @@ def no_negatives(query: Packed, partner: Packed, candidates: Sequence[Packed]) -
         query: n sentences that look for their partners.
         partner: their partners.
         candidates: k batches of n, among which they look.
+        by_document: whether candidates of the same document are left out, too, and not equal ones alone.
     """
     found = []
     for batch in candidates:
         texts = gather(batch.texts)
         same = (query.texts[:, None] == texts) | (partner.texts[:, None] == texts)
-        if query.documents is not None and batch.documents is not None:
+        if by_document and query.documents is not None and batch.documents is not None:
             same |= query.documents[:, None] == gather(batch.documents)
         found.append(same)
     return torch.cat(found, dim=1)
