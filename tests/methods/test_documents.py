@@ -9,6 +9,7 @@ from naive import comparisons, objectives
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
 from selfsent.packing import IGNORED, Packed
+from selfsent.settings import Settings
 from selfsent.views import MaskTokens, Span, Surroundings
 
 
@@ -136,3 +137,16 @@ def test_every_method_of_two_views_takes_every_kind_of_positive(method, learner_
 def test_what_does_not_go_together_is_refused(method, given, complaint):
     with pytest.raises(SettingsError, match=complaint):
         get_method(method).options(**given)
+
+
+def test_what_is_read_beside_a_sentence_does_not_depend_on_which_sentences_are_trained_on(learner_of):
+    learner = learner_of("neighbours", within=2)
+    chosen = get_method("neighbours")
+    views = chosen.views(chosen.options(within=2))
+    batches = tiny.make_batches(learner, views, Settings(batch_size=8), tiny.make_sentences(40, seed=5))
+    whole = batches.views_of(np.array([6, 11, 30]), 3)[1]
+    batches.rows = np.array([6, 30])
+    thinned = batches.views_of(np.array([6, 30]), 3)[1]
+    assert thinned.texts.tolist() == [whole.texts.tolist()[0], whole.texts.tolist()[2]]
+    assert whole.documents.tolist() == [1, 2, 7]
+    assert batches.views_of(np.array([6, 30]), 4)[1].texts.tolist() != thinned.texts.tolist()
