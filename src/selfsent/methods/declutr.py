@@ -85,7 +85,10 @@ DECLUTR = Method(
     views=views,
     compares=True,
     pooling="mean",
-    published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, warmup=0.1, weight_decay=0.1, max_length=512),
+    # Two anchors of each of four documents.
+    published=Settings(
+        batch_size=8, learning_rate=5e-5, epochs=1, warmup=0.1, weight_decay=0.1, epsilon=1e-6, max_length=512
+    ),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=128),
     large_learning_rate=2e-5,
 )
