@@ -59,10 +59,11 @@ def test_train_on_a_list_of_sentences(base, tmp_path):
 
 def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_documents):
     scores = scored_run.scores
-    assert set(scores) == {"base", "trained", "tfidf", "difference"}
+    assert set(scores) == {"base", "trained", "tfidf", "difference", "over_tfidf"}
     assert str(scored_run).startswith("Label-free score: find the next sentence of the document (MRR@10 x 100)\n")
     assert scores["difference"]["score"] == pytest.approx(scores["trained"]["score"] - scores["base"]["score"])
     assert scores["difference"]["low"] <= scores["difference"]["score"] <= scores["difference"]["high"]
+    assert scores["over_tfidf"]["score"] == pytest.approx(scores["trained"]["score"] - scores["tfidf"]["score"])
     assert scored_run.record["asked"]["corpus"]["sentences"] == 2200 - 1000
     assert len(scored_run.neighbours) == 3
     for entry in scored_run.neighbours:

@@ -86,19 +86,19 @@ def before_and_after(
     task = ContextTask(corpus, rows)
     first, second = scored(before, "base"), scored(after, "trained")
     base, trained = task.score(first), task.score(second)
-    difference = trained.minus(base)
     scores = {
         "base": base.to_json(),
         "trained": trained.to_json(),
         "tfidf": _plain(task.tfidf),
-        "difference": {
-            "score": difference.difference,
-            "low": difference.low,
-            "high": difference.high,
-            "p": difference.p,
-        },
+        "difference": _difference(trained, base),
+        "over_tfidf": _difference(trained, task.tfidf),
     }
     return scores, _neighbours(task, first, second)
+
+
+def _difference(one: Score, other: Score) -> dict[str, Any]:
+    found = one.minus(other)
+    return {"score": found.difference, "low": found.low, "high": found.high, "p": found.p}
 
 
 def _plain(score: Score) -> dict[str, Any]:

@@ -48,3 +48,26 @@ def test_nothing_is_lost_or_made_up(text):
 @pytest.mark.parametrize("unit", [".", '."', "1. ", "A. ", "(", "。」", "\n \n", "\n", ". a"])
 def test_hostile_repetition_is_linear(unit):
     assert "".join("".join(split_sentences(unit * 100_000)).split()) == "".join((unit * 100_000).split())
+
+
+class TestSplittingByALook:
+    """`split_sentences=None`: texts are split where most hold several sentences and nothing else makes documents."""
+
+    def test_long_texts_are_split_and_short_ones_are_not(self, read, write):
+        long = "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6)) + "Just one.\n"
+        assert len(read(write("long.csv", long), split_sentences=None)) == 13
+        short = "text\n" + "".join(f"One {n} here.\n" for n in range(6)) + "This is one. This is two.\n"
+        corpus = read(write("short.csv", short), split_sentences=None)
+        assert (len(corpus), corpus.documents) == (7, None)
+
+    def test_documents_that_are_there_are_left_as_they_are(self, read, write):
+        table = "text,thread\n" + "".join(f"One {n} here. Two {n} here.,{n % 3}\n" for n in range(6))
+        assert len(read(write("x.csv", table), document_column="thread", split_sentences=None)) == 6
+        lines = "A line. And more.\nB line. And more too.\n\nC line. And even more.\n"
+        assert len(read(write("x.txt", lines), split_sentences=None)) == 3
+
+    def test_nothing_is_lost_of_what_comes_only_once(self, read):
+        texts = (f"One {n} here. Two {n} here." for n in range(3000))
+        corpus = read(texts, split_sentences=None)
+        assert (len(corpus), corpus.report.documents) == (6000, 3000)
+        assert corpus.texts()[:2] == ["One 0 here.", "Two 0 here."]

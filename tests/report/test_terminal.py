@@ -30,6 +30,13 @@ def test_the_verdict_is_that_of_the_interval(low, high, verdict):
     assert "1,234 queries" in text
 
 
+def test_the_difference_to_tfidf_is_shown_where_it_was_taken():
+    old = scores(0.5, 2)
+    assert "trained - TF-IDF" not in shown(scores_table(old))
+    new = {**old, "over_tfidf": {"score": -1.0, "low": -2.0, "high": -0.5, "p": 0.01}}
+    assert "trained - TF-IDF: worse" in shown(scores_table(new))
+
+
 def test_sentences_are_shown_as_they_are():
     found = [{"sentence": "[red]not red[/red] :smile:", "cosine": 0.5}]
     text = shown(neighbours_text([{"sentence": "[b]query[/nope]", "before": found, "after": found}]))

@@ -108,7 +108,11 @@ def evaluate(
     classifiers = {"classifier": _known(classifier)}
     files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, classifiers)
     is_corpus = documents is None or hasattr(documents, "documents")
-    corpus = cast(Documents | None, documents) if is_corpus else read_corpus(cast(SourceName, documents))
+    corpus = (
+        cast(Documents | None, documents)
+        if is_corpus
+        else read_corpus(cast(SourceName, documents), split_sentences=None)
+    )
     encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     tasks: dict[str, Callable[[], Score]] = {
         each: partial(TASKS[each], encoder, store, **(classifiers if each in SUITES["transfer"].tasks else {}))

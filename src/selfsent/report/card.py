@@ -75,12 +75,12 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
     if not scores:
         why = "the corpus has no documents of several sentences, or too few, to hold out"
         return f"Not scored: {why}. Score it with `selfsent evaluate`."
+    differences = {"difference": "base", "over_tfidf": "TF-IDF"}
     rows = [
         f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"
         for name, s in scores.items()
-        if name != "difference"
+        if name not in differences
     ]
-    difference = scores["difference"]
     return "\n".join(
         [
             "Label-free score: find the next sentence of the document (MRR@10 x 100), on held-out documents.",
@@ -89,8 +89,11 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
             "|---|---|---|",
             *rows,
             "",
-            f"Trained less base, paired: {difference['score']:+z.2f}"
-            f" ({difference['low']:+z.2f} to {difference['high']:+z.2f}).",
+            *(
+                f"Trained less {other}, paired: {found['score']:+z.2f} ({found['low']:+z.2f} to {found['high']:+z.2f})."
+                for key, other in differences.items()
+                if (found := scores.get(key))
+            ),
         ]
     )
 

@@ -150,10 +150,13 @@ def _test(scores: Mapping[str, Any]) -> str:
         "base": "untrained",
         "tfidf": "TF-IDF, for comparison",
         "difference": "chosen − untrained",
+        "over_tfidf": "chosen − TF-IDF",
     }
     lines = [_row(("", "score", "95 %"), head=True)]
     for key, name in names.items():
-        one, sign = scores[key], "+" if key == "difference" else ""
+        if key not in scores:  # of a run of an earlier version
+            continue
+        one, sign = scores[key], "+" if key in ("difference", "over_tfidf") else ""
         cells = (name, f"{one['score']:{sign}.2f}", f"{one['low']:{sign}.2f} to {one['high']:{sign}.2f}")
         lines.append(_row(cells, best=key == "trained"))
     return f"<table>{''.join(lines)}</table>"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def scores_table(scores: dict[str, Any]) -> Table:
-    """The label-free score of base and trained model, with their paired difference."""
+    """The label-free score of base and trained model, with paired differences to base and TF-IDF."""
     from rich.table import Table
 
     base = scores["base"]
@@ -32,14 +32,17 @@ def scores_table(scores: dict[str, Any]) -> Table:
             f"{entry['low']:.2f} to {entry['high']:.2f}",
             style="bold" if key == "trained" else "",
         )
-    difference = scores["difference"]
-    verdict = "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "no clear difference"
     table.add_section()
-    table.add_row(
-        f"trained - base: {verdict}",
-        f"{difference['score']:+z.2f}",
-        f"{difference['low']:+z.2f} to {difference['high']:+z.2f}",
-    )
+    for key, other in (("difference", "base"), ("over_tfidf", "TF-IDF")):
+        if key not in scores:  # of a run of an earlier version
+            continue
+        found = scores[key]
+        verdict = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "no clear difference"
+        table.add_row(
+            f"trained - {other}: {verdict}",
+            f"{found['score']:+z.2f}",
+            f"{found['low']:+z.2f} to {found['high']:+z.2f}",
+        )
     return table
 
 

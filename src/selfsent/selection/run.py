@@ -105,7 +105,7 @@ def compare(
     plans = {name: _plan(name, base, given) for name, given in asked.items()}
     turns = _turns(asked, plans, directory.path, seeds)
     if not isinstance(corpus, Corpus):
-        corpus = corpus() if callable(corpus) else read_corpus(corpus)
+        corpus = corpus() if callable(corpus) else read_corpus(corpus, split_sentences=None)
     hold_out = HoldOut.of(corpus, dev == "context", notice).thinned(sentences)
     for plan in plans.values():
         plan.on(corpus).known(corpus, hold_out.train)
