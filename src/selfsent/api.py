@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.terminal import scores_table
 from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
 from selfsent.shown import text_of
-from selfsent.training.default import USUAL, default_method
+from selfsent.training.default import USUAL, default_plan
 from selfsent.training.fit import fit
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.plan import Plan, asked, make_plan, read_by
@@ -158,7 +158,9 @@ def train(
         split = None if plan.reads_documents else False
         corpus = corpus() if callable(corpus) else read_corpus(corpus, split_sentences=split)
     if method is None:
-        plan, method = _default(corpus, base, given, changes, notice)
+        plan, reason = default_plan(corpus, base, **given, **changes)
+        method = plan.method.name
+        notice(f"training with {method}, as {reason}; --method chooses another")
     if makers:
         corpus = _with_views(corpus, makers, plan.settings.seed, making, notice)
     plan = plan.on(corpus)
@@ -171,6 +173,8 @@ def train(
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
         notice(f"{method} reads {', '.join(read)} and not {', '.join(left)}")
     notice(plan.summary())
+    if flags := plan.for_encoders:
+        notice(f"the base is a sentence encoder already, and is to keep what it knows: {flags}")
     if hold_out.test is not None and (own := plan.other_pooling):
         notice(
             f"the base as it is pools by {own}, and is scored so: a part of the difference comes of that"
@@ -227,16 +231,6 @@ def reads_documents(
     return _plan(method or USUAL, base, views, **plan)[0].reads_documents
 
 
-def _default(
-    corpus: Corpus, base: str | Path, given: Mapping[str, Any], changes: Mapping[str, Any], notice: Notice
-) -> tuple[Plan, str]:
-    """The plan of the method that a corpus asks for, and its name."""
-    method, settings, reason = default_method(corpus)
-    notice(f"training with {method.name}, as {reason}; --method chooses another")
-    told = {name: value for name, value in given.items() if value is not None}
-    return make_plan(method, base, **{**settings, **told, **changes}), method.name
-
-
 def check_train(
     corpus: Corpus,
     method: str | None = None,
@@ -255,10 +249,9 @@ def check_train(
         SelfsentError: what is wrong with the corpus, the base or the settings, in one line.
     """
     _check_dev(dev, dev_every, keep_best)
+    plan, makers = _plan(method or USUAL, base, views, **arguments)
     if method is None:
-        chosen, settings, _ = default_method(corpus)
-        method, arguments = chosen.name, {**settings, **{k: v for k, v in arguments.items() if v is not None}}
-    plan, makers = _plan(method, base, views, **arguments)
+        plan, _ = default_plan(corpus, base, **arguments)
     plan = plan if makers else plan.on(corpus)
     hold_out = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins).thinned(sentences)
     if not makers:

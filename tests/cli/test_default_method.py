@@ -84,6 +84,19 @@ def test_one_document_for_nearly_all_is_told(train, tmp_path):
     assert "one document has most of the sentences: they count as negatives of each other" in done.err
 
 
+def test_a_base_that_is_a_sentence_encoder_keeps_what_it_knows_unless_told_not_to(train, documents, model, tmp_path):
+    options = ("--method", "neighbours", "--base", model, "--sentences", 64)
+    kept = train(*options, corpus=documents)
+    assert "and is to keep what it knows: --keep-base 1" in kept.err
+    assert record(tmp_path / "run")["asked"]["options"]["keep_base"] == 1
+    free = train(*options, "--keep-base", 0, corpus=documents, output=tmp_path / "free")
+    assert "what it knows" not in free.err
+    assert record(tmp_path / "free")["asked"]["options"]["keep_base"] == 0
+    raw = train("--method", "neighbours", "--sentences", 64, corpus=documents, output=tmp_path / "raw")
+    assert record(tmp_path / "raw")["asked"]["options"]["keep_base"] == 0
+    assert raw.status == 0
+
+
 def test_a_run_on_neighbours_that_was_stopped_ends_as_one_that_was_not(train, documents, tmp_path):
     options = ("--method", "neighbours", "--span", 2, "--within", 2, "--checkpoint-every", 2, "--sentences", 64)
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"

@@ -31,7 +31,7 @@ CROPPING = Method(
     views=views,
     compares=True,
     pooling="mean",
-    published=Settings(batch_size=64, learning_rate=2e-5, epochs=1, max_length=512),
+    published=Settings(batch_size=64, learning_rate=2e-5, epochs=1, clip=0, max_length=512),
     defaults=NEIGHBOURS.defaults.but(max_length=128),
     large_learning_rate=NEIGHBOURS.large_learning_rate,
     for_encoders=NEIGHBOURS.for_encoders,

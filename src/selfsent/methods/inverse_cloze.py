@@ -30,7 +30,9 @@ INVERSE_CLOZE = Method(
     views=two_views,
     compares=True,
     pooling="cls",
-    published=Settings(batch_size=4096, learning_rate=1e-4, steps=100_000, schedule="linear", max_length=288),
+    published=Settings(
+        batch_size=4096, learning_rate=1e-4, steps=100_000, warmup=10_000, weight_decay=0.01, max_length=288
+    ),
     defaults=QUICK_THOUGHTS.defaults.but(max_length=128),
     large_learning_rate=QUICK_THOUGHTS.large_learning_rate,
 )

@@ -52,7 +52,9 @@ QUICK_THOUGHTS = Method(
     views=two_views,
     compares=True,
     pooling="mean",
-    published=Settings(batch_size=400, learning_rate=5e-4, epochs=1, schedule="constant", warmup=0, clip=5.0),
+    published=Settings(
+        batch_size=400, learning_rate=5e-4, epochs=1, schedule="constant", warmup=0, clip=5.0, max_length=32
+    ),
     defaults=Settings(batch_size=64, learning_rate=2e-4, epochs=1, max_length=64),
     large_learning_rate=1e-5,
 )

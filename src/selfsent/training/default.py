@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from selfsent.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, Method
+from selfsent.training.plan import Plan, make_plan
 from selfsent.views import Documents
 
 USUAL = "neighbours"
@@ -37,3 +39,19 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
         return METHODS[USUAL], {}, "the sentences have neighbours"
     name, settings = ALONE
     return METHODS[name], settings, "few sentences have a neighbour in a document"
+
+
+def default_plan(corpus: Corpus, base: str | Path, **told: Any) -> tuple[Plan, str]:
+    """The plan of the method that a corpus asks for, and the reason in a few words.
+
+    Args:
+        corpus: the corpus.
+        base: the base encoder.
+        **told: what the user said, as `make_plan` takes it; None counts as nothing.
+
+    Raises:
+        SettingsError: as `default_method` and `make_plan` do.
+    """
+    method, settings, reason = default_method(corpus)
+    said = {name: value for name, value in told.items() if value is not None}
+    return make_plan(method, base, **{**settings, **said}), reason

@@ -68,6 +68,15 @@ class Plan:
         return own if self.pooling and self.pooling != own else None
 
     @property
+    def for_encoders(self) -> str:
+        """The options that are as they are because the base is a sentence encoder already, as flags; mostly none."""
+        knows = saved_pooling(resolve(self.base)) is not None
+        chosen = [(name, value) for name, value in self.method.for_encoders.items() if knows]
+        return " ".join(
+            f"--{name.replace('_', '-')} {value:g}" for name, value in chosen if getattr(self.options, name) == value
+        )
+
+    @property
     def views(self) -> tuple[View, ...]:
         """What the learner reads."""
         return self.method.views(self.options)
