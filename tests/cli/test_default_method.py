@@ -69,8 +69,9 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     few, none = tmp_path / "few.txt", tmp_path / "none.txt"
     few.write_text("\n".join(f"{a}\n{b}\n\n{c}\n" for a, b, c in zip(*[iter(lines)] * 3, strict=True)))
     none.write_text("\n\n".join(lines))
-    done = train("--method", "neighbours", corpus=few)
+    done = train("--method", "neighbours", corpus=few, steps=("--epochs", 1))
     assert "30 of 90 sentences are alone in their document, and are left out" in done.err
+    assert record(tmp_path / "run")["steps"] == 60 // 8
     refused = train("--method", "neighbours", corpus=none, output=tmp_path / "other")
     assert "no document has two sentences" in refused.late_complaint
     assert not (tmp_path / "other").exists()

@@ -150,3 +150,31 @@ def test_what_is_read_beside_a_sentence_does_not_depend_on_which_sentences_are_t
     assert thinned.texts.tolist() == [whole.texts.tolist()[0], whole.texts.tolist()[2]]
     assert whole.documents.tolist() == [1, 2, 7]
     assert batches.views_of(np.array([6, 30]), 4)[1].texts.tolist() != thinned.texts.tolist()
+
+
+def test_the_two_views_of_a_sentence_know_of_each_other(learner_of):
+    """Spans that may not overlap do not, since both views draw with the same key."""
+    learner = learner_of("neighbours")
+    chosen = get_method("neighbours")
+    sentences = tiny.make_sentences(80, seed=5, words=(4, 6))
+    views = chosen.views(chosen.options(span=3, within=2))
+    batches = tiny.make_batches(learner, views, Settings(batch_size=8, max_length=90), sentences)
+    ids = [tuple(tokens[1:-1]) for tokens in tiny.encode(learner.model.tokenizer, sentences)]
+
+    def read(packed):
+        ends = np.cumsum(packed.given_lengths)
+        for end, length in zip(ends, packed.given_lengths, strict=True):
+            text = tuple(packed.given_ids[end - length + 1 : end - 1].tolist())
+            yield {
+                row
+                for row, tokens in enumerate(ids)
+                if any(text[at : at + len(tokens)] == tokens for at in range(len(text)))
+            }
+
+    for epoch in range(4):
+        for row, first, second in zip(range(80), *map(read, batches.views_of(np.arange(80), epoch)), strict=True):
+            assert row in first
+            assert first
+            assert second
+            assert not first & second
+            assert {other // 4 for other in first | second} == {row // 4}
