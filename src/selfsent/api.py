@@ -27,7 +27,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.terminal import scores_table
 from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
 from selfsent.shown import text_of
-from selfsent.training.default import USUAL, default_plan
+from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.plan import Plan, asked, make_plan, read_by
@@ -161,6 +161,8 @@ def train(
         plan, reason = default_plan(corpus, base, **given, **changes)
         method = plan.method.name
         notice(f"training with {method}, as {reason}; --method chooses another")
+        if line := doubt(plan):
+            notice(line)
     if makers:
         corpus = _with_views(corpus, makers, plan.settings.seed, making, notice)
     plan = plan.on(corpus)

@@ -27,7 +27,14 @@ def test_sentences_without_documents_are_trained_by_themselves(train, tmp_path):
     done = train()
     assert done.status == 0, done.err
     assert "training with simcse, as few sentences have a neighbour in a document" in done.err
-    assert record(tmp_path / "run")["asked"]["pooling"] == "mean"
+    asked = record(tmp_path / "run")["asked"]
+    assert (asked["pooling"], asked["options"]["crop_words"]) == ("mean", 0.5)
+
+
+def test_little_is_promised_to_a_sentence_encoder_without_documents(train, model, tmp_path):
+    line = "nothing that was tried made one better from single sentences"
+    assert line in train("--base", model).err
+    assert line not in train(output=tmp_path / "raw").err
 
 
 def test_texts_of_several_sentences_are_split_unless_told_not_to(train, tmp_path):

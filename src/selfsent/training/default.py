@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.errors import SettingsError
+from selfsent.heads.loading import saved_pooling
 from selfsent.methods import METHODS, Method
+from selfsent.methods.pairs import NOISES
 from selfsent.training.plan import Plan, make_plan
 from selfsent.views import Documents
 
@@ -18,7 +21,7 @@ USUAL = "neighbours"
 """What is trained unless the corpus asks for something else."""
 _ENOUGH = 0.5
 """Share of the sentences that must have a neighbour for training on neighbours: the others are left out."""
-ALONE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False})
+ALONE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
 """For sentences without documents: docs/log.md."""
 
 
@@ -41,6 +44,16 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
     return METHODS[name], settings, "few sentences have a neighbour in a document"
 
 
+def doubt(plan: Plan) -> str | None:
+    """What is said of a default from which little can be hoped; None of the others."""
+    if plan.method.name != ALONE[0] or saved_pooling(resolve(plan.base)) is None:
+        return None
+    return (
+        "the base is a sentence encoder already, and nothing that was tried made one better from single sentences:"
+        " look at the scores before you use the result"
+    )
+
+
 def default_plan(corpus: Corpus, base: str | Path, **told: Any) -> tuple[Plan, str]:
     """The plan of the method that a corpus asks for, and the reason in a few words.
 
@@ -54,4 +67,6 @@ def default_plan(corpus: Corpus, base: str | Path, **told: Any) -> tuple[Plan, s
     """
     method, settings, reason = default_method(corpus)
     said = {name: value for name, value in told.items() if value is not None}
+    if said.keys() & set(NOISES):
+        settings = {name: value for name, value in settings.items() if name not in NOISES}
     return make_plan(method, base, **{**settings, **said}), reason
