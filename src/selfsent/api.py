@@ -215,7 +215,9 @@ def _plan(method: str, base: str | Path, views: str | None, **arguments: Any) ->
         arguments = {"columns": True, **arguments}
     plan = make_plan(get_method(method), base, **arguments)
     if makers and plan.columns < 2:
-        raise SettingsError(f"{method} reads one view of a sentence: --views is for bootstrap, ntxent, simcse and mnrl")
+        raise SettingsError(
+            f"--views makes two views, and {method} reads one: give --method bootstrap, ntxent, simcse or mnrl"
+        )
     return plan, makers
 
 

@@ -124,7 +124,9 @@ def test_training_on_views(train, base, selfsent, tmp_path):
     found = train("--method", "bootstrap", "--views", f"{maker},{maker}")
     assert found.status == 0, found.err
     assert f"views by {maker}, {maker}" in (tmp_path / "run" / "run.json").read_text()
-    assert "tsdae reads one view of a sentence: --views is for" in train("--views", "synonym", "--overwrite").complaint
+    for given, method in (((), "neighbours"), (("--method", "tsdae"), "tsdae")):
+        refused = train(*given, "--views", "synonym", "--overwrite").complaint
+        assert f"--views makes two views, and {method} reads one: give --method bootstrap" in refused
     refused = train("--method", "simcse", "--views", "noise", "--overwrite").complaint
     assert "training draws it anew whenever a sentence is read: give --delete-words" in refused
     assert "there is no maker 'sinonym'" in train("--method", "simcse", "--views", "sinonym", "--overwrite").complaint
