@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -29,13 +27,33 @@ def test_what_is_no_negative_is_found_by_text_and_by_document():
     query, partner = packed(IDS, [0, 1, 2, 1, 3]), packed(IDS[::-1], [0, 1, 2, 1, 3])
     found = no_negatives(query, partner, [partner, query])
     slow = [
-        comparisons.no_negative(IDS[i], IDS[::-1][i], ids, a, b)
+        comparisons.no_negative(IDS[i], IDS[::-1][i], ids, own, a, b)
         for i, a in enumerate([0, 1, 2, 1, 3])
-        for ids, b in zip([*IDS[::-1], *IDS], [0, 1, 2, 1, 3] * 2, strict=True)
+        for ids, own, b in zip([*IDS[::-1], *IDS], IDS * 2, [0, 1, 2, 1, 3] * 2, strict=True)
     ]
     assert found.flatten().tolist() == slow
     alone = no_negatives(packed(IDS), packed(IDS), [packed(IDS)])
     assert alone.sum() == 5 + 2  # each itself, and the two that are equal
+
+
+def test_another_partner_of_an_equal_text_is_no_negative():
+    query, partner = packed([[2, 5, 3], [2, 5, 3], [2, 6, 3]]), packed([[2, 11, 3], [2, 12, 3], [2, 13, 3]])
+    assert no_negatives(query, partner, [partner]).int().tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+
+
+def test_hard_negatives_count_whatever_their_document(learner_of):
+    learner = learner_of("mnrl", hard_negatives=True).eval()
+    sentences = tiny.encode(learner.model.tokenizer, tiny.make_sentences(12, seed=4))
+
+    def loss(documents, hard):
+        views = [packed(part, documents) for part in (sentences[:4], sentences[4:8], hard)]
+        return learner(views).total.item()
+
+    same = [7, 7, 7, 7]
+    assert loss(same, sentences[8:]) > 0
+    assert loss(same, sentences[4:8]) < loss(None, sentences[8:])
+    query, partner, hard = (packed(part, same) for part in (sentences[:4], sentences[4:8], sentences[8:]))
+    assert not no_negatives(query, partner, [partner], hard=[hard])[:, 4:].any()
 
 
 @pytest.mark.parametrize("left_out", [False, True])
@@ -70,8 +88,6 @@ def test_sentences_of_one_document_are_no_negatives(method, learner_of):
     assert 0 < loss([0, 0, 1, 1]) < loss([0, 1, 2, 3])
 
 
-def test_numbers_of_texts_are_the_same_on_another_device():
+def test_a_copy_for_a_device_has_the_same_documents():
     batch = Packed(np.array([2, 7, 3]), np.array([3]), documents=np.array([4]))
-    again = batch.to("cpu")
-    assert (again.texts.tolist(), again.documents.tolist()) == (batch.texts.tolist(), [4])
-    assert math.isfinite(float(batch.texts[0]))
+    assert batch.to("cpu").documents.tolist() == [4]

@@ -142,9 +142,12 @@ def dimensions(first, second, temperature, epsilon):
     return total / a.shape[1]
 
 
-def no_negative(query, partner, candidate, document, other):
-    """Whether a candidate must not count against a query: it equals it or its partner, or is of its document."""
-    return candidate in (query, partner) or document == other
+def no_negative(query, partner, candidate, its_query, document, other):
+    """Whether a candidate must not count against a query.
+
+    It equals the query or its partner, belongs to an equal query, or is of the query's document.
+    """
+    return candidate in (query, partner) or its_query == query or document == other
 
 
 def finding(vectors, candidates, left_out):

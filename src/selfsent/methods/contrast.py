@@ -17,24 +17,29 @@ def similarities(vectors: Tensor, candidates: Tensor) -> Tensor:
     return (vectors @ gather(candidates).T).float()
 
 
-def no_negatives(query: Packed, partner: Packed, candidates: Sequence[Packed], by_document: bool = True) -> Tensor:
-    """(n, k N) whether a candidate, of all processes, must not count against a query of this one.
+def no_negatives(
+    query: Packed, partner: Packed, candidates: Sequence[Packed], hard: Sequence[Packed] = (), by_document: bool = True
+) -> Tensor:
+    """(n, (k + h) N) whether a candidate, of all processes, must not count against a query of this one.
 
-    Nothing counts that is from the query's document, or that equals the query or its partner: it may well be an answer.
+    What may well be an answer does not count: what equals the query or its partner, belongs to an equal query, or is
+    from the query's document. Hard negatives were told to be none, whatever their document: only their text counts.
 
     Args:
         query: n sentences that look for their partners.
         partner: their partners.
-        candidates: k batches of n, among which they look.
+        candidates: k batches of n, row by row of the same origin as the queries, among which they look.
+        hard: h batches of n hard negatives, behind the candidates.
         by_document: whether candidates of the same document are left out, too, and not equal ones alone.
     """
+    belongs = query.texts[:, None] == gather(query.texts)
+    if by_document and query.documents is not None:
+        belongs = belongs | (query.documents[:, None] == gather(query.documents))
     found = []
-    for batch in candidates:
+    for place, batch in enumerate((*candidates, *hard)):
         texts = gather(batch.texts)
         same = (query.texts[:, None] == texts) | (partner.texts[:, None] == texts)
-        if by_document and query.documents is not None and batch.documents is not None:
-            same |= query.documents[:, None] == gather(batch.documents)
-        found.append(same)
+        found.append(same | belongs if place < len(candidates) else same)
     return torch.cat(found, dim=1)
 
 

@@ -84,7 +84,8 @@ class MnrlLearner(Learner):
             vectors = F.normalize(vectors, dim=-1)
         text, partner, *hard = vectors.chunk(len(views))
         scores = torch.cat([similarities(text, part) for part in (partner, *hard)], dim=1)
-        total = in_batch_cross_entropy(self.options.scale * scores, no_negatives(views[0], views[1], views[1:]))
+        left_out = no_negatives(views[0], views[1], views[1:2], hard=views[2:])
+        total = in_batch_cross_entropy(self.options.scale * scores, left_out)
         if self.options.both_directions:
             back = self.options.scale * similarities(partner, text)
             total = (total + in_batch_cross_entropy(back, no_negatives(views[1], views[0], views[:1]))) / 2
