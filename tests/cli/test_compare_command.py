@@ -266,3 +266,17 @@ def test_comparisons_are_no_runs_that_differ_in_their_seed(selfsent, compared, t
     (tmp_path / "mine.tsv").write_text("a b\ta\t1\nc d\td\t2\ne\tf\t3\n")
     both = ("evaluate", compared.directory, copy, "--seeds", "--pairs", tmp_path / "mine.tsv")
     assert "no two of these models are runs that differ" in selfsent(*both).complaint
+
+
+def test_without_documents_the_usual_methods_are_those_that_need_none(sentences, base, monkeypatch, tmp_path):
+    from selfsent import selection
+    from selfsent.evaluation.results import measure
+    from selfsent.evaluation.statistics import mean
+
+    score = measure("made up", mean(np.arange(8.0)), 8, signature="made up")
+    monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)
+    monkeypatch.setattr(selection.run, "CANDIDATES", ("neighbours", "zscore"))
+    said = []
+    found = selection.compare(sentences, None, base, tmp_path / "out", dev="stsb-dev", notice=said.append)
+    assert [each.name for each in found.candidates] == ["zscore"]
+    assert "left out without documents: neighbours" in said

@@ -2,6 +2,7 @@ import pytest
 
 import tiny
 from selfsent import read_corpus
+from selfsent.errors import SettingsError
 from selfsent.training.default import default_plan
 
 
@@ -15,3 +16,18 @@ def test_noise_of_the_users_own_takes_the_place_of_the_usual(lonely):
     own, _ = default_plan(lonely, "bundled", delete_words=0.3, pooling=None)
     assert (usual.options.crop_words, usual.pooling) == (0.5, "mean")
     assert (own.options.crop_words, own.options.delete_words, own.pooling) == (0, 0.3, "mean")
+
+
+def test_an_encoders_own_pooling_and_a_preset_stay_as_they_are(lonely, base_of, tmp_path):
+    from selfsent.encoder import load_encoder
+
+    load_encoder(base_of("bert"), "cls").save(tmp_path / "encoder")
+    assert default_plan(lonely, tmp_path / "encoder")[0].pooling == "cls"
+    published, _ = default_plan(lonely, "bundled", preset="published")
+    assert (published.pooling, published.options.mlp, published.options.crop_words) == ("cls", True, 0)
+    assert default_plan(lonely, "bundled", head="cnn-pool")[0].pooling is None
+
+
+def test_an_option_of_another_method_is_answered_with_the_one_that_was_chosen(lonely):
+    with pytest.raises(SettingsError, match="without --method simcse is trained here, as the corpus has no documents"):
+        default_plan(lonely, "bundled", both_directions=True)

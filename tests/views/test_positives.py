@@ -110,7 +110,9 @@ def test_several_positives_of_an_anchor_are_drawn_independently():
 
 def test_documents_know_how_many_sentences_they_have(documents):
     assert documents.sizes(ROWS).tolist() == [SIZES[number] for number in documents.numbers]
-    assert (documents.most_in_one, documents.in_company) == (pytest.approx(8 / 19), pytest.approx(18 / 19))
+    assert (documents.most_in_one(ROWS), documents.in_company) == (pytest.approx(8 / 19), pytest.approx(18 / 19))
+    three = np.flatnonzero(documents.numbers == 4)
+    assert documents.most_in_one(three) == 1
 
 
 def test_a_reach_of_nothing_is_refused():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -16,7 +16,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
 from selfsent.methods.labels import Facts
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.methods.pairs import ViewOptions, two_views, whole_batch
+from selfsent.methods.pairs import Positives, ViewOptions, two_views, whole_batch
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, setting
 from selfsent.views import View
@@ -24,7 +24,14 @@ from selfsent.views import View
 
 @dataclass(frozen=True)
 class Options(ViewOptions):
-    """Options of multiple-negatives ranking; `positives` that are the text itself are the second text column."""
+    """Options of multiple-negatives ranking."""
+
+    positives: Positives = setting(
+        "itself",
+        "what the partner of a text is: the second text column (itself); or, of one column, a neighbour in its"
+        " document, or a span of several with --span; or its surroundings without it",
+        choices=get_args(Positives),
+    )
 
     scale: float = setting(20.0, "multiplies the similarities: one over the temperature", above=0.0)
     similarity: Literal["cosine", "dot"] = setting("cosine", "of two vectors", choices=("cosine", "dot"))

@@ -95,6 +95,7 @@ def compare(
     directory.check(resume, overwrite, [resolve(base)])
     # Methods and seeds of an earlier run of this comparison stay in it.
     before = directory.record.get("methods", {})
+    usual = methods is None and not before
     if methods is None:
         methods = {} if before else CANDIDATES
     given = _arguments(methods, common)
@@ -106,6 +107,11 @@ def compare(
     turns = _turns(asked, plans, directory.path, seeds)
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else read_corpus(corpus, split_sentences=None)
+    if usual and corpus.documents is None:  # what needs documents was not asked for by name
+        plans = {name: plan for name, plan in plans.items() if not plan.reads_documents}
+        notice(f"left out without documents: {', '.join(asked.keys() - plans.keys())}")
+        given, asked = ({name: part[name] for name in plans} for part in (given, asked))
+        turns = [turn for turn in turns if turn.name in plans]
     hold_out = HoldOut.of(corpus, dev == "context", notice).thinned(sentences)
     for plan in plans.values():
         plan.on(corpus).known(corpus, hold_out.train)

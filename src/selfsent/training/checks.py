@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
+from selfsent.training.batches import Batches
 from selfsent.views import MaskTokens, Noise, Template, Tokens
 
 _SENTENCES, _WORDS = 8, 6
@@ -51,5 +52,20 @@ def refuse_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
     if single > len(texts) / 2:
         raise SettingsError(
             f"noise on words can do nothing: {single} of {len(texts)} sentences are one word to this base's tokenizer;"
-            " put spaces between the words first, or choose a method without such noise"
+            " put spaces between the words first, or do without noise, such as with --crop-words 0"
+        )
+
+
+def refuse_alike(batches: Batches) -> None:
+    """Refuse a corpus whose first batch holds one text only, once cut and damaged: there is nothing to tell apart.
+
+    Raises:
+        SettingsError: it does, such as where the tokenizer knows none of the words.
+    """
+    rows = batches.rows_at(0)
+    views = [view for view in batches.views_of(rows, 0) if view.given_targets is None]
+    if len(rows) > 1 and views and all(bool((view.texts == view.texts[0]).all()) for view in views):
+        raise SettingsError(
+            "all sentences of a batch are the same to this base once cut and damaged, so that there is nothing to tell"
+            " apart: raise --max-length, weaken the noise, or take a base that knows the language"
         )

@@ -11,7 +11,7 @@ import numpy as np
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.errors import SettingsError
-from selfsent.heads.loading import saved_pooling
+from selfsent.heads.loading import is_sentence_encoder, saved_pooling
 from selfsent.methods import METHODS, Method
 from selfsent.methods.pairs import NOISES
 from selfsent.training.plan import Plan, make_plan
@@ -22,7 +22,7 @@ USUAL = "neighbours"
 _ENOUGH = 0.5
 """Share of the sentences that must have a neighbour for training on neighbours: the others are left out."""
 ALONE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
-"""For sentences without documents: docs/log.md."""
+"""For sentences without documents, and how: docs/log.md. Mean pooling where the base has none of its own."""
 
 
 def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
@@ -41,12 +41,14 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
     if corpus.documents is not None and Documents(np.asarray(corpus.documents)).in_company >= _ENOUGH:
         return METHODS[USUAL], {}, "the sentences have neighbours"
     name, settings = ALONE
-    return METHODS[name], settings, "few sentences have a neighbour in a document"
+    no_documents = corpus.documents is None
+    reason = "the corpus has no documents" if no_documents else "few sentences have a neighbour in their document"
+    return METHODS[name], settings, reason
 
 
 def doubt(plan: Plan) -> str | None:
     """What is said of a default from which little can be hoped; None of the others."""
-    if plan.method.name != ALONE[0] or saved_pooling(resolve(plan.base)) is None:
+    if plan.method.name != ALONE[0] or not is_sentence_encoder(resolve(plan.base)):
         return None
     return (
         "the base is a sentence encoder already, and nothing that was tried made one better from single sentences:"
@@ -67,6 +69,11 @@ def default_plan(corpus: Corpus, base: str | Path, **told: Any) -> tuple[Plan, s
     """
     method, settings, reason = default_method(corpus)
     said = {name: value for name, value in told.items() if value is not None}
-    if said.keys() & set(NOISES):
-        settings = {name: value for name, value in settings.items() if name not in NOISES}
-    return make_plan(method, base, **{**settings, **said}), reason
+    unwanted = set(NOISES) if said.keys() & set(NOISES) else set()
+    if "head" in said or saved_pooling(resolve(base)) is not None:
+        unwanted |= {"pooling"}
+    usual = {} if "preset" in said else {name: value for name, value in settings.items() if name not in unwanted}
+    try:
+        return make_plan(method, base, **{**usual, **said}), reason
+    except SettingsError as error:
+        raise SettingsError(f"without --method {method.name} is trained here, as {reason}: {error}") from None

@@ -18,7 +18,7 @@ from selfsent.methods import Learner
 from selfsent.methods.whitening import whiten
 from selfsent.settings import Settings
 from selfsent.training.batches import Batches
-from selfsent.training.checks import refuse_constant, refuse_wordless
+from selfsent.training.checks import refuse_alike, refuse_constant, refuse_wordless
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.loop import Loop
 from selfsent.training.once import fit_once
@@ -104,8 +104,10 @@ def fit(
         lambda count: encoding(count, len(rows)),
         None if known is None else known.values,
         documents,
-        apart=documents is None or documents.most_in_one <= _MOST_IN_ONE,
+        apart=documents is None or documents.most_in_one(rows) <= _MOST_IN_ONE,
     )
+    if plan.method.compares and plan.method.negatives:
+        refuse_alike(batches)
     if plan.method.compares and plan.method.negatives and not batches.apart:
         notice("one document has most of the sentences: they count as negatives of each other")
     if (teacher := learner.teacher) is not None:

@@ -15,7 +15,7 @@ from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling
 from selfsent.errors import BaseEncoderError, SettingsError, guess
-from selfsent.heads.loading import saved_pooling
+from selfsent.heads.loading import is_sentence_encoder, saved_pooling
 from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
 from selfsent.methods import Method, whose_option
 from selfsent.methods.whitening import WHITENING
@@ -70,7 +70,7 @@ class Plan:
     @property
     def for_encoders(self) -> str:
         """The options that are as they are because the base is a sentence encoder already, as flags; mostly none."""
-        knows = saved_pooling(resolve(self.base)) is not None
+        knows = is_sentence_encoder(resolve(self.base))
         chosen = [(name, value) for name, value in self.method.for_encoders.items() if knows]
         return " ".join(
             f"--{name.replace('_', '-')} {value:g}" for name, value in chosen if getattr(self.options, name) == value
@@ -162,17 +162,20 @@ def make_plan(
     known = {"published": {}, **method.presets}
     if preset is not None and preset not in known:
         raise SettingsError(f"{method.name} has no settings {preset!r}; it has {', '.join(known)}")
-    knows = saved_pooling(resolve(base)) is not None
+    saved = saved_pooling(resolve(base))
+    # With a head, another pooling or another measure the vectors are not those that the base was trained to make.
+    same = head is None and pooling in (None, saved) and changes.get("similarity") != "dot"
+    knows = same and is_sentence_encoder(resolve(base))
     given = known[preset] if preset else method.for_encoders if knows else {}
     if changes.keys() & set(DURATIONS):
         given = {name: value for name, value in given.items() if name not in DURATIONS}
     changes = {**given, **changes}
     general = {item.name for item in dataclasses.fields(Settings)}
-    own = {item.name for item in dataclasses.fields(method.options)}
+    own_options = {item.name for item in dataclasses.fields(method.options)}
     chosen_head = _head(method, head, pooling, changes)
     for name in changes:
-        if name not in general | own:
-            hint = whose_option(name) or guess(name, sorted(general | own))
+        if name not in general | own_options:
+            hint = whose_option(name) or guess(name, sorted(general | own_options))
             raise SettingsError(f"{method.name} has no option {name!r}; {hint}")
     if dropout is not None and not 0 <= dropout < 1:
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
@@ -184,7 +187,7 @@ def make_plan(
     settings = start.but(**{name: value for name, value in changes.items() if name in general})
     if not preset and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:
         settings = settings.but(learning_rate=method.large_learning_rate)
-    options = method.options(**{name: value for name, value in changes.items() if name in own})
+    options = method.options(**{name: value for name, value in changes.items() if name in own_options})
     if whiten and any(view.joined is not None for view in method.views(options)):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
     check_batch_size(method, settings.batch_size)
@@ -199,8 +202,8 @@ def make_plan(
     told = preset is not None or bool(changes.keys() & set(DURATIONS))
     longest = None if told else method.published.steps
     if pooling is None and head != CNN_POOL:
-        saved = saved_pooling(resolve(base)) or method.pooling
-        pooling = cast(Pooling, saved) if saved in POOLINGS else None
+        own = saved or method.pooling
+        pooling = cast(Pooling, own) if own in POOLINGS else None
     return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
 
 

@@ -36,10 +36,12 @@ class Documents:
             self._order = np.argsort(numbers, kind="stable").astype(dtype)
             self._place = np.empty_like(self._order)
             self._place[self._order] = np.arange(len(numbers), dtype=dtype)
-        self.most_in_one = float(sizes.max(initial=0) / max(1, len(numbers)))
-        """Share of the rows that the largest document has."""
         self.in_company = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
         """Share of the rows that are not alone in their document."""
+
+    def most_in_one(self, rows: np.ndarray) -> float:
+        """Share of `rows`, (n,), that are from the document which has most of them."""
+        return float(np.bincount(self.numbers[rows]).max(initial=0) / max(1, len(rows)))
 
     def sizes(self, rows: np.ndarray) -> np.ndarray:
         """(n,) sentences in the documents of `rows`, (n,)."""
