@@ -203,9 +203,9 @@ def is_same_with_any_seed(row: dict[str, Any]) -> bool:
 
 
 def context_task(recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut) -> ContextTask | None:
-    """The label-free task on the documents that the recipe names, where it does."""
-    kind = recipe.get("context") if corpus.documents is not None else None
-    return ContextTask(corpus, hold_out.dev if kind == "dev" else hold_out.test) if kind else None
+    """The label-free task on the documents that the recipe names, where it does and where enough can be kept apart."""
+    held = {"dev": hold_out.dev, "test": hold_out.test}.get(recipe.get("context", ""))
+    return None if held is None else ContextTask(corpus, held)
 
 
 def main() -> None:
