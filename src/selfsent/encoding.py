@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from selfsent.at_once import share_out
 from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder
+from selfsent.encoder import Encoder, StaticEncoder
 from selfsent.packing import Packed
 
 UNKNOWN = 0.1
@@ -52,8 +52,15 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
 def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
     """Packed batches of sentences of similar length; those of which the tokenizer leaves nothing are in none."""
     prompt = model.sentence_transformer.prompts.get(model.sentence_transformer.default_prompt_name) or ""
+    if prompt:
+        texts = [prompt + text for text in texts]
+    if isinstance(model, StaticEncoder):
+        read = model.reader(texts)
+        places = np.flatnonzero(read.lengths)
+        kept = read.parts(places, model.tokenizer.model_max_length)
+        return [(places, Packed(kept.ids, kept.lengths, device=model.device))] if len(places) else []
     encoded = model.tokenizer(
-        [prompt + text for text in texts] if prompt else list(texts),
+        list(texts),
         truncation=True,
         max_length=model.tokenizer.model_max_length,
         padding=False,

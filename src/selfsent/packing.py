@@ -99,12 +99,6 @@ class Packed:
         self.given_documents = documents
         self.given_lengths = np.asarray(lengths, dtype=np.int64)
         self.device = torch.device(device)
-        self.order = np.argsort(-self.given_lengths, kind="stable")
-        self._sorted_lengths = self.given_lengths[self.order]
-        starts = np.concatenate(([0], np.cumsum(self.given_lengths)))[:-1]
-        self._sorted_starts = np.concatenate(([0], np.cumsum(self._sorted_lengths)))[:-1]
-        self._within = np.arange(len(ids)) - np.repeat(self._sorted_starts, self._sorted_lengths)
-        self._source = np.repeat(starts[self.order], self._sorted_lengths) + self._within
 
     def __len__(self) -> int:
         return len(self.given_lengths)
@@ -112,7 +106,34 @@ class Packed:
     @property
     def tokens(self) -> int:
         """How many tokens the batch holds."""
-        return len(self._source)
+        return len(self.given_ids)
+
+    # What follows is made when it is first asked for: a table of token vectors reads the tokens in the order given.
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """(sentences,) numbers of the sentences in packed order."""
+        return np.argsort(-self.given_lengths, kind="stable")
+
+    @cached_property
+    def _given_starts(self) -> np.ndarray:
+        return np.asarray(np.cumsum(self.given_lengths) - self.given_lengths)
+
+    @cached_property
+    def _sorted_lengths(self) -> np.ndarray:
+        return self.given_lengths[self.order]
+
+    @cached_property
+    def _sorted_starts(self) -> np.ndarray:
+        return np.asarray(np.cumsum(self._sorted_lengths) - self._sorted_lengths)
+
+    @cached_property
+    def _within(self) -> np.ndarray:
+        return np.arange(self.tokens) - np.repeat(self._sorted_starts, self._sorted_lengths)
+
+    @cached_property
+    def _source(self) -> np.ndarray:
+        return np.asarray(np.repeat(self._given_starts[self.order], self._sorted_lengths) + self._within)
 
     def to(self, device: torch.device | str) -> Packed:
         """The same batch for another device."""
@@ -140,6 +161,16 @@ class Packed:
         return self._tensor(self.given_ids[self._source].astype(np.int64))
 
     @cached_property
+    def flat_ids(self) -> Tensor:
+        """(tokens,) token ids, sentence after sentence in the order given."""
+        return self._tensor(self.given_ids.astype(np.int64, copy=False))
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """(sentences,) where each sentence begins in `flat_ids`."""
+        return self._tensor(self._given_starts)
+
+    @cached_property
     def targets(self) -> Tensor:
         """(tokens,) what to predict at each position, `IGNORED` where nothing."""
         if self.given_targets is None:
@@ -159,7 +190,7 @@ class Packed:
     @cached_property
     def texts(self) -> Tensor:
         """(sentences,) a 64-bit number for each sentence, in the order given: equal for sentences of equal tokens."""
-        starts = np.cumsum(self.given_lengths) - self.given_lengths
+        starts = self._given_starts
         within = np.arange(len(self.given_ids)) - np.repeat(starts, self.given_lengths)
         # A sum of products, one factor of which is drawn for the place, wraps around on purpose.
         terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]

@@ -33,7 +33,7 @@ def _put_ngram_cnn(model: Encoder, options: NgramOptions) -> None:
     from selfsent.heads.ngram_cnn import ngram_modules
 
     windows = [int(size) for size in options.windows.split(",")]
-    vocabulary = int(model.transformer.config.vocab_size)
+    vocabulary = model.vocabulary_size
     modules = ngram_modules(
         model.hidden_size, windows, options.filters, vocabulary, options.masked, options.activation == "relu"
     )

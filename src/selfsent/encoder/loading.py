@@ -11,10 +11,12 @@ from torch import nn
 from selfsent.bases import resolve
 from selfsent.encoder.halves import keep_encoder
 from selfsent.encoder.model import DROPOUTS, Encoder, Pooling, pooling_place
+from selfsent.encoder.static import StaticEncoder
 from selfsent.errors import BaseEncoderError
 from selfsent.heads.language_model import load_head, predicts_by_decoder
 from selfsent.heads.layers import is_layer_mean
-from selfsent.heads.loading import load_sentence_transformer
+from selfsent.files import read_json
+from selfsent.heads.loading import is_static, load_sentence_transformer
 from selfsent.heads.options import CNN_POOL, POOLINGS
 
 
@@ -29,12 +31,13 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     Raises:
         BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
     """
+    if is_static(directory := resolve(base)):
+        return _load_static(base, directory, pooling, dropout)
     from safetensors import SafetensorError
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
     from transformers import AutoConfig
     from transformers.utils import logging as transformers_logging
 
-    directory = resolve(base)
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     transformer_directory = directory if (directory / "config.json").is_file() else directory / "0_Transformer"
@@ -63,6 +66,31 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
             f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
         )
     return Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
+
+
+def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> StaticEncoder:
+    """Assemble a table of token vectors, in float32.
+
+    Raises:
+        BaseEncoderError: it cannot be loaded, or has not what is asked for.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+
+    if pooling not in (None, "mean"):
+        raise BaseEncoderError(f"{base} is a table of token vectors, whose mean is taken: --pooling {pooling} cannot be")
+    if dropout:
+        raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out --dropout")
+    try:
+        if (directory / "modules.json").is_file():
+            model = load_sentence_transformer(directory, device="cpu", local_files_only=True)
+        else:  # model2vec's own layout, whose configuration says whether vectors get length 1
+            ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
+            model = SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
+        return StaticEncoder(model.float())
+    except Exception as error:  # what `tokenizers` raises has no class of its own
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
 
 
 def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:

@@ -79,6 +79,21 @@ class Encoder(nn.Module):
         return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
 
     @property
+    def is_static(self) -> bool:
+        """Whether this is a table of token vectors instead of a transformer."""
+        return False
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Tokens that have an embedding."""
+        return int(self.transformer.config.vocab_size)
+
+    @property
+    def description(self) -> str:
+        """What makes its vectors what they are, beside weights and tokenizer."""
+        return str(self.transformer.config.to_json_string())
+
+    @property
     def is_half(self) -> bool:
         """Whether the transformer is the first half of an encoder-decoder."""
         return predicts_by_decoder(self.transformer.config)
@@ -220,6 +235,10 @@ class Encoder(nn.Module):
             vectors = packed.max(states)
         else:
             vectors = states[packed.first if self.pooling == "cls" else packed.last]
+        return self.behind(vectors, leave_out)
+
+    def behind(self, vectors: Tensor, leave_out: int = 0) -> Tensor:
+        """What the modules behind the pooling, but for so many at the end, make of (sentences, e) vectors."""
         features = {"sentence_embedding": vectors}
         modules = list(self.sentence_transformer)
         for module in modules[self._pooling_place + 1 : len(modules) - leave_out]:
@@ -231,14 +250,13 @@ class Encoder(nn.Module):
         """Whether a module at the end gives vectors length 1."""
         return type(list(self.sentence_transformer)[-1]).__name__ == "Normalize"
 
-    def forward(self, packed: Packed, of_any_length: bool = False) -> Tensor:
+    def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences.
 
         Args:
             packed: the batch.
-            of_any_length: leave out a module at the end that gives them length 1.
+            leave_out: modules at the end that are left out.
         """
-        leave_out = int(of_any_length and self.ends_normalized)
         if getattr(self.pooling_module, "masked", True):
             return self.pool(self.token_vectors(packed), packed, leave_out)
         modules = list(self.sentence_transformer)

@@ -13,6 +13,8 @@ from selfsent.heads.options import CNN_POOL
 CNN_POOL_MODULE = "selfsent.heads.cnn_pool.CnnPool"
 OWN = ("selfsent.heads.flow.Flow", CNN_POOL_MODULE)
 """The modules that sentence-transformers has nothing like."""
+MODEL2VEC = "model2vec"
+"""What model2vec's configuration calls its models."""
 _FORMER = {
     "cls": "pooling_mode_cls_token",
     "mean": "pooling_mode_mean_tokens",
@@ -36,8 +38,18 @@ def needs_selfsent(directory: Path) -> bool:
     return not _modules(directory).keys().isdisjoint(OWN)
 
 
+def is_static(directory: Path) -> bool:
+    """Whether a saved model is a table of token vectors: of sentence-transformers, or as model2vec saves it."""
+    kinds = list(_modules(directory))
+    if kinds:
+        return kinds[0].endswith(".StaticEmbedding")
+    return (directory / "config.json").is_file() and read_json(directory / "config.json").get("model_type") == MODEL2VEC
+
+
 def saved_pooling(directory: Path) -> str | None:
     """How a saved model pools, as sentence-transformers of any version calls it, or `cnn-pool`; None if it has none."""
+    if is_static(directory):
+        return "mean"
     for kind, place in _modules(directory).items():
         if kind == CNN_POOL_MODULE:
             return CNN_POOL

@@ -58,13 +58,14 @@ class TwinLearner(Learner):
 
         Products of vectors of length 1 lie between -1 and 1, where the loss of `ct` is least if all of them are -1.
         """
+        leave_out = int(self.model.ends_normalized)
         still = {"none": (self.first, self.model), "kept": (self.first,), "both": ()}[self.options.dropout_in]
         with ExitStack() as stack:
             for encoder in still:
                 stack.enter_context(without_dropout(encoder))
             return self.both(
-                lambda: self.first(first, of_any_length=True),
-                lambda: self.model(second, of_any_length=True),
+                lambda: self.first(first, leave_out),
+                lambda: self.model(second, leave_out),
                 random=self.options.dropout_in == "both",
             )
 

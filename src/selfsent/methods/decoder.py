@@ -179,6 +179,6 @@ def start_for(model: Encoder, candidates: Iterable[int | None]) -> int | None:
         model: whose tokenizer may put a special token there itself; then nothing is needed, and this is None.
         candidates: tokens to take instead; the first that exists, or 0.
     """
-    if Template.of(model.tokenizer, int(model.transformer.config.vocab_size)).prefix:
+    if Template.of(model.tokenizer, model.vocabulary_size).prefix:
         return None
     return next((int(token) for token in candidates if token is not None), 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -62,7 +62,7 @@ class FlowLearner(Learner):
     @torch.no_grad()
     def features(self, packed: Packed) -> Tensor:
         """(n, d) vectors of the frozen encoder, without the flow."""
-        return self.model.pool(self.model.token_vectors(packed), packed, leave_out=1).float()
+        return cast(Tensor, self.model(packed, leave_out=1)).float()
 
     def _vectors(self, packed: Packed) -> Tensor:
         return self.features(packed) if packed.vectors is None else packed.vectors

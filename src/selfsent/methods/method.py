@@ -134,6 +134,7 @@ class Method:
         defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.md.
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
+        table: what is used instead where the base is a table of token vectors; None where that cannot be trained.
         negatives: whether a loss that compares sentences takes the others of the batch for different ones.
         head: name of the head that the learner gives the encoder, where the method has one of its own.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
@@ -153,6 +154,7 @@ class Method:
     published: Settings
     defaults: Settings
     large_learning_rate: float
+    table: Settings | None = None
     negatives: bool = True
     for_encoders: Mapping[str, Any] = field(default_factory=dict)
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)

@@ -185,7 +185,7 @@ def _loop(
         warnings.simplefilter("ignore", UserWarning)
         encoder = load_encoder(prepared.start, "mean", dropout=0.0)
         learner = PretrainingLearner(encoder, options.ratio, options.share_for_embeddings)
-    template = block_template(Template.of(encoder.tokenizer, int(encoder.transformer.config.vocab_size)))
+    template = block_template(Template.of(encoder.tokenizer, encoder.vocabulary_size))
     room = settings.max_length - len(template.prefix)
     table, separator = prepared.table, int(encoder.tokenizer.sep_token_id)
     train, held = (Blocks(table, prepared.rows(part), room, separator) for part in ("train", "held"))

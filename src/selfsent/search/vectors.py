@@ -177,7 +177,7 @@ def _identity(corpus: Corpus, model: Encoder) -> str:
         found.update(f"{about}|".encode())
     how = CHUNK, CHARACTERS, tokens_at_once(model), model, model.device.type, model.tokenizer.model_max_length
     found.update("|".join(map(str, how)).encode())
-    found.update(model.transformer.config.to_json_string().encode())
+    found.update(model.description.encode())
     tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
     tokenizer.no_truncation()  # which only the last call made
     tokenizer.no_padding()

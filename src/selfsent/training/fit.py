@@ -82,7 +82,7 @@ def fit(
     if settings.max_length > limit:
         notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
         settings = settings.but(max_length=limit)
-    template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
+    template = Template.of(model.tokenizer, model.vocabulary_size)
     refuse_constant(model, template)
     for view in plan.views:
         if view.noise is not None:
@@ -186,7 +186,7 @@ def teaching(corpus: Corpus, teacher: Encoder, views: Sequence[View]) -> tuple[d
     """Tokens, template and longest input by which a teacher reads the columns whose vectors it is to make."""
     columns = {view.column for view in views if view.ready}
     tables = {column: build_table(corpus, teacher.tokenizer, corpus.view_columns[column]) for column in columns}
-    template = Template.of(teacher.tokenizer, int(teacher.transformer.config.vocab_size))
+    template = Template.of(teacher.tokenizer, teacher.vocabulary_size)
     return dict(tables), template, int(teacher.tokenizer.model_max_length)
 
 

@@ -15,7 +15,7 @@ from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling
 from selfsent.errors import BaseEncoderError, SettingsError, guess
-from selfsent.heads.loading import is_sentence_encoder, saved_pooling
+from selfsent.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
 from selfsent.methods import Method, whose_option
 from selfsent.methods.whitening import WHITENING
@@ -183,9 +183,16 @@ def make_plan(
         raise SettingsError("whitening is whitened already: leave out --whiten")
     ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.fits else ()
     changes = {name: value for name, value in changes.items() if name not in ignored}
-    start = method.published if preset else method.defaults
+    table = is_static(resolve(base))
+    if table and method.table is None:
+        raise SettingsError(
+            f"{method.name} needs a transformer, and {base} is a table of token vectors: give another --base, such as"
+            " bundled-raw"
+        )
+    usual = method.table if table and method.table is not None else method.defaults
+    start = method.published if preset else usual
     settings = start.but(**{name: value for name, value in changes.items() if name in general})
-    if not preset and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:
+    if not (preset or table) and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:
         settings = settings.but(learning_rate=method.large_learning_rate)
     options = method.options(**{name: value for name, value in changes.items() if name in own_options})
     if whiten and any(view.joined is not None for view in method.views(options)):

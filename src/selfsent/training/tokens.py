@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 
 from selfsent.corpus import Corpus
 from selfsent.files import saying, sweep_stale
+from selfsent.tokenizing import Reader
 from selfsent.views import Tokens
 
 _FORMAT = 1
@@ -92,14 +93,12 @@ def build_table(
     target = folder / f"tokens-{key}"
     if (target / "tokens.json").is_file():
         return TokenTable(target)
-    fast = Tokenizer.from_str(content)
-    fast.no_truncation()
-    fast.no_padding()
+    reader = Reader(Tokenizer.from_str(content))
     sweep_stale(folder, ".tokens-*")
     temporary = Path(tempfile.mkdtemp(prefix=".tokens-", dir=folder))
     try:
         with saying(folder):
-            _write(corpus, fast, column, temporary, advance)
+            _write(corpus, reader, column, temporary, advance)
         try:
             temporary.rename(target)
         except OSError:
@@ -110,23 +109,17 @@ def build_table(
     return TokenTable(target)
 
 
-def _write(corpus: Corpus, fast: Tokenizer, column: str, directory: Path, advance: Callable[[int], None]) -> None:
-    dtype = np.dtype(np.uint16 if fast.get_vocab_size(with_added_tokens=True) <= 2**16 else np.uint32)
+def _write(corpus: Corpus, reader: Reader, column: str, directory: Path, advance: Callable[[int], None]) -> None:
+    size = reader.tokenizer.get_vocab_size(with_added_tokens=True)
+    dtype = np.dtype(np.uint16 if size <= 2**16 else np.uint32)
     offsets = np.zeros(len(corpus) + 1, dtype=np.int64)
     done = 0
     with (directory / "ids.bin").open("wb") as ids, (directory / "starts.bin").open("wb") as starts:
         for texts in corpus.batches(column, size=4096):
-            encoded = fast.encode_batch(texts, add_special_tokens=False)
-            lengths = np.fromiter((min(len(e), LONGEST) for e in encoded), np.int64, len(encoded))
-            flat = np.concatenate([np.asarray(e.ids[:LONGEST], dtype=dtype) for e in encoded])
-            words = np.concatenate([np.asarray([-1, *e.word_ids[:LONGEST]], dtype=np.int64) for e in encoded])
-            # Each sentence's words come behind a -1, so that its first word differs from what stands before it.
-            begins = np.diff(words, prepend=-2) != 0
-            inner = np.ones(len(words), dtype=bool)
-            inner[np.cumsum(lengths + 1) - lengths - 1] = False
-            ids.write(flat.tobytes())
-            starts.write(begins[inner].tobytes())
-            offsets[done + 1 : done + 1 + len(texts)] = lengths
+            read = reader(texts).parts(np.arange(len(texts)), LONGEST)
+            ids.write(read.ids.astype(dtype).tobytes())
+            starts.write(read.word_starts.tobytes())
+            offsets[done + 1 : done + 1 + len(texts)] = read.lengths
             done += len(texts)
             advance(len(texts))
         for file in (ids, starts):
