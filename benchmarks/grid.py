@@ -246,7 +246,7 @@ def main() -> None:
             if key in finished(options.output) or (seed != recipe["seeds"][0] and is_same_with_any_seed(row)):
                 continue
             settings = merged(recipe.get("all", {}), row)
-            settings = {**settings, "base": base or settings.get("base", "bundled")}
+            settings = {**settings, "base": base or settings.get("base", "bundled-raw")}
             placed = {**settings, "base": bases.get(settings["base"], settings["base"])}
             rows = hold_out.thinned(placed.pop("sentences", None)).train
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own

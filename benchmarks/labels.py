@@ -42,7 +42,7 @@ def tiny_base(name: str, runs: Path) -> str:
     """A base of random weights, made where it is not there yet."""
     place = runs / name
     if not (place / "config.json").is_file():
-        tokenizer = AutoTokenizer.from_pretrained(str(resolve("bundled")))
+        tokenizer = AutoTokenizer.from_pretrained(str(resolve("bundled-raw")))
         torch.manual_seed(0)
         shape = {**TINY, "vocab_size": len(tokenizer), "max_position_embeddings": 128}
         albert = name == "tiny-albert"

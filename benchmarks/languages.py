@@ -109,7 +109,7 @@ class Trials:
 
     def reading(self, stage: str) -> tuple[Any, dict[str, Any]]:
         """What a stage of the recipe reads, and how."""
-        recipe = read_recipe(RECIPE, VARIANTS.get(stage, "BSL-sup"), "bundled")
+        recipe = read_recipe(RECIPE, VARIANTS.get(stage, "BSL-sup"), "bundled-raw")
         found = next(each for each in recipe.stages if each.name == stage)
         reading, data = dict(found.reading), self.options.data
         if "without" in reading:

@@ -44,7 +44,7 @@ def named(pairs: list[Pair]) -> Mined:
 def main() -> None:
     """Run the comparison and print the ratio last."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--base", default="bundled")
+    parser.add_argument("--base", default="bundled-raw")
     parser.add_argument("--corpus", help="any corpus (default: STS-B from SELFSENT_DATA, else python:stdlib)")
     parser.add_argument("--sentences", type=int, default=10_000)
     parser.add_argument("--top", type=int, default=100)

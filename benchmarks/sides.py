@@ -46,7 +46,7 @@ def _random_bert() -> tempfile.TemporaryDirectory[str]:
     folder = tempfile.TemporaryDirectory()
     torch.manual_seed(0)
     BertForMaskedLM(BertConfig()).save_pretrained(folder.name)
-    AutoTokenizer.from_pretrained(str(resolve("bundled")), local_files_only=True).save_pretrained(folder.name)
+    AutoTokenizer.from_pretrained(str(resolve("bundled-raw")), local_files_only=True).save_pretrained(folder.name)
     return folder
 
 

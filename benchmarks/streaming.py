@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS, metavar="NAME")
-    parser.add_argument("--base", default="bundled")
+    parser.add_argument("--base", default="bundled-raw")
     parser.add_argument("--runs", type=Path, default=Path("runs/streaming"), help="for the cache and the last run")
     parser.add_argument("--output", type=Path, default=Path("docs/results/streaming.json"))
     options = parser.parse_args()

@@ -148,7 +148,7 @@ def main() -> None:
     kinds = {"float32": torch.float32, **({"bfloat16": torch.bfloat16} if computes_bfloat16(DEVICE) else {})}
     options.repetitions = options.repetitions or 4 - len(kinds)
     options.ceilings = {name: matrix_rate(DEVICE, kind) for name, kind in kinds.items()}
-    bases = options.bases or (["bundled", MINILM] if options.full else ["bundled"])
+    bases = options.bases or (["bundled-raw", MINILM] if options.full else ["bundled-raw"])
     sizes = options.batch_sizes or ([8, 32, 128] if options.full else [32])
     texts, held = draw_sentences(options.sentences, options.corpus)
     report: dict[str, Any] = {

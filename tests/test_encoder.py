@@ -156,7 +156,7 @@ def test_modules_behind_the_pooling_are_kept(base_of, tmp_path):
 
 
 def test_the_bundled_encoder_loads():
-    model = load_encoder("bundled")
+    model = load_encoder("bundled-raw")
     assert isinstance(model, Encoder)
     assert model.states.runs_packed
     assert model.language_model_head is not None

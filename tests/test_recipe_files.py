@@ -24,7 +24,7 @@ def test_the_papers_tables_are_there():
 def test_the_recipe_of_the_documentation_is_one(page, stages, tmp_path):
     text = (FILES[0].parents[1] / "docs" / f"{page}.md").read_text()
     (tmp_path / "recipe.yaml").write_text(text.split("```yaml\n")[1].split("```")[0])
-    assert [stage.name for stage in read_recipe(tmp_path / "recipe.yaml", base="bundled").stages] == stages
+    assert [stage.name for stage in read_recipe(tmp_path / "recipe.yaml", base="bundled-raw").stages] == stages
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)

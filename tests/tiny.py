@@ -139,6 +139,8 @@ ARCHITECTURES = {
 }
 CAUSAL = ("gpt2", "qwen3")
 ENCODER_DECODER = ("bart", "t5")
+STATIC = "static"
+"""No architecture of transformers: a table of token vectors."""
 
 
 def make_config(name, **changes):
@@ -161,6 +163,11 @@ def make_config(name, **changes):
 
 def save_base(directory, name, seed=0, **changes):
     """Write a tiny language model of an architecture, in transformers layout; returns the directory."""
+    if name == STATIC:
+        from selfsent.encoder.static import new_table
+
+        new_table(make_tokenizer().backend_tokenizer, SIZE, seed).save(Path(directory))
+        return Path(directory)
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
     kinds = {**dict.fromkeys(CAUSAL, AutoModelForCausalLM), **dict.fromkeys(ENCODER_DECODER, AutoModelForSeq2SeqLM)}
@@ -219,7 +226,7 @@ def make_batches(learner, views, settings, sentences, labels=None):
     columns = 1 + max(max(view.column, view.joined or 0) for view in views)
     texts = [sentences, *(make_sentences(len(sentences), seed=100 + column) for column in range(1, columns))]
     tables = [Table(tokenizer, column) for column in texts]
-    template = Template.of(tokenizer, learner.model.transformer.config.vocab_size)
+    template = Template.of(tokenizer, learner.model.vocabulary_size)
     beside = any(view.passage is not None for view in views)
     documents = Documents(np.arange(len(sentences)) // 4) if beside else None
     return Batches(tables, np.arange(len(sentences)), views, template, settings, labels=labels, documents=documents)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from selfsent.api import Run, load_run, train
     from selfsent.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
+    from selfsent.pretraining.table import make_table
     from selfsent.recipes import over_seeds, read_recipe, train_stages
     from selfsent.selection import compare
 
@@ -21,6 +22,7 @@ __all__ = [
     "compare",
     "evaluate",
     "load_run",
+    "make_table",
     "over_seeds",
     "read_corpus",
     "read_recipe",
@@ -35,6 +37,7 @@ _HOMES = {
     "compare": "selection",
     "evaluate": "evaluation",
     "load_run": "api",
+    "make_table": "pretraining.table",
     "over_seeds": "recipes",
     "read_corpus": "corpus",
     "read_recipe": "recipes",

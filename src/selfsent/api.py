@@ -80,7 +80,7 @@ class Run:
 def train(
     corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
     method: str | None = None,
-    base: str | Path = "bundled",
+    base: str | Path | None = None,
     output: str | Path = "run",
     *,
     preset: str | None = None,
@@ -114,7 +114,8 @@ def train(
             function that is called for it when all else has been checked.
         method: name of a method; see `selfsent.methods.METHODS`. None for what is best for the corpus: `neighbours`
             where sentences have neighbours in documents (long texts, one to a row, are split so that they have).
-        base: the encoder to start from: `bundled`, a directory or a hub id.
+        base: the encoder to start from: `bundled`, `bundled-raw` or `bundled-raw-static`, which ship with selfsent, a
+            directory or a hub id. None for the best of the first two that the method can train.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
         preset: `published` for the settings of the paper, or another preset of the method.
         pooling: `cls`, `mean`, `max` or `lasttoken` instead of what the base was saved with, or the method's own where
@@ -186,7 +187,7 @@ def train(
         notice(f"{dev} is a test set: for a model chosen by it, its score is none")
     if hold_out.test is not None and not shared_out:
         notice(hold_out.summary(corpus))
-    if method == "tsdae" and (labelled := [name for name in trained_by(resolve(base)) if name in SUPERVISED]):
+    if method == "tsdae" and (labelled := [name for name in trained_by(resolve(plan.base)) if name in SUPERVISED]):
         notice(
             f"this base was trained by {labelled[0]} before: tsdae after labels made models worse"
             " (sentence-transformers issues 962 and 1131); train tsdae first and with labels afterwards"
@@ -208,7 +209,7 @@ def train(
     return load_run(output)
 
 
-def _plan(method: str, base: str | Path, views: str | None, **arguments: Any) -> tuple[Plan, list[Maker]]:
+def _plan(method: str, base: str | Path | None, views: str | None, **arguments: Any) -> tuple[Plan, list[Maker]]:
     """The plan before the data are known, and who makes views for it."""
     makers = parse_makers(views) if views else []
     if makers and "columns" in {item.name for item in fields(get_method(method).options)}:
@@ -222,7 +223,7 @@ def _plan(method: str, base: str | Path, views: str | None, **arguments: Any) ->
 
 
 def reads_documents(
-    method: str | None = None, base: str | Path = "bundled", *, views: str | None = None, **arguments: Any
+    method: str | None = None, base: str | Path | None = None, *, views: str | None = None, **arguments: Any
 ) -> bool:
     """Whether `train` with these arguments reads what stands beside a sentence, as far as is known before the corpus.
 
@@ -238,7 +239,7 @@ def reads_documents(
 def check_train(
     corpus: Corpus,
     method: str | None = None,
-    base: str | Path = "bundled",
+    base: str | Path | None = None,
     *,
     views: str | None = None,
     sentences: int | None = None,

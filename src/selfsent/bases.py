@@ -1,4 +1,4 @@
-"""A base encoder by name: `bundled`, a local directory, or an id on the Hugging Face hub."""
+"""A base encoder by name: one that ships with selfsent, a local directory, or an id on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from pathlib import Path
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 
-BUNDLED = "bundled"
+BUNDLED, RAW, RAW_TABLE = "bundled", "bundled-raw", "bundled-raw-static"
+SHIPPED = {BUNDLED: "static", RAW: "raw", RAW_TABLE: "raw_static"}
+"""The encoders that ship with selfsent, and their directories: what serves best, a table of token vectors; and from raw
+text alone, without teacher or label, a transformer and another table."""
+_NAMES = "'bundled' or another that ships with selfsent"
 _WANTED = ["README.md", "*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
@@ -18,7 +22,7 @@ def resolve(base: str | Path) -> Path:
     """The local directory of a base encoder, fetched from the hub when it is an id that is not in the hub's cache yet.
 
     Args:
-        base: `bundled` for the encoder that ships with selfsent, a directory in transformers or
+        base: the name of an encoder that ships with selfsent, a directory in transformers or
             sentence-transformers layout, the directory of a finished run, or a hub id.
 
     Raises:
@@ -26,17 +30,17 @@ def resolve(base: str | Path) -> Path:
             reached.
     """
     name = str(base)
-    if name == BUNDLED:
-        return Path(str(resources.files("selfsent"))) / "bundled"
+    if name in SHIPPED:
+        return Path(str(resources.files("selfsent"))) / "bundled" / SHIPPED[name]
     directory = Path(name).expanduser()
     if directory.is_dir():
         return _checked(directory)
     if directory.exists():
-        raise BaseEncoderError(f"{name} is a file; a base encoder is a directory, a hub id or 'bundled'")
+        raise BaseEncoderError(f"{name} is a file; a base encoder is a directory, a hub id, or {_NAMES}")
     if directory.name == "model" and (directory.parent / "run.json").is_file():
         return _checked(directory.parent)
     if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
-        raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id or 'bundled'")
+        raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id, or {_NAMES}")
     return _from_hub(name)
 
 

@@ -113,7 +113,7 @@ class Packed:
     @cached_property
     def order(self) -> np.ndarray:
         """(sentences,) numbers of the sentences in packed order."""
-        return np.argsort(-self.given_lengths, kind="stable")
+        return np.asarray(np.argsort(-self.given_lengths, kind="stable"))
 
     @cached_property
     def _given_starts(self) -> np.ndarray:
@@ -121,7 +121,7 @@ class Packed:
 
     @cached_property
     def _sorted_lengths(self) -> np.ndarray:
-        return self.given_lengths[self.order]
+        return np.asarray(self.given_lengths[self.order])
 
     @cached_property
     def _sorted_starts(self) -> np.ndarray:
@@ -129,7 +129,7 @@ class Packed:
 
     @cached_property
     def _within(self) -> np.ndarray:
-        return np.arange(self.tokens) - np.repeat(self._sorted_starts, self._sorted_lengths)
+        return np.asarray(np.arange(self.tokens) - np.repeat(self._sorted_starts, self._sorted_lengths))
 
     @cached_property
     def _source(self) -> np.ndarray:

@@ -135,7 +135,21 @@ def _probes(tokenizer: Tokenizer) -> Iterator[str]:
     marks: Any = str.maketrans({"Ġ": " ", "▁": " ", "#": None})
     inner = [token for token in vocabulary if " " in token.translate(marks).strip()]
     added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
-    odd = ["a", "A", "über", "don't", "x-y.z", "\u2603", "\u2603", "12,5", "\t", "e\u0301", "\u4f60\u597d", "a\nb", "\x00"]
+    odd = [
+        "a",
+        "A",
+        "über",
+        "don't",
+        "x-y.z",
+        "\u2603",
+        "\u2603",
+        "12,5",
+        "\t",
+        "e\u0301",
+        "\u4f60\u597d",
+        "a\nb",
+        "\x00",
+    ]
     yield ""
     for _ in range(_PROBES):
         words = [vocabulary[place].translate(marks).strip() for place in draw.integers(len(vocabulary), size=_WORDS)]

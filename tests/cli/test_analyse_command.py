@@ -116,12 +116,12 @@ def test_corpus_size(selfsent, base, documents, tmp_path):
     ("arguments", "said"),
     [
         ((), "the following arguments are required: ANALYSIS"),
-        (("space", "bundled"), "--task or --pairs"),
-        (("space", "bundled", "--task", "trec"), "trec is no task of scored pairs"),
-        (("space", "bundled", "--task", "stsb", "--plot", "x.pdf"), "must end in .png or .svg"),
+        (("space", "bundled-raw"), "--task or --pairs"),
+        (("space", "bundled-raw", "--task", "trec"), "trec is no task of scored pairs"),
+        (("space", "bundled-raw", "--task", "stsb", "--plot", "x.pdf"), "must end in .png or .svg"),
         (("space", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
         (
-            ("labels", "bundled", "--pairs", "pairs.tsv", "--labelled", "pairs.tsv", "--trainer", "x"),
+            ("labels", "bundled-raw", "--pairs", "pairs.tsv", "--labelled", "pairs.tsv", "--trainer", "x"),
             "package.module:name",
         ),
         (("corpus-size", "x.txt", "--output", "runs", "--sizes", "many"), "--sizes is many"),
@@ -139,5 +139,5 @@ def test_what_is_wrong_is_one_line(arguments, said, selfsent, pairs, tmp_path, m
 
 def test_a_missing_matplotlib_is_one_line(selfsent, pairs, monkeypatch):
     monkeypatch.setattr("selfsent.report.plots.find_spec", lambda name: None)
-    complaint = selfsent("analyse", "space", "bundled", "--pairs", pairs, "--plot", "x.png").complaint
+    complaint = selfsent("analyse", "space", "bundled-raw", "--pairs", pairs, "--plot", "x.png").complaint
     assert "--plot needs matplotlib: pip install 'selfsent[plot]'" in complaint

@@ -51,7 +51,7 @@ def nothing_written(tmp_path):
     ],
 )
 def test_one_line_before_anything_is_read(arguments, said, selfsent, tmp_path):
-    common = ("--base", "bundled", "--output", tmp_path / "run")
+    common = ("--base", "bundled-raw", "--output", tmp_path / "run")
     assert said in selfsent("train", "-", *common, *arguments).complaint
 
 
@@ -134,19 +134,19 @@ def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
         ((), "the following arguments are required: COMMAND"),
         (("trian",), "invalid choice: 'trian'"),
         (("train",), "the following arguments are required"),
-        (("encode", "bundled", "x.txt", "--output", "x.csv"), "must end in .npy, .npz or .parquet"),
-        (("encode", "bundled", "x.txt", "--output", "x.npy", "--slow"), "unrecognised argument --slow"),
-        (("encode", "bundled", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
-        (("search", "bundled", "no-such.txt", "query"), "no-such.txt: no such file"),
-        (("search", "bundled", "no-such.txt", " "), "the query is empty"),
-        (("search", "bundled", "no-such.txt", "query", "--top", "0"), "--top is 0; it must be at least 1"),
-        (("evaluate", "bundled"), "nothing to score: give --task, --suite or --documents"),
-        (("evaluate", "bundled", "--task", "stsx"), "there is no task 'stsx'"),
-        (("evaluate", "bundled", "--suite", "stsx"), "there is no suite 'stsx'"),
+        (("encode", "bundled-raw", "x.txt", "--output", "x.csv"), "must end in .npy, .npz or .parquet"),
+        (("encode", "bundled-raw", "x.txt", "--output", "x.npy", "--slow"), "unrecognised argument --slow"),
+        (("encode", "bundled-raw", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
+        (("search", "bundled-raw", "no-such.txt", "query"), "no-such.txt: no such file"),
+        (("search", "bundled-raw", "no-such.txt", " "), "the query is empty"),
+        (("search", "bundled-raw", "no-such.txt", "query", "--top", "0"), "--top is 0; it must be at least 1"),
+        (("evaluate", "bundled-raw"), "nothing to score: give --task, --suite or --documents"),
+        (("evaluate", "bundled-raw", "--task", "stsx"), "there is no task 'stsx'"),
+        (("evaluate", "bundled-raw", "--suite", "stsx"), "there is no suite 'stsx'"),
         (("evaluate", "./no-such-model", "--task", "stsb"), "there is no directory ./no-such-model"),
         (("methods", "tsdea"), "there is no method 'tsdea'; did you mean 'tsdae'?"),
         (
-            ("encode", "bundled", "x.txt", "--output", "x.npy", "--fsat"),
+            ("encode", "bundled-raw", "x.txt", "--output", "x.npy", "--fsat"),
             "--fsat; did you mean '--fast'? (see selfsent e",
         ),
         (("train", "x.txt", "--output", "run", "--tempreture", "2"), "unrecognised argument --tempreture (see"),

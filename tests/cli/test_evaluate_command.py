@@ -211,7 +211,7 @@ def test_what_is_wrong_is_found_before_a_model_is_loaded(arguments, said, selfse
     (tmp_path / "file").touch()
     # Positionals first: options with several values would eat them.
     given = sorted(arguments, key=lambda argument: not argument.endswith(".npz"))
-    assert said in selfsent("evaluate", "bundled", *given).complaint
+    assert said in selfsent("evaluate", "bundled-raw", *given).complaint
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -135,7 +135,7 @@ def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, 
         done = selfsent(*command, "--encoded", kept)
         assert (done.status, done.out) == (0, out), done.err
         assert "none.npy does not exist" in selfsent(*command, "--encoded", tmp_path / "none.npy").complaint
-        other = selfsent(command[0], "bundled", *command[2:], "--encoded", kept)
+        other = selfsent(command[0], "bundled-raw", *command[2:], "--encoded", kept)
         assert "holds vectors of 32 numbers; this model's have 256" in other.late_complaint
         other = selfsent(*command[:2], fewer, *command[3:], "--encoded", kept)
         assert "120 vectors; this corpus has 50 distinct sentences" in other.complaint

@@ -36,7 +36,7 @@ def test_legs_and_the_way_on(selfsent, documents, tmp_path):
 def test_bad_input(selfsent, documents, tmp_path):
     run = ("pretrain", documents, "--output", tmp_path / "run", *TINY)
     assert "there is no directory" in selfsent(*run, "--tokenizer", "./none").complaint
-    given = selfsent(*run, "--tokenizer", "bundled")
+    given = selfsent(*run, "--tokenizer", "bundled-raw")
     assert "brings a vocabulary of its own: leave out --vocabulary-size" in given.complaint
     assert "no such file" in selfsent("pretrain", "none.txt", *run[2:]).complaint
     assert "give a share below 1" in selfsent(*run[:-2], "--budget", "9s", "--warmup", 3).complaint
@@ -45,7 +45,7 @@ def test_bad_input(selfsent, documents, tmp_path):
 
 def test_the_command_in_the_card_of_the_bundled_encoder_is_understood(selfsent, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    card = (resolve("bundled") / "README.md").read_text()
+    card = (resolve("bundled-raw") / "README.md").read_text()
     command = card.partition("```\nselfsent pretrain")[2].partition("```")[0]
     name, *arguments = shlex.split(command.replace("\\\n", " "))
     assert (name, arguments[-2:]) == ("wikipedia.txt.zst", ["--embedding-rate", "0.2"])

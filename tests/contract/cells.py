@@ -12,7 +12,7 @@ from selfsent.encoder import load_encoder
 from selfsent.methods import METHODS, Learner
 from selfsent.settings import Settings
 
-SLICE = ("bert", "modernbert")
+SLICE = ("bert", "modernbert", tiny.STATIC)
 """What every run of the tests looks at, of methods with labels the first alone; the rest is for `make contract`."""
 SENTENCES = tiny.make_sentences(64, seed=3, words=(3, 5))
 SUPERVISED = ("softmax", "cosine", "triplet", "mnrl", "cross-encoder", "distil")
@@ -42,7 +42,12 @@ class Cell:
     @property
     def trains_encoder(self):
         """Whether sentences go through the encoder in every step, instead of once before the first."""
-        return not (self.refusal or self.fits or any(view.ready for view in self.views()))
+        return not (self.refusal or self.fits or self.is_static or any(view.ready for view in self.views()))
+
+    @property
+    def is_static(self):
+        """Whether the encoder is a table of token vectors: without dropout, a sentence always looks the same."""
+        return self.architecture == tiny.STATIC
 
     @property
     def dropout(self):
@@ -52,6 +57,8 @@ class Cell:
     @property
     def settings(self):
         """With which a few sentences are learned by heart."""
+        if self.is_static:
+            return BATCH.but(learning_rate=2e-2, steps=100)
         if self.method == "ct-inbatch":
             return BATCH.but(batch_size=32, learning_rate=5e-4, steps=60 if self.architecture == "t5" else 40)
         if self.method == "cross-encoder":  # it learns more slowly
@@ -63,6 +70,8 @@ class Cell:
     @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
+        if self.is_static and METHODS[self.method].table is None:
+            return "it is a table of token vectors"
         if self.method in ("mlm", "declutr") and self.architecture in tiny.CAUSAL:
             return "transformers has no masked language model of this architecture"
         if self.method in ("mlm", "declutr") and self.architecture in tiny.ENCODER_DECODER:
@@ -76,12 +85,17 @@ class Cell:
         pooling = "lasttoken" if self.architecture in tiny.CAUSAL else method.pooling
         torch.manual_seed(0)
         chosen = self.options(directory, **options)
-        return method.learner(load_encoder(directory, pooling, dropout), chosen).train()
+        encoder = load_encoder(directory) if self.is_static else load_encoder(directory, pooling, dropout)
+        return method.learner(encoder, chosen).train()
 
-    def options(self, directory="bundled", **options):
+    def options(self, directory="bundled-raw", **options):
         """The method's options; its defaults where nothing is said. A teacher is what the student begins as."""
         # With dropout on nothing but attention weights, a sentence is too easily recognised for anything to be learned.
-        noise = {"delete_words": 0.4} if (self.method, self.architecture) == ("simcse", "qwen3") else {}
+        alike = (self.method, self.architecture) == ("simcse", "qwen3")
+        alike = alike or (
+            self.is_static and not METHODS[self.method].suits_table(METHODS[self.method].options(**options))
+        )
+        noise = {"delete_words": 0.4} if alike else {}
         teacher = {"teacher": str(directory), "translations": True} if self.method == "distil" else {}
         return METHODS[self.method].options(**{**noise, **teacher, **options})
 
@@ -102,4 +116,4 @@ class Cell:
         return made
 
 
-GRID = [Cell(method, architecture) for method in METHODS for architecture in tiny.ARCHITECTURES]
+GRID = [Cell(method, architecture) for method in METHODS for architecture in (*tiny.ARCHITECTURES, tiny.STATIC)]

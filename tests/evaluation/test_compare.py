@@ -124,7 +124,7 @@ def run(tmp_path):
 def test_runs_that_differ_in_their_seed_alone_stand_together(run):
     first, other, second = run("a", seed=0, rate=1), run("b", seed=0, rate=2), run("c", seed=1, rate=1)
     second += "/model"
-    assert seeds_of_runs([first, "bundled", other, second]) == [[first, second], ["bundled"], [other]]
+    assert seeds_of_runs([first, "bundled-raw", other, second]) == [[first, second], ["bundled-raw"], [other]]
     with pytest.raises(SettingsError, match="nothing but their seed"):
         seeds_of_runs([first, other])
     with pytest.raises(SettingsError, match="the same run with the same seed"):

@@ -82,25 +82,25 @@ def test_written_vectors_stand_for_the_model(tmp_path, name):
 
 
 def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
-    exact = as_encoder("bundled")(["a word", "two words"])
+    exact = as_encoder("bundled-raw")(["a word", "two words"])
     for there in (False, True):
         monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
-        fast = as_encoder("bundled", fast=True)
+        fast = as_encoder("bundled-raw", fast=True)
         assert np.array_equal(fast(["a word", "two words"]), exact) is not there
         assert fast.pooling == ("mean+bfloat16" if there else "mean")
-        assert np.array_equal(as_encoder("bundled")(["a word", "two words"]), exact)
+        assert np.array_equal(as_encoder("bundled-raw")(["a word", "two words"]), exact)
 
 
 @pytest.mark.skipif(not computes_int8(inference_device()), reason="needs a CPU with AVX-512 VNNI, and no GPU")
 def test_int8_is_8_bits_where_the_processor_has_them(monkeypatch):
-    exact = as_encoder("bundled")(["a word", "two words"])
+    exact = as_encoder("bundled-raw")(["a word", "two words"])
     monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)
     for there in (False, True):
         monkeypatch.setattr("selfsent.training.precision.computes_int8", lambda device, there=there: there)
-        quick = as_encoder("bundled", int8=True)
+        quick = as_encoder("bundled-raw", int8=True)
         assert np.array_equal(quick(["a word", "two words"]), exact) is not there
         assert quick.pooling == ("mean+int8" if there else "mean")
-        assert np.array_equal(as_encoder("bundled", fast=True)(["a word", "two words"]), exact)
+        assert np.array_equal(as_encoder("bundled-raw", fast=True)(["a word", "two words"]), exact)
 
 
 def test_vectors_of_a_corpus_stand_for_the_model(tmp_path):
@@ -110,10 +110,10 @@ def test_vectors_of_a_corpus_stand_for_the_model(tmp_path):
     from selfsent.search import encode_to_file
 
     texts = ["a printer is dead", "the paper is jammed again", "nobody answers the phone"]
-    model = load_encoder(resolve("bundled"))
+    model = load_encoder(resolve("bundled-raw"))
     encode_to_file(model, read_corpus(texts, cache=tmp_path), tmp_path / "corpus.parquet")
     kept = as_encoder(tmp_path / "corpus.parquet")
-    assert kept(texts) == pytest.approx(as_encoder("bundled")(texts), abs=1e-6)
+    assert kept(texts) == pytest.approx(as_encoder("bundled-raw")(texts), abs=1e-6)
     assert kept.pooling == "custom"
 
 
@@ -224,10 +224,10 @@ def test_a_directory_gives_the_vectors_of_sentence_transformers(tmp_path):
     import torch
     from sentence_transformers import SentenceTransformer
 
-    encoder = as_encoder("bundled")
+    encoder = as_encoder("bundled-raw")
     texts = ["One sentence.", "Another, rather longer sentence about something else.", "", "Short"]
     kind = {"dtype": torch.float32}
-    reference = SentenceTransformer(str(resolve("bundled")), local_files_only=True, model_kwargs=kind)
+    reference = SentenceTransformer(str(resolve("bundled-raw")), local_files_only=True, model_kwargs=kind)
     assert encoder(texts) == pytest.approx(reference.encode(texts), abs=1e-5)
     assert encoder.pooling == "mean"
     (tmp_path / "run.json").write_text("{}")

@@ -60,7 +60,7 @@ def test_stsb_is_known_by_its_names(source, found):
 
 
 def test_the_corpora_of_a_run_and_of_its_bases_are_found(record):
-    first = record("first", base="bundled", corpus={"source": STSB})
+    first = record("first", base="bundled-raw", corpus={"source": STSB})
     second = record("second", base=str(first), corpus={"source": "tickets.csv"})
     assert trained_on(second) == ("tickets.csv", STSB)
     assert trained_on(second.parent / "elsewhere") == ()
@@ -68,7 +68,7 @@ def test_the_corpora_of_a_run_and_of_its_bases_are_found(record):
 
 def test_so_are_those_of_a_recipe(record):
     stages = {"one": {"corpus": {"source": "a.txt"}}, "two": {"corpus": {"source": ["b.txt", STSB]}}}
-    assert trained_on(record("recipe", base="bundled", stages=stages)) == ("a.txt", "b.txt", STSB)
+    assert trained_on(record("recipe", base="bundled-raw", stages=stages)) == ("a.txt", "b.txt", STSB)
 
 
 def test_a_run_that_is_its_own_base_ends(record, tmp_path):

@@ -19,7 +19,7 @@ def test_a_method_says_all_that_is_shown_of_it(method):
         assert settings.steps or settings.epochs
     for field in dataclasses.fields(method.options):
         assert field.metadata["description"]
-    needed = {"teacher": "bundled"} if method.name == "distil" else {}
+    needed = {"teacher": "bundled-raw"} if method.name == "distil" else {}
     assert all(view.column >= 0 for view in method.views(method.options(**needed)))
 
 

@@ -148,10 +148,10 @@ def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does
 
 def test_distil_takes_what_the_corpus_has():
     distil = METHODS["distil"]
-    one, two = (distil.fitted(distil.options(teacher="bundled"), Facts(columns)) for columns in (1, 2))
+    one, two = (distil.fitted(distil.options(teacher="bundled-raw"), Facts(columns)) for columns in (1, 2))
     assert (one.translations, one.objective, len(distil.views(one))) == (False, "contrast", 1)
     assert (two.translations, two.objective, len(distil.views(two))) == (True, "mse", 2)
-    assert distil.fitted(distil.options(teacher="bundled", translations=False), Facts(2)).objective == "contrast"
+    assert distil.fitted(distil.options(teacher="bundled-raw", translations=False), Facts(2)).objective == "contrast"
 
 
 def test_distil_without_a_teacher_is_refused():

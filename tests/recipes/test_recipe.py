@@ -62,9 +62,9 @@ def test_a_variant_changes_and_takes_away_stages(recipe):
 
 def test_a_pooling_goes_on_to_the_next_stage(recipe):
     first, second = recipe(("steps: 3", "steps: 3\n    pooling: max")).stages
-    assert second.plan("bundled").pooling == first.plan("bundled").pooling == "max"
+    assert second.plan("bundled-raw").pooling == first.plan("bundled-raw").pooling == "max"
     _, tsdae = recipe(("method: simcse", "method: tsdae"), ("    temperature: 1\n", "")).stages
-    assert tsdae.plan("bundled").pooling == "mean"  # not the cls it is published with
+    assert tsdae.plan("bundled-raw").pooling == "mean"  # not the cls it is published with
     _, cnn = recipe(("steps: 3", "steps: 3\n    head: cnn-pool")).stages
     assert "pooling" not in cnn.arguments
 
@@ -80,7 +80,7 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
     first = "steps: 3\n    head: ngram-cnn\n    activation: relu"
     second = "  joined: {corpus: a.csv, method: cross-encoder, pooling: max}"
     stages = recipe(("steps: 3", f"{first}\n{second}"), ("budget: 1m", "budget: 1m\n    head: ngram-cnn")).stages
-    assert stages[2].plan("bundled").head.activation == "none"
+    assert stages[2].plan("bundled-raw").head.activation == "none"
     assert stages[2].arguments["pooling"] == "max"
 
 
@@ -170,7 +170,7 @@ def test_a_stage_before_the_folds_may_be_scored(recipe):
 def test_a_stage_may_give_options_of_the_head_of_all(recipe):
     strides = ("steps: 3", "stride: 1"), ("budget: 1m", "stride: 1")
     words, _ = recipe(("seed: 3", "seed: 3, head: cnn-pool"), *strides).stages
-    assert words.plan("bundled").head.stride == 1
+    assert words.plan("bundled-raw").head.stride == 1
     with pytest.raises(SettingsError, match=r"line 7: stage words .mlm. has no 'stride'"):
         recipe(strides[0])
 

@@ -12,8 +12,8 @@ def lonely(tmp_path):
 
 
 def test_noise_of_the_users_own_takes_the_place_of_the_usual(lonely):
-    usual, _ = default_plan(lonely, "bundled")
-    own, _ = default_plan(lonely, "bundled", delete_words=0.3, pooling=None)
+    usual, _ = default_plan(lonely, "bundled-raw")
+    own, _ = default_plan(lonely, "bundled-raw", delete_words=0.3, pooling=None)
     assert (usual.options.crop_words, usual.pooling) == (0.5, "mean")
     assert (own.options.crop_words, own.options.delete_words, own.pooling) == (0, 0.3, "mean")
 
@@ -23,11 +23,11 @@ def test_an_encoders_own_pooling_and_a_preset_stay_as_they_are(lonely, base_of, 
 
     load_encoder(base_of("bert"), "cls").save(tmp_path / "encoder")
     assert default_plan(lonely, tmp_path / "encoder")[0].pooling == "cls"
-    published, _ = default_plan(lonely, "bundled", preset="published")
+    published, _ = default_plan(lonely, "bundled-raw", preset="published")
     assert (published.pooling, published.options.mlp, published.options.crop_words) == ("cls", True, 0)
-    assert default_plan(lonely, "bundled", head="cnn-pool")[0].pooling is None
+    assert default_plan(lonely, "bundled-raw", head="cnn-pool")[0].pooling is None
 
 
 def test_an_option_of_another_method_is_answered_with_the_one_that_was_chosen(lonely):
     with pytest.raises(SettingsError, match="without --method simcse is trained here, as the corpus has no documents"):
-        default_plan(lonely, "bundled", both_directions=True)
+        default_plan(lonely, "bundled-raw", both_directions=True)

@@ -11,7 +11,7 @@ from selfsent.training.fit import fitted
 from selfsent.training.plan import LARGE, asked, make_plan
 
 STEPPING = [method for method in METHODS.values() if not getattr(method, "fits", False)]
-NEEDED = {"distil": {"teacher": "bundled"}}
+NEEDED = {"distil": {"teacher": "bundled-raw"}}
 """Options without which a method cannot be planned."""
 
 

@@ -64,7 +64,7 @@ def _add_corpus_size(kinds: Any) -> None:
     parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="as for selfsent train")
     parser.add_argument("--output", required=True, metavar="DIR", help="for the runs; those that are there are used")
     parser.add_argument("--method", default="tsdae", metavar="NAME", help="see selfsent methods (default: tsdae)")
-    parser.add_argument("--base", default="bundled", metavar="ENCODER", help="as for selfsent train")
+    parser.add_argument("--base", metavar="ENCODER", help="as for selfsent train")
     parser.add_argument("--sizes", metavar="N,N", help="sentences (default: a 64th, 16th and 4th of them, and all)")
     parser.add_argument("--seeds", default="0", metavar="N,N", help="a run for each (default: 0)")
     parser.add_argument("--task", metavar="NAME", help="score on a task (default: label-free, on held-out documents)")

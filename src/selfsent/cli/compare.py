@@ -45,9 +45,7 @@ def add_parser(commands: Any) -> None:
         metavar="NAME[,NAME]",
         help="methods between commas (default: all that need no labels; with --resume, those in DIR)",
     )
-    parser.add_argument(
-        "--base", default="bundled", metavar="ENCODER", help="bundled, a directory or a hub id (default: bundled)"
-    )
+    parser.add_argument("--base", default="bundled", metavar="ENCODER", help="as for selfsent train (default: bundled)")
     parser.add_argument(
         "--output",
         default="comparison",

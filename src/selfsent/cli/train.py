@@ -51,7 +51,10 @@ def add_parser(commands: Any) -> None:
         help="see selfsent methods (default: what is best for the corpus, neighbours if it has documents)",
     )
     parser.add_argument(
-        "--base", default="bundled", metavar="ENCODER", help="bundled, a directory or a hub id (default: bundled)"
+        "--base",
+        metavar="ENCODER",
+        help="bundled, bundled-raw, bundled-raw-static, a directory or a hub id (default: the best that ships with"
+        " selfsent and that the method can train)",
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")
     add_model_options(parser)
@@ -156,7 +159,7 @@ def _over_seeds(options: argparse.Namespace, changes: dict[str, Any]) -> Seeds:
         resume=options.resume,
         overwrite=options.overwrite,
         check=check_all,
-        read=[resolve(options.base)],
+        read=[] if options.base is None else [resolve(options.base)],
         notice=notice,
     )
 

@@ -13,9 +13,9 @@ from selfsent.encoder.halves import keep_encoder
 from selfsent.encoder.model import DROPOUTS, Encoder, Pooling, pooling_place
 from selfsent.encoder.static import StaticEncoder
 from selfsent.errors import BaseEncoderError
+from selfsent.files import read_json
 from selfsent.heads.language_model import load_head, predicts_by_decoder
 from selfsent.heads.layers import is_layer_mean
-from selfsent.files import read_json
 from selfsent.heads.loading import is_static, load_sentence_transformer
 from selfsent.heads.options import CNN_POOL, POOLINGS
 
@@ -78,7 +78,9 @@ def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dro
     from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
     if pooling not in (None, "mean"):
-        raise BaseEncoderError(f"{base} is a table of token vectors, whose mean is taken: --pooling {pooling} cannot be")
+        raise BaseEncoderError(
+            f"{base} is a table of token vectors, and takes their mean: leave out --pooling {pooling}"
+        )
     if dropout:
         raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out --dropout")
     try:
@@ -94,7 +96,16 @@ def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dro
 
 
 def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
-    """The transformer of an encoder with a pooling right behind it, and nothing else."""
+    """The transformer of an encoder with a pooling right behind it, and nothing else.
+
+    Raises:
+        BaseEncoderError: it has no transformer.
+    """
+    if encoder.is_static:
+        raise BaseEncoderError(
+            "this base is a table of token vectors, which reads no pairs: choose a transformer, such as --base"
+            " bundled-raw"
+        )
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 

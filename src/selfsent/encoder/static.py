@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -14,11 +15,16 @@ from torch.nn import functional as F
 
 from selfsent.encoder.model import Encoder
 from selfsent.errors import BaseEncoderError
+from selfsent.heads.layers import Layers
 from selfsent.packing import Packed
 from selfsent.tokenizing import Reader
 
 LONGEST = 1 << 20
 """Tokens that are read of a text: a table has no positions that could run out, but memory has."""
+_NO_STATES = (
+    "this base is a table of token vectors, and takes their mean: what looks at single tokens needs a transformer, such"
+    " as --base bundled-raw"
+)
 _SPREAD = 0.1
 """Standard deviation of the numbers in a new table."""
 
@@ -108,11 +114,32 @@ class StaticEncoder(Encoder):
         """
         return self.behind(F.embedding_bag(packed.flat_ids, self.table.weight, packed.starts, mode="mean"), leave_out)
 
-    def _assemble(self, modules: Any) -> None:
-        raise BaseEncoderError(
-            "this base is a table of token vectors, of which no module can make others: choose a transformer,"
-            " such as --base bundled-raw"
-        )
+    def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
+        """The table makes the mean itself, so that nothing can stand before it.
+
+        Raises:
+            BaseEncoderError: always.
+        """
+        raise BaseEncoderError(_NO_STATES)
+
+    def put_pooling(self, module: nn.Module) -> None:
+        """Nor can it make anything else than the mean.
+
+        Raises:
+            BaseEncoderError: always.
+        """
+        raise BaseEncoderError(_NO_STATES)
+
+    def average_layers(self, layers: Layers) -> None:
+        """There is one layer.
+
+        Raises:
+            BaseEncoderError: two are wanted.
+        """
+        if layers != "last":
+            raise BaseEncoderError(
+                f"this base is a table of token vectors, without layers: leave out --layers {layers}"
+            )
 
     def require_head(self, purpose: str, hidden: bool = True) -> Any:
         """A table predicts no words.
@@ -135,7 +162,7 @@ class StaticEncoder(Encoder):
 
 
 def as_transformers(tokenizer: Tokenizer) -> Any:
-    """A tokenizer as transformers wraps it, without what it puts around sentences: a table has nothing to do with it."""
+    """A tokenizer as transformers wraps it, without what it puts around sentences, which a table does not read."""
     from transformers import PreTrainedTokenizerFast
 
     about = json.loads(tokenizer.to_str())

@@ -64,12 +64,12 @@ def saved_pooling(directory: Path) -> str | None:
 def is_sentence_encoder(directory: Path) -> bool:
     """Whether a base makes sentence vectors that somebody trained: it was saved with a pooling, and by more than `mlm`.
 
-    Runs of masked language modelling, and encoders pretrained with it, are saved with a pooling, too.
+    Runs of masked language modelling, encoders pretrained with it, and new tables have a pooling, too.
     """
     if saved_pooling(directory) is None:
         return False
     asked = read_json(directory.resolve().parent / "run.json").get("asked")
-    return not isinstance(asked, dict) or asked.get("method") not in ("mlm", "pretrain")
+    return not isinstance(asked, dict) or asked.get("method") not in ("mlm", "pretrain", "table")
 
 
 def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:

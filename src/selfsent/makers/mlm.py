@@ -36,7 +36,7 @@ class MaskAndRefill(Maker):
     pick: Literal["sample", "best"] = setting(
         "sample", "tokens drawn by their probability, or the most probable", choices=("sample", "best")
     )
-    model: str = setting("bundled", "masked language model: bundled, a directory or a hub id")
+    model: str = setting("bundled-raw", "masked language model: bundled-raw, a directory or a hub id")
 
     def identity(self) -> Any:
         """Options, and the state of the model's files."""

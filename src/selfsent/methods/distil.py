@@ -15,7 +15,7 @@ from selfsent.encoder import Encoder, load_encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
 from selfsent.methods.labels import Facts
-from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.method import TABLE, Learner, Loss, Method
 from selfsent.methods.pairs import whole_batch
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, check_limits, setting
@@ -152,6 +152,6 @@ DISTIL = Method(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=5, warmup=10_000, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=2e-5,
-    table=Settings(batch_size=1024, learning_rate=0.02, epochs=10, warmup=0, beta2=0.98, max_length=64),
+    table=TABLE,
     presets={"published": {"objective": "mse"}},
 )

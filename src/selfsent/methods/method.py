@@ -114,6 +114,10 @@ class Learner(nn.Module):
         return [group for group in other + own if group["params"]]
 
 
+TABLE = Settings(batch_size=512, learning_rate=0.004, epochs=10, warmup=0, beta2=0.98, max_length=64)
+"""How a table of token vectors is trained, where nothing else is known: in many cheap steps at a high rate."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A learning method, as its authors describe it.
@@ -135,6 +139,7 @@ class Method:
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
         table: what is used instead where the base is a table of token vectors; None where that cannot be trained.
+        suits_table: whether such a table can be trained with given options: it has no dropout, and predicts no words.
         negatives: whether a loss that compares sentences takes the others of the batch for different ones.
         head: name of the head that the learner gives the encoder, where the method has one of its own.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
@@ -155,6 +160,7 @@ class Method:
     defaults: Settings
     large_learning_rate: float
     table: Settings | None = None
+    suits_table: Callable[[Any], bool] = lambda options: True
     negatives: bool = True
     for_encoders: Mapping[str, Any] = field(default_factory=dict)
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)

@@ -94,13 +94,18 @@ def differ(options: ViewOptions) -> bool:
     return options.positives != "itself" or any(getattr(options, name) for name in NOISES)
 
 
+def varied(options: PairOptions) -> bool:
+    """Whether the two views differ without dropout."""
+    return options.columns or differ(options)
+
+
 def require_difference(model: Encoder, options: PairOptions) -> None:
     """Refuse two views that are the same.
 
     Raises:
         SettingsError: nothing makes the views differ.
     """
-    if not (model.dropout_rate or options.columns or differ(options)):
+    if not (model.dropout_rate or varied(options)):
         raise SettingsError(
             "the two views of a sentence would be identical: this base has dropout 0 and no noise is set;"
             " give --positives neighbours if the corpus has documents, or --dropout 0.1, or --delete-words 0.3"

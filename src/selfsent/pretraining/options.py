@@ -15,6 +15,9 @@ Start = Literal["counts", "look", "random"]
 Compile = Literal["auto", "on", "off"]
 VocabularyKind = Literal["wordpiece", "unigram"]
 
+VOCABULARY = 16_384
+"""Entries of a new vocabulary."""
+
 DEFAULTS = Settings(
     batch_size=32,
     learning_rate=1.5e-3,
@@ -60,7 +63,7 @@ class Options:
         SettingsError: a value is out of range.
     """
 
-    vocabulary_size: int = setting(16_384, "entries of the vocabulary", minimum=32)
+    vocabulary_size: int = setting(VOCABULARY, "entries of the vocabulary", minimum=32)
     vocabulary_kind: VocabularyKind = setting(
         "wordpiece",
         "wordpiece: pieces of words, as in BERT; unigram: pieces that hold the space before them, as in XLM-R",
@@ -98,3 +101,25 @@ class Options:
         if self.embedding_rate is not None:
             return self.embedding_rate
         return 0.05 if self.start == "counts" else 1.0
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options of a new table.
+
+    Raises:
+        SettingsError: a value is out of range.
+    """
+
+    size: int = setting(256, "numbers in a vector", minimum=2)
+    vocabulary_size: int = setting(VOCABULARY, "entries of the vocabulary, at most", minimum=32)
+    vocabulary_kind: VocabularyKind = setting(
+        "wordpiece",
+        "wordpiece: pieces of words, as in BERT; unigram: pieces that hold the space before them, as in XLM-R",
+        choices=("wordpiece", "unigram"),
+    )
+    cased: bool = setting(False, "keep upper case, accents and Arabic vowel signs")
+    seed: int = setting(0, "seed of the random numbers that the vectors begin as", minimum=0, maximum=2**31 - 1)
+
+    def __post_init__(self) -> None:
+        check_limits(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,14 +79,15 @@ class Prepared:
             raise RunError(f"{self.folder} is damaged ({error}): copy the whole run again, or --overwrite it") from None
 
 
-def load_tokenizer(name: str | Path) -> Any:
+def load_tokenizer(name: str | Path, special: Sequence[str] = ("cls", "sep", "pad", "mask")) -> Any:
     """A tokenizer that an encoder came with, for a new encoder.
 
     Args:
-        name: its directory, a finished run, a hub id or `bundled`.
+        name: its directory, a finished run, a hub id or `bundled-raw`.
+        special: the special tokens it must have.
 
     Raises:
-        BaseEncoderError: there is none, or it lacks what masked language modelling needs.
+        BaseEncoderError: there is none, or it lacks one of them.
     """
     from transformers import AutoTokenizer
 
@@ -97,7 +98,7 @@ def load_tokenizer(name: str | Path) -> Any:
         raise BaseEncoderError(f"{name} has no tokenizer that can be loaded: {str(error).splitlines()[0]}") from None
     if not getattr(tokenizer, "is_fast", False):
         raise BaseEncoderError(f"{name} has no fast tokenizer: choose another --tokenizer")
-    for kind in ("cls", "sep", "pad", "mask"):
+    for kind in special:
         if getattr(tokenizer, f"{kind}_token_id") is None:
             raise BaseEncoderError(f"the tokenizer of {name} has no {kind} token: choose another --tokenizer")
     tokenizer.model_max_length = POSITIONS

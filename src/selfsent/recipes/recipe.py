@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from selfsent.bases import RAW
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.published import Record
@@ -146,7 +147,7 @@ def read_recipe(
     if not sections:
         document.fail("a recipe needs stages: at least one section under stages", "stages")
     common = document.section("all")
-    start = str(base or document.get("base", "bundled"))
+    start = str(base or document.get("base", RAW))
     folds = folds_of(document)
     stages: list[Stage] = []
     kept = _Kept()

@@ -26,6 +26,7 @@ from selfsent.errors import BaseEncoderError, RunError, SettingsError, TrainingE
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
 from selfsent.files import read_json, write_json, write_text
+from selfsent.heads.loading import is_static
 from selfsent.methods import METHODS, RELATIVES, SUPERVISED, get_method
 from selfsent.report.page import comparison_page
 from selfsent.scoring import Dev, check_dev, dev_task
@@ -67,7 +68,7 @@ def compare(
             `whiten`, settings and options: `{"simcse": {}, "slower": {"method": "simcse", "learning_rate": 1e-4}}`.
             None for all that need no labels (of neighbours and its relatives the first alone), or, going on, for those
             that are there.
-        base: the encoder that all start from.
+        base: the encoder that all start from. Methods that cannot train it are left out where none is named.
         output: the directory: an ordinary run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`,
             the chosen `model/`, and `comparison.json`.
         dev: what to choose by: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
@@ -97,7 +98,7 @@ def compare(
     before = directory.record.get("methods", {})
     usual = methods is None and not before
     if methods is None:
-        methods = {} if before else CANDIDATES
+        methods = {} if before else _candidates(base, notice)
     given = _arguments(methods, common)
     asked = {**before, **given}
     seeds = max(seeds or 1, directory.record.get("seeds", 1))
@@ -143,6 +144,16 @@ def compare(
     if hold_out.test is not None:
         about["documents"] = hold_out.summary(corpus)
     _finish(found, directory, {**about, "base": str(base)})
+    return found
+
+
+def _candidates(base: str | Path, notice: Notice) -> list[str]:
+    """The methods that are compared where none is named: those that need no labels, and can train the base."""
+    if not is_static(resolve(base)):
+        return list(CANDIDATES)
+    found = [name for name in CANDIDATES if (method := METHODS[name]).table and method.suits_table(method.options())]
+    left = [name for name in CANDIDATES if name not in found]
+    notice(f"{base} is a table of token vectors; left out, since they need a transformer: {', '.join(left)}")
     return found
 
 

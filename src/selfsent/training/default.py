@@ -56,12 +56,12 @@ def doubt(plan: Plan) -> str | None:
     )
 
 
-def default_plan(corpus: Corpus, base: str | Path, **told: Any) -> tuple[Plan, str]:
+def default_plan(corpus: Corpus, base: str | Path | None, **told: Any) -> tuple[Plan, str]:
     """The plan of the method that a corpus asks for, and the reason in a few words.
 
     Args:
         corpus: the corpus.
-        base: the base encoder.
+        base: the base encoder; None for the best that ships with selfsent and that the method can train.
         **told: what the user said, as `make_plan` takes it; None counts as nothing.
 
     Raises:
@@ -70,7 +70,7 @@ def default_plan(corpus: Corpus, base: str | Path, **told: Any) -> tuple[Plan, s
     method, settings, reason = default_method(corpus)
     said = {name: value for name, value in told.items() if value is not None}
     unwanted = set(NOISES) if said.keys() & set(NOISES) else set()
-    if "head" in said or saved_pooling(resolve(base)) is not None:
+    if "head" in said or (base is not None and saved_pooling(resolve(base)) is not None):
         unwanted |= {"pooling"}
     usual = {} if "preset" in said else {name: value for name, value in settings.items() if name not in unwanted}
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from selfsent.bases import resolve
+from selfsent.bases import BUNDLED, RAW, resolve
 from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling
 from selfsent.errors import BaseEncoderError, SettingsError, guess
@@ -136,7 +137,7 @@ class Plan:
 
 def make_plan(
     method: Method,
-    base: str | Path = "bundled",
+    base: str | Path | None = None,
     preset: str | None = None,
     pooling: Pooling | None = None,
     dropout: float | None = None,
@@ -148,7 +149,7 @@ def make_plan(
 
     Args:
         method: what is to be learned.
-        base: the base encoder.
+        base: the base encoder; None for the best of those that ship with selfsent and that the method can train.
         preset: `published` for the paper's settings, or one of the method's own presets.
         pooling: another pooling than the base was saved with, or than the method's where it has none.
         dropout: another dropout rate than the base's.
@@ -162,6 +163,8 @@ def make_plan(
     known = {"published": {}, **method.presets}
     if preset is not None and preset not in known:
         raise SettingsError(f"{method.name} has no settings {preset!r}; it has {', '.join(known)}")
+    if base is None:
+        base = usual_base(method, {**known[preset or "published"], **changes}, head, pooling, dropout)
     saved = saved_pooling(resolve(base))
     # With a head, another pooling or another measure the vectors are not those that the base was trained to make.
     same = head is None and pooling in (None, saved) and changes.get("similarity") != "dot"
@@ -187,7 +190,7 @@ def make_plan(
     if table and method.table is None:
         raise SettingsError(
             f"{method.name} needs a transformer, and {base} is a table of token vectors: give another --base, such as"
-            " bundled-raw"
+            f" {RAW}, or none"
         )
     usual = method.table if table and method.table is not None else method.defaults
     start = method.published if preset else usual
@@ -212,6 +215,27 @@ def make_plan(
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
     return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
+
+
+def usual_base(
+    method: Method, told: Mapping[str, Any], head: str | None, pooling: Pooling | None, dropout: float | None
+) -> str:
+    """The base where nobody named one: the best that ships with selfsent, if the method can train it so.
+
+    Args:
+        method: what is to be learned.
+        told: options and settings that were given.
+        head: name of a head that was asked for.
+        pooling: that was asked for.
+        dropout: that was asked for.
+
+    Raises:
+        SettingsError: an option is out of range.
+    """
+    own = {item.name for item in dataclasses.fields(method.options)}
+    options = method.options(**{name: value for name, value in told.items() if name in own})
+    plain = head is None and pooling in (None, "mean") and not dropout
+    return BUNDLED if plain and method.table is not None and method.suits_table(options) else RAW
 
 
 def check_batch_size(method: Method, size: int) -> None:

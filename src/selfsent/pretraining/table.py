@@ -1,0 +1,77 @@
+"""From text to a new table of token vectors: a vocabulary, and a vector for each entry, which is to be trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from selfsent.corpus import Corpus, read_corpus
+from selfsent.encoder.static import new_table
+from selfsent.errors import SettingsError, guess
+from selfsent.files import whole_directory
+from selfsent.pretraining.options import TableOptions
+from selfsent.pretraining.prepare import load_tokenizer, tokenizer_digest
+from selfsent.pretraining.vocabulary import train_vocabulary
+from selfsent.training.habits import Notice
+from selfsent.training.run_directory import RunDirectory
+
+_OF_VOCABULARY = ("vocabulary_size", "vocabulary_kind", "cased")
+
+
+def make_table(
+    corpus: Corpus | str | Path | Sequence[str] | Callable[[], Corpus] | None,
+    output: str | Path,
+    *,
+    tokenizer: str | Path | None = None,
+    overwrite: bool = False,
+    notice: Notice = lambda line: None,
+    **changes: Any,
+) -> Path:
+    """Make a table of token vectors that nobody has trained, to be the base of `selfsent.train`.
+
+    Args:
+        corpus: what the vocabulary is learned on: a corpus, anything `read_corpus` reads, or a function that is called
+            for it; None with a tokenizer.
+        output: the directory; the table is in `model`.
+        tokenizer: an encoder whose tokenizer is taken instead.
+        overwrite: throw away what is in `output`.
+        notice: called with lines the user should see.
+        **changes: fields of `TableOptions`.
+
+    Returns:
+        The directory of the table, which sentence-transformers loads.
+
+    Raises:
+        SelfsentError: what is wrong with corpus, tokenizer, options or directory, in one line.
+
+    Example:
+        >>> base = make_table("tickets.txt", "table")
+        >>> train("tickets.txt", base=base, output="run")
+    """
+    names = [item.name for item in dataclasses.fields(TableOptions)]
+    if unknown := changes.keys() - set(names):
+        raise SettingsError(f"a table has no option {min(unknown)!r}; {guess(min(unknown), names)}")
+    options = TableOptions(**changes)
+    if tokenizer is not None and (unread := changes.keys() & set(_OF_VOCABULARY)):
+        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{min(unread).replace('_', '-')}")
+    if corpus is None and tokenizer is None:
+        raise SettingsError("give a corpus to learn a vocabulary on, or --tokenizer")
+    given = None if tokenizer is None else load_tokenizer(tokenizer, special=())
+    directory = RunDirectory(Path(output))
+    directory.check(resume=False, overwrite=overwrite, read=[tokenizer])
+    about: dict[str, Any] = {"method": "table", "options": dataclasses.asdict(options)}
+    if given is None:
+        text = corpus if isinstance(corpus, Corpus) else corpus() if callable(corpus) else read_corpus(corpus)  # type: ignore[arg-type]  # not None
+        notice(f"vocabulary: at most {options.vocabulary_size:,} pieces of {len(text):,} sentences")
+        given = train_vocabulary(text, options.vocabulary_size, options.cased, options.vocabulary_kind)
+        about["corpus"] = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}
+    directory.match({**about, "tokenizer": tokenizer_digest(given)})
+    directory.begin(steps=False)
+    table = new_table(given.backend_tokenizer, options.size, options.seed)
+    with whole_directory(directory.model) as temporary:
+        table.save(temporary)
+    directory.update(status="finished", parameters=table.table.weight.numel())
+    notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
+    return directory.model
