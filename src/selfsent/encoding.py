@@ -55,10 +55,9 @@ def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
     if prompt:
         texts = [prompt + text for text in texts]
     if isinstance(model, StaticEncoder):
-        read = model.reader(texts)
-        places = np.flatnonzero(read.lengths)
-        kept = read.parts(places, model.tokenizer.model_max_length)
-        return [(places, Packed(kept.ids, kept.lengths, device=model.device))] if len(places) else []
+        places = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
+        read = model.reader(texts).parts(places, model.tokenizer.model_max_length)
+        return [(places, Packed(read.ids, read.lengths, device=model.device))]
     encoded = model.tokenizer(
         list(texts),
         truncation=True,

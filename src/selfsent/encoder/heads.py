@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from selfsent.encoder.model import Encoder
-from selfsent.errors import SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.heads.options import CNN_POOL, CnnPoolOptions, NgramOptions
 
 
@@ -21,8 +21,14 @@ def put_head(model: Encoder, options: Any) -> None:
         options: `NgramOptions` or `CnnPoolOptions`.
 
     Raises:
+        BaseEncoderError: it has no token states.
         SettingsError: it has such a head of another shape, or one that this does not go with.
     """
+    if model.is_static:
+        raise BaseEncoderError(
+            "this base is a table of token vectors, and takes their mean: what looks at single tokens needs a"
+            " transformer, such as --base bundled-raw"
+        )
     if isinstance(options, NgramOptions):
         _put_ngram_cnn(model, options)
     else:

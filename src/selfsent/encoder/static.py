@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -21,10 +20,6 @@ from selfsent.tokenizing import Reader
 
 LONGEST = 1 << 20
 """Tokens that are read of a text: a table has no positions that could run out, but memory has."""
-_NO_STATES = (
-    "this base is a table of token vectors, and takes their mean: what looks at single tokens needs a transformer, such"
-    " as --base bundled-raw"
-)
 _SPREAD = 0.1
 """Standard deviation of the numbers in a new table."""
 
@@ -113,22 +108,6 @@ class StaticEncoder(Encoder):
             leave_out: modules at the end that are left out.
         """
         return self.behind(F.embedding_bag(packed.flat_ids, self.table.weight, packed.starts, mode="mean"), leave_out)
-
-    def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
-        """The table makes the mean itself, so that nothing can stand before it.
-
-        Raises:
-            BaseEncoderError: always.
-        """
-        raise BaseEncoderError(_NO_STATES)
-
-    def put_pooling(self, module: nn.Module) -> None:
-        """Nor can it make anything else than the mean.
-
-        Raises:
-            BaseEncoderError: always.
-        """
-        raise BaseEncoderError(_NO_STATES)
 
     def average_layers(self, layers: Layers) -> None:
         """There is one layer.

@@ -114,8 +114,10 @@ class Learner(nn.Module):
         return [group for group in other + own if group["params"]]
 
 
-TABLE = Settings(batch_size=512, learning_rate=0.004, epochs=10, warmup=0, beta2=0.98, max_length=64)
-"""How a table of token vectors is trained, where nothing else is known: in many cheap steps at a high rate."""
+TABLE = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
+"""How a table of token vectors is trained, where nothing else is known: in many cheap steps, at a high rate."""
+MOST_OF_TABLE = 3000
+"""Steps that such a table takes at most, unless told otherwise: on much text, fewer passes."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from selfsent.errors import BaseEncoderError, SettingsError, guess
 from selfsent.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
 from selfsent.methods import Method, whose_option
+from selfsent.methods.method import MOST_OF_TABLE
 from selfsent.methods.whitening import WHITENING
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
@@ -210,7 +211,7 @@ def make_plan(
         settings = settings.but(epochs=1.0)
     # One pass unless told otherwise, but on a huge corpus never more than the paper took.
     told = preset is not None or bool(changes.keys() & set(DURATIONS))
-    longest = None if told else method.published.steps
+    longest = None if told else MOST_OF_TABLE if table else method.published.steps
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
