@@ -83,6 +83,34 @@ def locked(path: Path, taken: str) -> Iterator[None]:
 
 
 @contextmanager
+def locked_part(path: Path, start: int, end: int, patient: bool) -> Iterator[bool]:
+    """Whether this process alone holds the bytes from `start` to `end` of a lock file, until the block, or it, ends.
+
+    Args:
+        path: the lock file. Nothing else may open it: a process loses its locks of a file when it closes it once.
+        start: the first byte.
+        end: behind the last one.
+        patient: wait while another process holds one of them.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    with saying(path):
+        file = path.open("ab")
+    with file:
+        mine = True
+        if sys.platform != "win32":  # which has no such locks: there, nobody is held back
+            import fcntl
+
+            with saying(path):
+                try:
+                    fcntl.lockf(file, fcntl.LOCK_EX | (0 if patient else fcntl.LOCK_NB), end - start, start)
+                except (BlockingIOError, PermissionError):
+                    mine = False
+        yield mine
+
+
+@contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A name beside `path` to write to; the file takes its place, safely on disk, when the block ends without an error.
 

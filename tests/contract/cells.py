@@ -111,7 +111,7 @@ class Cell:
             kind = np.float32 if wanted.kind == "score" else np.int64
             labels = np.array([sentence[0] < "l" for sentence in sentences], dtype=kind)
         made = tiny.make_batches(learner, self.views(**options), settings, sentences, labels)
-        if learner.teacher is not None:
+        if learner.teachers:
             made.make_ready(learner.features, Path(tempfile.gettempdir()))
         return made
 

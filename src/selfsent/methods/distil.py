@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -28,7 +29,10 @@ Objective = Literal["contrast", "relations", "cosine", "mse"]
 class Options:
     """Options of distillation."""
 
-    teacher: str = setting("", "the encoder to follow on the first text column: a directory, a hub id or bundled")
+    teacher: str = setting(
+        "",
+        "the encoder to follow on the first text column: a directory, a hub id or bundled; several between commas",
+    )
     objective: Objective | None = setting(
         None,
         "what is to agree: the teacher's vector of a sentence, to be found in the batch, and the similarities within"
@@ -44,8 +48,13 @@ class Options:
 
     def __post_init__(self) -> None:
         check_limits(self)
-        if not self.teacher:
+        if not self.teachers:
             raise SettingsError("distil follows another encoder: give --teacher ENCODER")
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The encoders to follow."""
+        return tuple(name.strip() for name in self.teacher.split(",") if name.strip())
 
 
 def views(options: Options) -> tuple[View, ...]:
@@ -67,17 +76,20 @@ class DistilLearner(Learner):
     1 − cos(s, t); `relations`: KL(q ‖ p), q and p the softmaxes over the other sentences of the batch of the cosines of
     t and of s, times the scale; `contrast`: that, and the mean of both directions of −log softmax(scale · cos(s, t)),
     in which a sentence must find its teacher's vector among those of the batch. The losses of both columns are added.
+
+    Of several teachers, t are their vectors one behind the other. For all but `mse` each of them has length 1 before,
+    so that cos(t, t′) is the mean of the teachers' cosines.
     """
 
     options: Options
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
-        teacher = load_encoder(options.teacher).eval().requires_grad_(False)
-        # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
-        self._teacher = (teacher,)
+        # In a tuple they are no submodules: neither trained, nor wrapped, nor part of checkpoints.
+        self._teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
         self.objective = options.objective or "contrast"
-        wanted, own = teacher.embedding_size, model.embedding_size
+        self.sizes = [teacher.embedding_size for teacher in self._teachers]
+        wanted, own = sum(self.sizes), model.embedding_size
         self.bridge: nn.Module = nn.Identity()
         """Leads to the teacher's size in training only, where vectors of both must be held against each other."""
         if options.project:
@@ -91,15 +103,14 @@ class DistilLearner(Learner):
             )
 
     @property
-    def teacher(self) -> Encoder:
-        """The encoder that is followed."""
-        return self._teacher[0]
+    def teachers(self) -> Sequence[Encoder]:
+        """The encoders that are followed."""
+        return self._teachers
 
     @torch.no_grad()
     def features(self, packed: Packed) -> Tensor:
-        """(sentences, d) vectors of the teacher, from tokens of its own tokenizer."""
-        vectors: Tensor = self.teacher.to(packed.device)(packed)
-        return vectors.float()
+        """(sentences, d) vectors of the teachers, side by side, from tokens that all of them know."""
+        return torch.cat([teacher.to(packed.device)(packed).float() for teacher in self.teachers], dim=1)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of sentences, which bring the teacher's vectors, and perhaps their translations."""
@@ -116,7 +127,8 @@ class DistilLearner(Learner):
         """How far (n, d) vectors are from the teacher's, summed."""
         if self.objective == "mse":
             return (student - wanted).square().mean(-1).sum()
-        teacher = F.normalize(wanted, dim=-1)
+        parts = [F.normalize(part, dim=-1) for part in torch.split(wanted, self.sizes, dim=-1)]
+        teacher = torch.cat(parts, dim=-1) / math.sqrt(len(parts))
         if self.objective == "cosine":
             return (1 - (F.normalize(student, dim=-1) * teacher).sum(-1)).sum()
         scale = self.options.scale

@@ -83,9 +83,9 @@ class Learner(nn.Module):
         return at_once(one, other) if self.alone and not random else (one(), other())
 
     @property
-    def teacher(self) -> Encoder | None:
-        """Who makes `features` where it is another encoder, with a tokenizer of its own; it is no submodule."""
-        return None
+    def teachers(self) -> Sequence[Encoder]:
+        """Who makes `features`, side by side, where those are other encoders, with tokenizers of their own."""
+        return ()
 
     def save(self, directory: Path) -> None:
         """Write the model, and beside it whatever else the run should leave behind."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from selfsent.distributed import rank, world_size
 from selfsent.files import saying
 from selfsent.packing import Packed
-from selfsent.settings import Settings
+from selfsent.settings import Precision, Settings
 from selfsent.training.tokens import Table
 from selfsent.views import Documents, Template, Tokens, View
 from selfsent.views.noise import make_key
@@ -24,6 +24,10 @@ _CHUNK, _TOKENS = 4096, 8192
 """Sentences read, and tokens packed, at a time where every sentence is read once."""
 _PASSAGES = 1 << 32
 """What keys of passages are made of, beside seed and epoch."""
+
+
+Taught = Callable[[int, str, Precision], Sequence[np.ndarray]]
+"""From a text column, a device and a precision to (corpus rows, d) vectors, of each teacher."""
 
 
 class Batches:
@@ -60,9 +64,9 @@ class Batches:
         self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
         self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
         self.told, self.labels, self.documents, self.apart = told, labels, documents, apart
-        self.teaching: tuple[Mapping[int, Table], Template, int] | None = None
-        """By column, the tokens that frozen vectors are made of, where those are not the tokens the learner reads."""
-        self._vectors: dict[int, np.ndarray] = {}
+        self.taught: Taught | None = None
+        """Where frozen vectors are kept beside the corpus: gives them."""
+        self._vectors: dict[int, Sequence[np.ndarray]] = {}
         self._order = lru_cache(maxsize=1)(self._order_of)
 
     def _order_of(self, epoch: int) -> np.ndarray:
@@ -107,7 +111,8 @@ class Batches:
         if self.documents is not None and self.apart:
             packed.given_documents = self.documents.numbers[tokens.rows]
         if view.ready and view.column in self._vectors:
-            packed.vectors = torch.from_numpy(self._vectors[view.column][tokens.rows])
+            parts = [vectors[tokens.rows] for vectors in self._vectors[view.column]]
+            packed.vectors = torch.from_numpy(np.concatenate(parts, axis=1, dtype=np.float32))
         return packed.to(device)
 
     def once(self, device: str = "cpu") -> Iterator[list[Packed]]:
@@ -126,28 +131,36 @@ class Batches:
             yield from (rows for rows in np.split(chunk, cuts) if len(rows))
             self.told(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
 
-    def make_ready(self, features: Callable[[Packed], Tensor], folder: Path, device: str = "cpu") -> None:
-        """Where views are to be ready, have every sentence encoded once, on every process.
+    def make_ready(
+        self,
+        features: Callable[[Packed], Tensor],
+        folder: Path,
+        device: str = "cpu",
+        precision: Precision = "float32",
+    ) -> None:
+        """Where views are to be ready, have every sentence encoded once, on every process, or take what is kept.
 
         Args:
-            features: makes (sentences, d) vectors of a batch.
-            folder: where the vectors lie during the run, in a file without a name.
+            features: makes (sentences, d) vectors of a batch, where none are kept.
+            folder: where these vectors lie during the run, in a file without a name.
             device: where the batches are wanted.
+            precision: what kept vectors are computed in.
         """
-        longest = self.settings.max_length
-        tables, template, limit = self.teaching or (dict(enumerate(self.tables)), self.template, longest)
-        for view in {view.column: view for view in self.views if view.ready}.values():
+        for column in sorted({view.column for view in self.views if view.ready}):
+            if self.taught is not None:
+                self._vectors[column] = self.taught(column, device, precision)
+                continue
             for rows in self._parts(0, 1):
-                packed = template.pack(tables[view.column][rows], min(longest, limit))
+                packed = self.template.pack(self.tables[column][rows], self.settings.max_length)
                 vectors = features(packed.to(device)).float().cpu().numpy()
-                if view.column not in self._vectors:
+                if column not in self._vectors:
                     shape = int(self.rows.max()) + 1, vectors.shape[1]
                     with saying(folder), tempfile.TemporaryFile(dir=folder) as file:
                         # Taken now: a disk that is full later would end the process without a word.
                         if hasattr(os, "posix_fallocate"):
                             os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])
-                        self._vectors[view.column] = np.memmap(file, np.float32, "w+", shape=shape)
-                self._vectors[view.column][rows] = vectors
+                        self._vectors[column] = [np.memmap(file, np.float32, "w+", shape=shape)]
+                self._vectors[column][0][rows] = vectors
 
     def micro_batches(self, step: int, device: str = "cpu") -> Iterator[tuple[list[Packed], Tensor | None]]:
         """This process' part of a step's batch, cut into as many micro-batches as gradients are accumulated over.

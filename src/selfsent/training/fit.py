@@ -16,16 +16,17 @@ from selfsent.encoding import LOOKED_AT, complaint_of_unknown
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
 from selfsent.methods.whitening import whiten
-from selfsent.settings import Settings
-from selfsent.training.batches import Batches
+from selfsent.settings import Precision, Settings
+from selfsent.training.batches import Batches, Taught
 from selfsent.training.checks import refuse_alike, refuse_constant, refuse_wordless
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.loop import Loop
 from selfsent.training.once import fit_once
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_directory import RunDirectory
-from selfsent.training.tokens import Table, build_table
-from selfsent.views import Documents, Template, View
+from selfsent.training.tokens import build_table
+from selfsent.training.vectors import kept_vectors
+from selfsent.views import Documents, Template
 
 _MOST_IN_ONE = 0.5
 """Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
@@ -101,7 +102,7 @@ def fit(
         plan.views,
         template,
         settings,
-        lambda count: encoding(count, len(rows)),
+        lambda count: encoding(count, len(rows) * max(1, len(learner.teachers))),
         None if known is None else known.values,
         documents,
         apart=documents is None or documents.most_in_one(rows) <= _MOST_IN_ONE,
@@ -110,8 +111,8 @@ def fit(
         refuse_alike(batches)
     if plan.method.compares and plan.method.negatives and not batches.apart:
         notice("one document has most of the sentences: they count as negatives of each other")
-    if (teacher := learner.teacher) is not None:
-        batches.teaching = teaching(corpus, teacher, plan.views)
+    if learner.teachers:
+        batches.taught = taught(corpus, plan, learner.teachers, batches)
     wait()
     directory.begin()
 
@@ -182,12 +183,17 @@ def complaint_of_cut(lengths: np.ndarray, settings: Settings) -> str | None:
     )
 
 
-def teaching(corpus: Corpus, teacher: Encoder, views: Sequence[View]) -> tuple[dict[int, Table], Template, int]:
-    """Tokens, template and longest input by which a teacher reads the columns whose vectors it is to make."""
-    columns = {view.column for view in views if view.ready}
-    tables = {column: build_table(corpus, teacher.tokenizer, corpus.view_columns[column]) for column in columns}
-    template = Template.of(teacher.tokenizer, teacher.vocabulary_size)
-    return dict(tables), template, int(teacher.tokenizer.model_max_length)
+def taught(corpus: Corpus, plan: Plan, teachers: Sequence[Encoder], batches: Batches) -> Taught:
+    """What gives the vectors of a column that the teachers of a plan make of the sentences of its batches."""
+
+    def of(column: int, device: str, precision: Precision) -> list[np.ndarray]:
+        name, length = corpus.view_columns[column], batches.settings.max_length
+        return [
+            kept_vectors(corpus, name, batches.rows, teacher.to(device), base, length, precision, batches.told)
+            for base, teacher in zip(plan.teachers, teachers, strict=True)
+        ]
+
+    return of
 
 
 def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:

@@ -83,7 +83,7 @@ class Loop:
         learner.alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
         put_layers(learner, self.precision)
         self.learner.train()  # which leaves frozen parts without dropout
-        batches.make_ready(learner.features, directory.path, self.device)
+        batches.make_ready(learner.features, directory.path, self.device, self.precision)
         learner.prepare(batches.once(self.device))
         self.optimizer = make_optimizer(learner, settings)
         self.wrapped = self.accelerator.prepare_model(learner)

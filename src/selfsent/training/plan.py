@@ -79,6 +79,11 @@ class Plan:
         )
 
     @property
+    def teachers(self) -> tuple[str, ...]:
+        """The encoders that are followed, by name; mostly none."""
+        return tuple(getattr(self.options, "teachers", ()))
+
+    @property
     def views(self) -> tuple[View, ...]:
         """What the learner reads."""
         return self.method.views(self.options)
@@ -294,11 +299,11 @@ def weights_digest(directory: Path) -> str:
 
 def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
     """A plan and its data as JSON: what a run must have in common with the one it resumes."""
-    teacher = getattr(plan.options, "teacher", None)
+    digests = ",".join(weights_digest(resolve(teacher)) for teacher in plan.teachers)
     return {
         "method": plan.method.name,
         "options": dataclasses.asdict(plan.options),
-        **({"teacher_digest": weights_digest(resolve(teacher))} if teacher else {}),
+        **({"teacher_digest": digests} if digests else {}),
         "settings": dataclasses.asdict(plan.settings),
         "base": plan.base,
         "base_digest": weights_digest(resolve(plan.base)),
@@ -317,8 +322,7 @@ def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
 
 def read_by(plan: Plan) -> list[Path]:
     """The encoders that a plan begins with."""
-    teacher = getattr(plan.options, "teacher", None)
-    return [resolve(name) for name in (plan.base, teacher) if name]
+    return [resolve(name) for name in (plan.base, *plan.teachers)]
 
 
 def rows_digest(rows: np.ndarray) -> str:
