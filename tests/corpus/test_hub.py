@@ -66,6 +66,12 @@ def test_the_hub_is_streamed_once(fake_hub, read):
     assert fake_hub == [("org/remote", "en", "train", True)]
 
 
+def test_the_hub_is_streamed_once_to_see_whether_texts_are_to_be_split(fake_hub, read):
+    for _ in range(2):
+        assert read("org/remote", split_sentences=None).texts() == ["one", "two", "three"]
+    assert fake_hub == [("org/remote", None, "train", True)]
+
+
 @pytest.mark.usefixtures("fake_hub")
 def test_errors_of_the_hub_are_one_line(read):
     with pytest.raises(CorpusError, match=r"org/gone: no such file, and not .*: Couldn't reach the hub$"):

@@ -3,6 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from selfsent.corpus import split_sentences
+from selfsent.corpus.read import check_corpus
+from selfsent.errors import CorpusError
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,24 @@ class TestSplittingByALook:
         corpus = read(texts, split_sentences=None)
         assert (len(corpus), corpus.report.documents) == (6000, 3000)
         assert corpus.texts()[:2] == ["One 0 here.", "Two 0 here."]
+
+    def test_what_was_found_is_not_looked_for_again(self, read, write, monkeypatch):
+        path = write("long.csv", "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6)))
+        assert len(read(path)) == 6  # another table of the same file does not decide
+        assert len(read(path, split_sentences=None)) == 12
+        monkeypatch.setattr("selfsent.corpus.read._looked_at", None)
+        assert len(read(path, split_sentences=None)) == 12
+        assert len(read(path)) == 6
+
+    def test_a_check_makes_no_table_that_may_not_be_wanted(self, write, tmp_path):
+        cache = tmp_path / "cache"
+        path = write("long.csv", "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6)))
+        check_corpus(path, split_sentences=None, cache=cache)
+        assert not list(cache.rglob("corpus.json"))
+        check_corpus(path, split_sentences=False, cache=cache)
+        assert len(list(cache.rglob("corpus.json"))) == 1
+        lines = "".join(f'{{"text": "One {n} here. Two {n} here."}}\n' for n in range(6))
+        with pytest.raises(CorpusError, match="line 7"):
+            check_corpus(write("bad.jsonl", lines + '{"text": '), split_sentences=None, cache=cache)
+        with pytest.raises(CorpusError, match="gone"):
+            check_corpus(path, split_sentences=None, cache=cache, without=tmp_path / "gone.txt")

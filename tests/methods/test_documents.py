@@ -126,10 +126,29 @@ def test_every_method_of_two_views_takes_every_kind_of_positive(method, learner_
     ("method", "given", "complaint"),
     [
         ("simcse", {"positives": "neighbours", "columns": True}, "--columns and --positives both say"),
-        ("simcse", {"within": 2}, "--within says how far positives may be"),
-        ("simcse", {"span": 2}, "give --positives neighbours"),
-        ("neighbours", {"positives": "surroundings", "overlap": True}, "give --positives neighbours"),
+        ("simcse", {"within": 2}, "itself does not read --within 2: give --positives neighbours or surroundings, or"),
+        ("simcse", {"span": 2}, "itself does not read --span 2: give --positives neighbours, or --span 1$"),
+        (
+            "neighbours",
+            {"positives": "surroundings", "overlap": True},
+            "surroundings does not read --overlap: give --positives neighbours, or --no-overlap$",
+        ),
+        (
+            "neighbours",
+            {"kept": 0.5},
+            "neighbours does not read --kept 0.5: give --positives surroundings, or --kept 0.1$",
+        ),
+        # Of these, only the first was given: the others are the method's own.
+        (
+            "cropping",
+            {"positives": "surroundings"},
+            "does not read --span 2 and --overlap: give --positives neighbours, or --span 1 --no-overlap$",
+        ),
+        ("inverse-cloze", {"positives": "itself"}, "itself does not read --within 5: give .*, or --within 1$"),
+        ("inverse-cloze", {"positives": "neighbours", "span": 2, "kept": 0}, "read --kept 0: give --positives surr"),
+        ("simcse", {"span": 2, "kept": 0.5}, "read --span 2 and --kept 0.5: give --span 1 --kept 0.1$"),
         ("mnrl", {"positives": "neighbours", "hard_negatives": True}, "--hard-negatives is for three text columns"),
+        ("neighbours", {"hard_negatives": True}, "--positives neighbours for one: leave it out, or"),
         ("neighbours", {"keep_base": 1.0, "similarity": "dot"}, "--keep-base 0"),
         ("simcse", {"pick_words": 3, "crop_words": 0.5}, "give one"),
     ],

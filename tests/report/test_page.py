@@ -38,6 +38,7 @@ def page(chosen=HOSTILE, rivals=None, failures=None, seeds=1, hurried=()):
     gain = {"difference": 5.0, "low": 3.0, "high": 7.0, "p": 0.001}
     test = {"base": score(31.0), "trained": score(35.0), "tfidf": score(44.0)}
     test["difference"] = {"score": 4.0, "low": 2.5, "high": 5.5, "p": 0.0}
+    test["over_tfidf"] = {"score": -9.0, "low": -11.25, "high": -0.001, "p": 0.0}
     candidate = {"name": HOSTILE, "steps": 1200, "seconds": 60.4, "dev": score(35.0), "gain": gain, "test": test}
     several = {str(seed): {"steps": 1200 - seed} for seed in range(seeds)}
     candidate |= {"deviation": 0.75 if seeds > 1 else None, "seed": 7, "seeds": several}
@@ -66,7 +67,17 @@ def test_hostile_text_stays_text_and_every_tag_is_closed():
 
 def test_the_page_has_every_figure_and_needs_nothing_from_elsewhere():
     shown = page()
-    for figure in ("35.00", "33.00 to 37.00", "+5.00 [+3.00, +7.00]", "0.001", "1,200", "44.50", "+4.00", "30.00"):
+    for figure in (
+        "35.00",
+        "33.00 to 37.00",
+        "+5.00 [+3.00, +7.00]",
+        "0.001",
+        "1,200",
+        "44.50",
+        "+4.00",
+        "30.00",
+        "-11.25 to +0.00",
+    ):
         assert figure in shown, figure
     assert not re.search(r"(src|href)=|https?://|@import|url\(", shown)
 

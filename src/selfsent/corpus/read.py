@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -20,8 +21,8 @@ from selfsent.corpus.sentences import split_sentences as split_text
 from selfsent.corpus.sources import SourceName
 from selfsent.corpus.streams import fail
 from selfsent.corpus.table import Corpus
-from selfsent.errors import CorpusError, SettingsError
-from selfsent.files import sweep_stale
+from selfsent.errors import CorpusError, OutputError, SettingsError
+from selfsent.files import read_json, sweep_stale, write_json
 
 _VERSION = 2
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
@@ -85,15 +86,14 @@ def read_corpus(
         "where": where,
         "stack": stack,
     }
-    part = joined(parts_of(source, common))
+    part, folder = joined(parts_of(source, common)), _folder(cache)
     if split_sentences is None:
-        part, split_sentences = _looked_at(part)
+        part, split_sentences = _decided(part, folder)
     if split_sentences and len(part.columns.kept) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
     banned = None if without is None else _texts(without, part.columns, cache)
     options = [_VERSION, *part.options(), split_sentences, *part.more_options()]
     options += [] if banned is None else ["without", banned.fingerprint]
-    folder = Path(cache or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser() / "corpora"
     known = None
     if part.source.identity is not None:
         known = _open(folder / _key(part.source.identity, options))
@@ -101,6 +101,23 @@ def read_corpus(
     if len(corpus) < least:
         fail(part.source.name, "only one distinct sentence: two are needed at least" + part.columns.condition)
     return corpus
+
+
+def _folder(cache: str | Path | None) -> Path:
+    return Path(cache or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser() / "corpora"
+
+
+def _decided(part: Part, folder: Path) -> tuple[Part, bool]:
+    """As `_looked_at`; what was found is kept beside the tables, so that a source that is known is not read again."""
+    if part.source.identity is None:
+        return _looked_at(part)
+    place = folder / f"{_key(part.source.identity, [_VERSION, *part.options(), *part.more_options()])}.json"
+    split = read_json(place).get("split_sentences")
+    if not isinstance(split, bool):
+        part, split = _looked_at(part)
+        with suppress(OutputError):  # then it is looked at again the next time
+            write_json(place, {"split_sentences": split})
+    return part, split
 
 
 def _looked_at(part: Part) -> tuple[Part, bool]:
@@ -111,8 +128,8 @@ def _looked_at(part: Part) -> tuple[Part, bool]:
     first: list[Batch] = []
     while sum(map(len, first)) < _LOOKED_AT and (batch := next(batches, None)) is not None:
         first.append(batch)
-    if part.source.identity is None:  # what comes through a pipe comes once
-        part = replace(part, source=replace(part.source, read=lambda columns: chain(first, batches)))
+    # What comes through a pipe comes once, and a network is slow.
+    part = replace(part, source=replace(part.source, read=lambda columns: chain(first, batches)))
     if any(batch.separated or batch.documents for batch in first):
         return part, False
     texts = [text for batch in first for text in batch.texts[0] if text.strip()][:_LOOKED_AT]
@@ -142,10 +159,18 @@ def check_corpus(source: SourceName | Parts, **options: Any) -> None:
     part = joined(parts_of(source, {**{name: options.get(name) for name in names}, "text_columns": texts}))
     if part.source.size is None:
         return
-    if part.source.size <= _SMALL:
-        read_corpus(source, **options)
-    else:
+    if part.source.size > _SMALL:
         next(iter(part.source.read(part.columns)), None)
+        return
+    undecided = options.get("split_sentences", False) is None
+    if not (undecided and _decided(part, _folder(options.get("cache")))[1]):
+        read_corpus(source, **options)
+        return
+    # A method that reads single texts will have them whole: a table of them split might be made in vain.
+    if options.get("without") is not None:
+        _texts(options["without"], part.columns, options.get("cache"))
+    for _ in part.source.read(part.columns):
+        pass
 
 
 def _build(part: Part, split: bool, banned: Corpus | None, folder: Path, options: list[object]) -> Corpus:

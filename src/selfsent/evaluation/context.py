@@ -43,7 +43,7 @@ WITHOUT_DOCUMENTS = (
     "the corpus has no documents, which the label-free score needs: give a document column, or --split-sentences if a"
     " text holds several sentences"
 )
-ALONE = (
+NO_NEIGHBOURS = (
     "no document has two different sentences: split texts that hold several with --split-sentences,"
     " or check the document column"
 )
@@ -51,7 +51,7 @@ BLOCK = 1 << 22
 """Similarities held at once: 16 MiB of float32."""
 
 
-class Documents(Protocol):
+class Documented(Protocol):
     """What is asked of a corpus."""
 
     documents: Rows | None
@@ -65,7 +65,7 @@ class Documents(Protocol):
 
 
 def split_documents(
-    corpus: Documents, share: float = HELD_SHARE, minimum: int = HELD_MINIMUM, seed: int = 0
+    corpus: Documented, share: float = HELD_SHARE, minimum: int = HELD_MINIMUM, seed: int = 0
 ) -> tuple[Rows, Rows]:
     """Keep whole documents out of training, chosen by a hash of their first sentence.
 
@@ -94,7 +94,7 @@ def split_documents(
     order = np.argsort(_hashes(corpus.texts(first), seed), kind="stable")
     count = max(minimum, min(round(share * len(names)), _fitting(sizes[order])))
     if sizes[order[:count]].max() < 2:
-        raise DataError(ALONE)
+        raise DataError(NO_NEIGHBOURS)
     held = np.isin(corpus.documents, names[order[:count]])
     return np.flatnonzero(~held), np.flatnonzero(held)
 
@@ -116,7 +116,7 @@ class ContextTask:
 
     def __init__(
         self,
-        corpus: Documents,
+        corpus: Documented,
         rows: Rows | None = None,
         *,
         relation: Relation = RELATION,
@@ -135,7 +135,7 @@ class ContextTask:
         self.near = near_duplicates(self.texts)
         self.queries = self._queries()
         if len(self.queries) < 2:
-            raise DataError(ALONE)
+            raise DataError(NO_NEIGHBOURS)
 
     def score(self, encoder: Encoder) -> Score:
         """The score of an encoder, with the interval over resampled documents and TF-IDF's score beside it."""
@@ -235,12 +235,12 @@ def expected_reciprocal_rank(beaten_by: Rows, others: Rows, drawn: int, cutoff: 
     return np.asarray(chance @ (1 / (1 + before)), np.float64)
 
 
-def score_context(encoder: Encoder, corpus: Documents, rows: Rows | None = None) -> Score:
+def score_context(encoder: Encoder, corpus: Documented, rows: Rows | None = None) -> Score:
     """The label-free score of an encoder on the held-out documents of a corpus (see `ContextTask`)."""
     return ContextTask(corpus, rows).score(encoder)
 
 
-def _limited(corpus: Documents, documents: Rows, rows: Rows, seed: int) -> Rows:
+def _limited(corpus: Documented, documents: Rows, rows: Rows, seed: int) -> Rows:
     """Rows of so many documents, in the order of their hash, that MAX_SENTENCES is not exceeded."""
     if len(rows) <= MAX_SENTENCES:
         return rows

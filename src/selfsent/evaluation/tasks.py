@@ -12,7 +12,7 @@ from selfsent.corpus import read_corpus
 from selfsent.corpus.sources import SourceName
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation import arguments, languages, own, sts, transfer, useb
-from selfsent.evaluation.context import SCORE_NAME, Documents, score_context
+from selfsent.evaluation.context import SCORE_NAME, Documented, score_context
 from selfsent.evaluation.datasets import Rows, Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
 from selfsent.evaluation.results import AVERAGE, Result, Score
@@ -65,7 +65,7 @@ def evaluate(
     *,
     suite: str | None = None,
     task: str | Sequence[str] | None = None,
-    documents: Documents | SourceName | None = None,
+    documents: Documented | SourceName | None = None,
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
@@ -109,7 +109,7 @@ def evaluate(
     files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, classifiers)
     is_corpus = documents is None or hasattr(documents, "documents")
     corpus = (
-        cast(Documents | None, documents)
+        cast(Documented | None, documents)
         if is_corpus
         else read_corpus(cast(SourceName, documents), split_sentences=None)
     )

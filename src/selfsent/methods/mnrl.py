@@ -49,7 +49,10 @@ class Options(ViewOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.positives != "itself" and self.hard_negatives:
-            raise SettingsError("--hard-negatives is for three text columns, and --positives for one")
+            raise SettingsError(
+                f"--hard-negatives is for three text columns, and --positives {self.positives} for one: leave it"
+                " out, or give --method mnrl --positives itself"
+            )
         if self.keep_base and self.similarity == "dot":
             raise SettingsError("--keep-base compares cosines: give --keep-base 0 with --similarity dot")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from selfsent.distributed import world_size
 from selfsent.encoder import Encoder
@@ -16,7 +16,20 @@ POSITIVES = (
     "what the other view of a sentence reads: the sentence itself; a neighbour in its document, or a span of several"
     " with --span; or its surroundings without it"
 )
+_READ_BY: dict[str, tuple[Any, tuple[Positives, ...]]] = {
+    "span": (1, ("neighbours",)),
+    "overlap": (False, ("neighbours",)),
+    "within": (1, ("neighbours", "surroundings")),
+    "kept": (0.1, ("surroundings",)),
+}
+"""What says how positives are drawn: the value that says nothing, and the positives that read another."""
 NOISES = ("delete_words", "pick_words", "crop_words", "repeat_words")
+
+
+def _flag(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return f"--{'' if value else 'no-'}{name}"
+    return f"--{name} {value:g}"
 
 
 @dataclass(frozen=True)
@@ -46,10 +59,26 @@ class ViewOptions:
                 "--delete-words, --pick-words, --crop-words and --repeat-words are kinds of noise for the same views:"
                 " give one"
             )
-        if self.positives != "neighbours" and (self.span > 1 or self.overlap):
-            raise SettingsError("--span and --overlap say how neighbours are drawn: give --positives neighbours")
-        if self.positives == "itself" and self.within > 1:
-            raise SettingsError("--within says how far positives may be: give --positives neighbours or surroundings")
+        self._refuse_unread()
+
+    def _refuse_unread(self) -> None:
+        """Refuse what says how positives are drawn that are not drawn; it may be a method's default, so all is named.
+
+        Raises:
+            SettingsError: there is something.
+        """
+        unread = [
+            name
+            for name, (usual, positives) in _READ_BY.items()
+            if getattr(self, name) != usual and self.positives not in positives
+        ]
+        if not unread:
+            return
+        values = " and ".join(_flag(name, getattr(self, name)) for name in unread)
+        usual = " ".join(_flag(name, _READ_BY[name][0]) for name in unread)
+        readers = [kind for kind in get_args(Positives) if all(kind in _READ_BY[name][1] for name in unread)]
+        instead = f"--positives {' or '.join(readers)}, or " if readers else ""
+        raise SettingsError(f"--positives {self.positives} does not read {values}: give {instead}{usual}")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from selfsent.report.differences import differences
 from selfsent.settings import WITHOUT_STEPS
 
 _CARD = """---
@@ -75,11 +76,10 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
     if not scores:
         why = "the corpus has no documents of several sentences, or too few, to hold out"
         return f"Not scored: {why}. Score it with `selfsent evaluate`."
-    differences = {"difference": "base", "over_tfidf": "TF-IDF"}
     rows = [
         f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"
         for name, s in scores.items()
-        if name not in differences
+        if name in ("base", "trained", "tfidf")
     ]
     return "\n".join(
         [
@@ -91,8 +91,7 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
             "",
             *(
                 f"Trained less {other}, paired: {found['score']:+z.2f} ({found['low']:+z.2f} to {found['high']:+z.2f})."
-                for key, other in differences.items()
-                if (found := scores.get(key))
+                for other, found in differences(scores).items()
             ),
         ]
     )

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from selfsent.report.differences import differences
+
 Curve = Sequence[tuple[int, float]]
 """Steps and losses."""
 
@@ -145,20 +147,15 @@ def _scores(rows: Sequence[Mapping[str, Any]], best: str | None) -> str:
 
 
 def _test(scores: Mapping[str, Any]) -> str:
-    names = {
-        "trained": "chosen",
-        "base": "untrained",
-        "tfidf": "TF-IDF, for comparison",
-        "difference": "chosen − untrained",
-        "over_tfidf": "chosen − TF-IDF",
-    }
+    names = {"trained": "chosen", "base": "untrained", "tfidf": "TF-IDF, for comparison"}
     lines = [_row(("", "score", "95 %"), head=True)]
     for key, name in names.items():
-        if key not in scores:  # of a run of an earlier version
-            continue
-        one, sign = scores[key], "+" if key in ("difference", "over_tfidf") else ""
-        cells = (name, f"{one['score']:{sign}.2f}", f"{one['low']:{sign}.2f} to {one['high']:{sign}.2f}")
+        one = scores[key]
+        cells = (name, f"{one['score']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}")
         lines.append(_row(cells, best=key == "trained"))
+    for other, one in differences(scores, "untrained").items():
+        interval = f"{one['low']:+z.2f} to {one['high']:+z.2f}"
+        lines.append(_row((f"chosen − {other}", f"{one['score']:+z.2f}", interval)))
     return f"<table>{''.join(lines)}</table>"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from selfsent.report.differences import differences
+
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
@@ -33,10 +35,7 @@ def scores_table(scores: dict[str, Any]) -> Table:
             style="bold" if key == "trained" else "",
         )
     table.add_section()
-    for key, other in (("difference", "base"), ("over_tfidf", "TF-IDF")):
-        if key not in scores:  # of a run of an earlier version
-            continue
-        found = scores[key]
+    for other, found in differences(scores).items():
         verdict = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "no clear difference"
         table.add_row(
             f"trained - {other}: {verdict}",

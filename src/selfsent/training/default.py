@@ -21,7 +21,7 @@ USUAL = "neighbours"
 """What is trained unless the corpus asks for something else."""
 _ENOUGH = 0.5
 """Share of the sentences that must have a neighbour for training on neighbours: the others are left out."""
-ALONE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
+FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
 """For sentences without documents, and how: docs/log.md. Mean pooling where the base has none of its own."""
 
 
@@ -40,7 +40,7 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
         return METHODS["mnrl"], {}, "rows of several texts"
     if corpus.documents is not None and Documents(np.asarray(corpus.documents)).in_company >= _ENOUGH:
         return METHODS[USUAL], {}, "the sentences have neighbours"
-    name, settings = ALONE
+    name, settings = FOR_SINGLE
     no_documents = corpus.documents is None
     reason = "the corpus has no documents" if no_documents else "few sentences have a neighbour in their document"
     return METHODS[name], settings, reason
@@ -48,7 +48,7 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
 
 def doubt(plan: Plan) -> str | None:
     """What is said of a default from which little can be hoped; None of the others."""
-    if plan.method.name != ALONE[0] or not is_sentence_encoder(resolve(plan.base)):
+    if plan.method.name != FOR_SINGLE[0] or not is_sentence_encoder(resolve(plan.base)):
         return None
     return (
         "the base is a sentence encoder already, and nothing that was tried made one better from single sentences:"

@@ -30,7 +30,6 @@ from selfsent.views import Documents, Template
 
 _MOST_IN_ONE = 0.5
 """Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
-ALONE = "no document has two sentences: give --split-sentences if a text holds several, or check the document column"
 
 
 def fit(
@@ -166,7 +165,10 @@ def in_company(plan: Plan, rows: np.ndarray, documents: Documents | None, notice
         return rows
     alone = documents.sizes(rows) < 2
     if len(rows) - alone.sum() < 2:
-        raise SettingsError(f"{plan.method.name} reads what stands beside a sentence: {ALONE}")
+        raise SettingsError(
+            f"{plan.method.name} reads what stands beside a sentence: no document has two sentences: give"
+            " --split-sentences if a text holds several, or check the document column"
+        )
     if alone.any():
         notice(f"{int(alone.sum()):,} of {len(rows):,} sentences are alone in their document, and are left out")
     return rows[~alone]

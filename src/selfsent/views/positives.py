@@ -68,6 +68,16 @@ class Passage(Protocol):
 
 
 @dataclass(frozen=True)
+class _Anchors:
+    """Spans in their documents, each field (n,) places: where the document and the span begin, and where they end."""
+
+    first: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    last: np.ndarray
+
+
+@dataclass(frozen=True)
 class Span:
     """A span of consecutive sentences around a row, or, as `positive`, a second span near the first.
 
@@ -102,13 +112,14 @@ class Span:
         length = np.minimum(
             self._length(key, rows, 0, self.anchor_skew), np.maximum(1, last - first - (not self.overlap))
         )
-        begin = _between(np.maximum(first, place - length + 1), np.minimum(place, last - length), key, rows, 1)
+        share = _uniform(key, rows, 1)
+        begin = _between(np.maximum(first, place - length + 1), np.minimum(place, last - length), share)
         end = begin + length
         if self.part == "positive":
             draw = 2 + 2 * self.number
             length = np.minimum(self._length(key, rows, draw, self.skew), last - first)
             choose = self._overlapping if self.overlap else self._beside
-            begin, end = choose(first, begin, end, last, length, key, rows, draw + 1)
+            begin, end = choose(_Anchors(first, begin, end, last), length, _uniform(key, rows, draw + 1))
         places, counts = _flat(begin, end)
         return documents.rows(places), counts
 
@@ -120,40 +131,21 @@ class Span:
             share = betaincinv(*skew, share)
         return np.minimum(self.longest, 1 + (share * self.longest).astype(np.int64))
 
-    def _overlapping(
-        self,
-        first: np.ndarray,
-        begin: np.ndarray,
-        end: np.ndarray,
-        last: np.ndarray,
-        length: np.ndarray,
-        key: int,
-        rows: np.ndarray,
-        draw: int,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _overlapping(self, anchors: _Anchors, length: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Anywhere from `within` away on the left to `within` away on the right."""
-        earliest = np.maximum(first, begin - length - (self.within - 1))
-        latest = np.minimum(last - length, end + self.within - 1)
-        chosen = _between(earliest, latest, key, rows, draw)
+        earliest = np.maximum(anchors.first, anchors.begin - length - (self.within - 1))
+        latest = np.minimum(anchors.last - length, anchors.end + self.within - 1)
+        chosen = _between(earliest, latest, share)
         return chosen, chosen + length
 
-    def _beside(
-        self,
-        first: np.ndarray,
-        begin: np.ndarray,
-        end: np.ndarray,
-        last: np.ndarray,
-        length: np.ndarray,
-        key: int,
-        rows: np.ndarray,
-        draw: int,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _beside(self, anchors: _Anchors, length: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A sentence at most `within` away, and those behind it, away from the anchor, as far as the document goes.
 
         A row that is alone in its document gets itself.
         """
+        first, begin, end, last = anchors.first, anchors.begin, anchors.end, anchors.last
         left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
-        drawn = (_uniform(key, rows, draw) * (left + right)).astype(np.int64)
+        drawn = (share * (left + right)).astype(np.int64)
         before = drawn < left
         nearest = np.where(before, begin - 1 - drawn, end + drawn - left)
         alone = left + right == 0
@@ -193,9 +185,9 @@ def _uniform(key: int, rows: np.ndarray, draw: int) -> np.ndarray:
     return uniforms(key, rows, np.zeros(len(rows), dtype=np.int64), draw)
 
 
-def _between(low: np.ndarray, high: np.ndarray, key: int, rows: np.ndarray, draw: int) -> np.ndarray:
-    """(n,) whole numbers from `low` to `high`, both included."""
-    return np.asarray(low + (_uniform(key, rows, draw) * (high - low + 1)).astype(np.int64))
+def _between(low: np.ndarray, high: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """(n,) whole numbers from `low` to `high`, both included, each as likely where `share` is uniform in [0, 1)."""
+    return np.asarray(low + (share * (high - low + 1)).astype(np.int64))
 
 
 def _flat(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
