@@ -127,7 +127,7 @@ class DistilLearner(Learner):
         """How far (n, d) vectors are from the teacher's, summed."""
         if self.objective == "mse":
             return (student - wanted).square().mean(-1).sum()
-        parts = [F.normalize(part, dim=-1) for part in wanted.split(self.sizes, dim=-1)]
+        parts = [F.normalize(part, dim=-1) for part in torch.split(wanted, self.sizes, dim=-1)]
         teacher = torch.cat(parts, dim=-1) / math.sqrt(len(parts))
         if self.objective == "cosine":
             return (1 - (F.normalize(student, dim=-1) * teacher).sum(-1)).sum()
