@@ -125,6 +125,33 @@ def test_distil_equals_loops(objective, translated, learner_of):
     assert loss.count == len(wanted)
 
 
+@pytest.mark.parametrize("objective", ["mse", "cosine", "relations", "contrast"])
+def test_several_teachers_equal_loops(objective, learner_of, base_of):
+    names = [str(base_of("bert", seed=5)), str(base_of("bert", hidden_size=48, initializer_range=0.5))]
+    project = objective in ("mse", "cosine")
+    learner = learner_of("distil", teacher=", ".join(names), objective=objective, scale=5.0, project=project)
+    apart = [learner_of("distil", teacher=name, objective="relations").features(packed(learner, 0)) for name in names]
+    view = packed(learner, 0, learner.features(packed(learner, 0)))
+    wanted = supervision.together([part.tolist() for part in apart], objective)
+    if objective != "mse":  # the cosine is the mean of theirs
+        cosines = [supervision.cosine(part[0].tolist(), part[1].tolist()) for part in apart]
+        assert supervision.cosine(wanted[0], wanted[1]) == pytest.approx(sum(cosines) / 2, rel=1e-4)
+    if objective == "contrast":
+        students = learner.bridge(learner.model(view)).tolist()
+        slow = supervision.distillation([students], wanted, "contrast", 5.0)
+        slow += supervision.distillation(vectors(learner, 0), wanted, "relations", 5.0)
+        slow -= supervision.distillation([students], wanted, "relations", 5.0)
+    else:
+        slow = supervision.distillation(vectors(learner, 0), wanted, objective, 5.0)
+    assert learner([view]).total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def test_several_teachers_whose_sizes_do_not_fit_are_refused(learner_of, base_of):
+    both = ",".join([str(base_of("bert", seed=5))] * 2)
+    with pytest.raises(SettingsError, match="have 64 numbers, those of the base 32: give --project"):
+        learner_of("distil", teacher=both, objective="cosine")
+
+
 def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does_not_mind(
     learner_of, base_of, tmp_path
 ):

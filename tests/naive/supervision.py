@@ -75,6 +75,17 @@ def distillation(students, wanted, objective, scale):
     return total
 
 
+def together(teachers, objective):
+    """Each sentence's vectors by several teachers, one behind the other; for all but `mse` of length 1 each.
+
+    Args:
+        teachers: for each teacher a list of vectors.
+        objective: as for `distillation`.
+    """
+    lengths = [[1.0 if objective == "mse" else math.sqrt(dot(v, v)) for v in vectors] for vectors in teachers]
+    return [[x / lengths[t][i] for t in range(len(teachers)) for x in teachers[t][i]] for i in range(len(teachers[0]))]
+
+
 def binary(scores, goals):
     """The sum of -(y log s(x) + (1 - y) log(1 - s(x))), s the sigmoid."""
     total = 0.0

@@ -2,12 +2,15 @@
 
 import csv
 import hashlib
+import json
+from pathlib import Path
 
 import pytest
 
 import selfsent
 import tiny
 from selfsent.corpus import read_corpus
+from selfsent.training.plan import weights_digest
 
 RUNS = {
     "softmax": {},
@@ -90,6 +93,23 @@ def test_the_best_of_a_run_is_kept_with_its_head(corpus_of, base_of, tmp_path, m
     second = load_file(tmp_path / "run" / "checkpoints" / "step-00000002" / "learner.safetensors")
     head = load_file(tmp_path / "run" / "model" / "softmax_head.safetensors")
     assert head["weight"].equal(second["classifier.weight"])
+
+
+def test_a_second_run_by_the_same_teachers_takes_their_vectors_as_they_are(corpus_of, base_of, tmp_path, monkeypatch):
+    corpus, base = corpus_of("a"), base_of("bert", initializer_range=0.5)
+    teachers = [str(base), str(base_of("modernbert", hidden_size=48))]
+    options = {"steps": 3, "batch_size": 8, "max_length": 32, "teacher": ",".join(teachers)}
+    told = []
+    first = selfsent.train(
+        corpus, "distil", base, tmp_path / "first", encoding=lambda *each: told.append(each), **options
+    )
+    assert {total for _, total in told} == {2 * len(corpus)}
+    assert sum(count for count, _ in told) == 2 * len(corpus)
+    asked = json.loads((first.directory / "run.json").read_text())["asked"]
+    assert asked["teacher_digest"] == ",".join(weights_digest(Path(each)) for each in teachers)
+    monkeypatch.setattr("selfsent.training.vectors.encode", lambda *given: pytest.fail("encoded again"))
+    selfsent.train(corpus, "distil", base, tmp_path / "second", **options)
+    assert weights(tmp_path / "first") == weights(tmp_path / "second")
 
 
 def test_a_teacher_reads_no_more_than_it_can(base_of, tmp_path):

@@ -45,7 +45,7 @@ def encoded(monkeypatch):
 
 
 def kept(corpus, base, rows=ALL, length=512, precision="float32", told=lambda count: None):
-    return kept_vectors(corpus, "text", rows, load_encoder(base), str(base), length, precision, told)
+    return kept_vectors(corpus, "text", rows, load_encoder(base), str(base), length, precision, told=told)
 
 
 def test_vectors_are_those_of_the_encoder_and_made_once(corpus, base, encoded):
@@ -56,7 +56,7 @@ def test_vectors_are_those_of_the_encoder_and_made_once(corpus, base, encoded):
     assert (told[0], sum(told)) == (0, 90)
     assert encoded == [10] * 9
     assert np.array_equal(kept(corpus, base, told=told.append), found)
-    assert (len(encoded), sum(told)) == (9, 90)
+    assert (len(encoded), sum(told)) == (9, 180)
 
 
 def test_no_more_is_read_of_a_sentence_than_asked_for(corpus, base):

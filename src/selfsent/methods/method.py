@@ -116,6 +116,8 @@ class Learner(nn.Module):
 
 TABLE = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
 """How a table of token vectors is trained, where nothing else is known: in many cheap steps, at a high rate."""
+NEW_TABLE = TABLE.but(batch_size=1024, learning_rate=0.02)
+"""The same of a table that nobody has trained yet."""
 MOST_OF_TABLE = 3000
 """Steps that such a table takes at most, unless told otherwise: on much text, fewer passes."""
 

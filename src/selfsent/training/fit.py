@@ -191,7 +191,7 @@ def taught(corpus: Corpus, plan: Plan, teachers: Sequence[Encoder], batches: Bat
     def of(column: int, device: str, precision: Precision) -> list[np.ndarray]:
         name, length = corpus.view_columns[column], batches.settings.max_length
         return [
-            kept_vectors(corpus, name, batches.rows, teacher.to(device), base, length, precision, batches.told)
+            kept_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.told)
             for base, teacher in zip(plan.teachers, teachers, strict=True)
         ]
 

@@ -19,7 +19,7 @@ from selfsent.errors import BaseEncoderError, SettingsError, guess
 from selfsent.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
 from selfsent.methods import Method, whose_option
-from selfsent.methods.method import MOST_OF_TABLE
+from selfsent.methods.method import MOST_OF_TABLE, NEW_TABLE, TABLE
 from selfsent.methods.whitening import WHITENING
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
@@ -199,6 +199,8 @@ def make_plan(
             f" {RAW}, or none"
         )
     usual = method.table if table and method.table is not None else method.defaults
+    if usual is TABLE and not is_sentence_encoder(resolve(base)):
+        usual = NEW_TABLE
     start = method.published if preset else usual
     settings = start.but(**{name: value for name, value in changes.items() if name in general})
     if not (preset or table) and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:

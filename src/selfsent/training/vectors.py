@@ -35,6 +35,7 @@ def kept_vectors(
     name: str,
     max_length: int,
     precision: Precision,
+    device: str = "cpu",
     told: Callable[[int], None] = lambda count: None,
 ) -> np.ndarray:
     """The vectors of a column's sentences as `encode` makes them; those that no run needed before are made now.
@@ -46,11 +47,12 @@ def kept_vectors(
         corpus: the corpus.
         column: the text column.
         rows: (chosen,) the rows that are needed, in any order.
-        encoder: the encoder, where it is to be run. It is changed, and can only be run from now on.
+        encoder: the encoder. It is changed, and can only be run from now on.
         name: the base that it was loaded from.
         max_length: tokens read of a sentence, special tokens included.
         precision: what it computes in, `bfloat16` or `float32`.
-        told: if any have to be made, is told how many are done since it was last told.
+        device: where it computes; it is left on the CPU.
+        told: is told how many are done since it was last told; first, how many were there already.
 
     Returns:
         (corpus rows, d) float16, memory-mapped; what stands in other rows means nothing.
@@ -65,14 +67,14 @@ def kept_vectors(
     # In order, and cut in the same places by every process and after every interruption: how numbers are rounded
     # depends a little on which sentences are computed together.
     rows = np.unique(rows)
-    known = int(np.count_nonzero(table.done[rows]))
+    known = int(table.done[rows].sum())
+    told(known)
     if known == len(rows):
         return table.vectors
-    told(known)
     about = {"encoder": name, "column": column, "max_length": length, "precision": precision}
     write_json(table.directory / "vectors.json", about)
     encoder.tokenizer.model_max_length = length
-    quicken(encoder.requires_grad_(False).eval(), fast=precision == "bfloat16", int8=False)
+    quicken(encoder.to(device).requires_grad_(False).eval(), fast=precision == "bfloat16", int8=False)
     size = _PART.get(encoder.device.type, _PART["cpu"])
     # What another process has begun is left to it; in the end its parts are waited for, and made if it died.
     for patient in (False, True):
@@ -83,9 +85,10 @@ def kept_vectors(
                 left = part[~table.done[part]]
                 if mine and len(left):
                     table.fill(left, _short(encode(encoder, corpus.texts(left, column)), name))
-            done = int(np.count_nonzero(table.done[rows]))
+            done = int(table.done[rows].sum())
             told(done - known)
             known = done
+    encoder.to("cpu")  # the memory of a GPU is the student's
     return table.vectors
 
 

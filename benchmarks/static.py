@@ -1,0 +1,166 @@
+"""A table of token vectors, trained and run, against sentence-transformers' `StaticEmbedding`; and model2vec's ways.
+
+    python benchmarks/static.py --corpus wikipedia-recent.txt.zst --output docs/results/bench_static.json
+    python benchmarks/static.py --corpus text.txt.zst --teacher all-MiniLM-L6-v2    # model2vec, where it is installed
+
+Training: one pass over the same pairs of neighbouring sentences, from the same random table, with the same loss, batch
+and rate; encoding: the same sentences. The sides alternate on as many threads as torch uses; medians are compared, and
+STS-B dev of what each side made stands beside its time. With a teacher: its distillation by model2vec, without any
+text, beside `distil` on the sentences of the corpus, in vectors of the same size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from sides import alternate, base_of, machine, medians
+
+import selfsent
+from selfsent.encoder import load_encoder
+from selfsent.encoding import encode
+from selfsent.files import write_json
+
+BATCH, RATE, SIZE = 1024, 0.02, 256
+
+
+def pairs_of(corpus: selfsent.Corpus, count: int) -> list[tuple[str, str]]:
+    """Sentences and the ones behind them in their documents, drawn at random."""
+    documents = np.asarray(corpus.documents)
+    first = np.flatnonzero(documents[1:] == documents[:-1])
+    chosen = np.sort(np.random.default_rng(0).permutation(first)[:count])
+    return list(zip(corpus.texts(chosen), corpus.texts(chosen + 1), strict=True))
+
+
+def train_theirs(pairs: list[tuple[str, str]], base: Path, output: Path) -> Any:
+    """One pass of sentence-transformers' trainer with its multiple-negatives ranking loss."""
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    torch.manual_seed(0)
+    model = SentenceTransformer(str(base), device="cpu")
+    told = SentenceTransformerTrainingArguments(
+        output_dir=str(output),
+        per_device_train_batch_size=BATCH,
+        num_train_epochs=1,
+        learning_rate=RATE,
+        adam_beta2=0.98,
+        dataloader_drop_last=True,
+        use_cpu=True,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
+    data = Dataset.from_dict({"anchor": [one for one, _ in pairs], "positive": [other for _, other in pairs]})
+    SentenceTransformerTrainer(model, told, train_dataset=data, loss=MultipleNegativesRankingLoss(model)).train()
+    return model
+
+
+def train_ours(file: Path, base: Path, output: Path) -> Any:
+    """The same by `selfsent.train`, reading and tokenising included: nothing is there from the time before."""
+    shutil.rmtree(output, ignore_errors=True)
+    run = selfsent.train(
+        selfsent.read_corpus(file, text_columns=("a", "b"), cache=output / "cache"),
+        method="mnrl",
+        base=base,
+        output=output / "run",
+        overwrite=True,
+        epochs=1,
+        batch_size=BATCH,
+        learning_rate=RATE,
+    )
+    return run.model
+
+
+def dev_score(model: Any) -> float:
+    """STS-B dev."""
+    return float(selfsent.evaluate(model, task="stsb-dev").scores["stsb-dev"].score)
+
+
+def distilled(teacher: str, corpus: selfsent.Corpus, folder: Path) -> dict[str, Callable[[], Any]]:
+    """What follows a teacher: model2vec without text, and a table on the sentences of the corpus."""
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    base = selfsent.make_table(None, folder / "distilled", tokenizer=teacher, size=SIZE, overwrite=True)
+
+    def theirs() -> Any:
+        module = StaticEmbedding.from_distillation(teacher, device="cpu", pca_dims=SIZE)
+        return SentenceTransformer(modules=[module], device="cpu")
+
+    def ours() -> Any:
+        told = {"method": "distil", "teacher": teacher, "base": base, "overwrite": True}
+        return selfsent.train(corpus, output=folder / "after", **told).model
+
+    return {"distil, model2vec": theirs, "distil, ours": ours}
+
+
+def main() -> None:
+    """Run the comparison and print the ratios last."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--corpus", required=True, help="text with documents")
+    parser.add_argument("--pairs", type=int, default=60_000)
+    parser.add_argument("--sentences", type=int, default=50_000, help="that are encoded")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--teacher", help="an encoder, for model2vec's distillation beside ours")
+    parser.add_argument("--output", type=Path, help="write all figures as JSON")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    corpus = selfsent.read_corpus(options.corpus)
+    pairs, texts = pairs_of(corpus, options.pairs), corpus.texts(np.arange(min(options.sentences, len(corpus))))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = folder / "pairs.jsonl"
+        file.write_text("".join(json.dumps({"a": one, "b": other}) + "\n" for one, other in pairs))
+        base = selfsent.make_table(None, folder / "base", tokenizer="bundled-raw", size=SIZE)
+        sides: dict[str, Callable[[], Any]] = {
+            "train, theirs": lambda: train_theirs(pairs, base, folder / "theirs"),
+            "train, ours": lambda: train_ours(file, base, folder / "ours"),
+        }
+        seconds, made = alternate(sides, options.repetitions)
+        peer, model = made["train, ours"], load_encoder(folder / "ours" / "run")
+        sizes = (32, 1024)
+        runs: dict[str, Callable[[], Any]] = {
+            f"encode, theirs, batch {size}": lambda size=size: peer.encode(texts, batch_size=size) for size in sizes
+        }
+        runs["encode, ours"] = lambda: encode(model, texts)
+        encoding, vectors = alternate(runs, options.repetitions)
+        apart = float(np.abs(vectors["encode, ours"] - vectors[f"encode, theirs, batch {sizes[0]}"]).max())
+        if options.teacher:
+            more, followers = alternate(distilled(base_of(options.teacher), corpus, folder), 1)
+            seconds, made = seconds | more, made | followers
+        scores = {side: dev_score(trained) for side, trained in made.items()}
+    taken = medians(seconds | encoding)
+    best = min(taken[f"encode, theirs, batch {size}"] for size in sizes)
+    ratios = {"train": taken["train, theirs"] / taken["train, ours"], "encode": best / taken["encode, ours"]}
+    print(machine())
+    for side, median in taken.items():
+        count = 2 * len(pairs) if side.startswith("train") else len(texts)
+        speed = "" if side.startswith("distil") else f"   {count / median:10,.0f} sentences/s"
+        print(f"  {side:28} {median:8.2f} s{speed}" + (f"   STS-B dev {scores[side]:.2f}" if side in scores else ""))
+    print(f"  vectors are at most {apart:.1e} apart")
+    for what, ratio in ratios.items():
+        print(f"{what} {ratio:.2f}x")
+    if options.output:
+        about = {
+            "machine": machine(),
+            "corpus": Path(options.corpus).name,
+            "pairs": len(pairs),
+            "sentences": len(texts),
+        }
+        figures = {"seconds": seconds | encoding, "stsb_dev": scores, "largest_difference": apart, "ratios": ratios}
+        write_json(options.output, {**about, **figures})
+
+
+if __name__ == "__main__":
+    main()
