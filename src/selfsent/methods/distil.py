@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder, load_encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
@@ -23,6 +24,12 @@ from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import View
 
 Objective = Literal["contrast", "relations", "cosine", "mse"]
+
+
+_INITIAL = 8192
+"""Sentences by which the bridge begins, at least."""
+_RIDGE = 1e-3
+"""Added to the variances then, as a share of their mean."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,34 @@ class DistilLearner(Learner):
         """(sentences, d) vectors of the teachers, side by side, from tokens that all of them know."""
         return torch.cat([teacher.to(packed.device)(packed).float() for teacher in self.teachers], dim=1)
 
+    @torch.no_grad()
+    def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
+        """Let the bridge begin as what leads best, by least squares, from the student's vectors to the teacher's.
+
+        A random one would first of all teach a student that knows something to forget it.
+        """
+        if not isinstance(self.bridge, nn.Linear):
+            return
+        own, wanted = [], []
+        with without_dropout(self.model):
+            for view, *_ in batches:
+                assert view.vectors is not None
+                own.append(self.model(view).float())
+                wanted.append(self._directions(view.vectors))
+                if sum(map(len, own)) >= _INITIAL:
+                    break
+        if own:  # a process without a share gets the first one's bridge
+            students = F.normalize(torch.cat(own), dim=-1).double()
+            spread = students.T @ students
+            ridge = _RIDGE * spread.diagonal().mean() * torch.eye(len(spread), dtype=spread.dtype, device=spread.device)
+            led = torch.linalg.solve(spread + ridge, students.T @ torch.cat(wanted).double())
+            self.bridge.weight.copy_(led.T)
+
+    def _directions(self, wanted: Tensor) -> Tensor:
+        """The teachers' vectors, each of length 1, side by side as one vector of length 1."""
+        parts = [F.normalize(part.float(), dim=-1) for part in torch.split(wanted, self.sizes, dim=-1)]
+        return torch.cat(parts, dim=-1) / math.sqrt(len(parts))
+
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of sentences, which bring the teacher's vectors, and perhaps their translations."""
         whole_batch(len(views[0]))
@@ -127,8 +162,7 @@ class DistilLearner(Learner):
         """How far (n, d) vectors are from the teacher's, summed."""
         if self.objective == "mse":
             return (student - wanted).square().mean(-1).sum()
-        parts = [F.normalize(part, dim=-1) for part in torch.split(wanted, self.sizes, dim=-1)]
-        teacher = torch.cat(parts, dim=-1) / math.sqrt(len(parts))
+        teacher = self._directions(wanted)
         if self.objective == "cosine":
             return (1 - (F.normalize(student, dim=-1) * teacher).sum(-1)).sum()
         scale = self.options.scale
