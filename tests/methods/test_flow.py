@@ -114,3 +114,20 @@ def test_options_have_limits():
         Options(layers="last two")
     with pytest.raises(SettingsError, match="--levels"):
         Options(levels=0)
+
+
+def test_a_dimension_that_does_not_vary_does_no_harm():
+    """As all-MiniLM-L6-v2 has one: each of nine norms would multiply it, and its gradient, by a million."""
+    from selfsent.heads.flow import Flow
+
+    torch.manual_seed(0)
+    vectors = torch.randn(256, 16)
+    vectors[:, 3] = 1e-33 * torch.randn(256)
+    vectors[:, 12] = 0.25
+    flow = Flow(16)
+    with torch.no_grad(), flow.starting():
+        flow.transformed(vectors)
+    loss = -flow.log_likelihood(vectors + 1e-7).mean()
+    loss.backward()
+    assert loss.abs() < 1e3
+    assert all(parameter.grad.abs().max() < 1e4 for parameter in flow.parameters())

@@ -13,6 +13,10 @@ from torch import Tensor, nn
 from selfsent.heads.module import OwnModule
 
 
+_FLAT = 1e-5
+"""Standard deviation, as a share of the largest, below which a dimension holds nothing but rounding errors."""
+
+
 class ActNorm(nn.Module):
     """y = exp(3ℓ) (x + b) for each dimension; the 3 makes ℓ learn faster."""
 
@@ -30,9 +34,15 @@ class ActNorm(nn.Module):
 
     @torch.no_grad()
     def start(self, x: Tensor) -> None:
-        """From now on, (n, d) vectors like these come out with mean 0 and standard deviation 1."""
+        """From now on, (n, d) vectors like these come out with mean 0 and standard deviation 1.
+
+        A dimension that does not vary, as some encoders have them, keeps its scale: a million times nothing, in every
+        norm anew, would end in numbers that are none.
+        """
         self.shift.copy_(-x.mean(0))
-        self.log_scale.copy_(-(x.std(0, correction=0) + 1e-6).log() / 3)
+        spread = x.std(0, correction=0)
+        still = spread <= _FLAT * spread.max()
+        self.log_scale.copy_(-(spread + 1e-6).where(~still, 1.0).log() / 3)
 
     def inverse(self, y: Tensor) -> Tensor:
         """What `forward` made y of."""
