@@ -98,7 +98,7 @@ def _key(encoder: Encoder, name: str, more: list[Any]) -> str:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     directory = resolve(name)
-    modules = [file.read_text(encoding="utf-8") for file in sorted(directory.rglob("*.json"))]
+    modules = [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(directory.rglob("*.json"))]
     depends = [_FORMAT, *more, weights_digest(directory), modules, tokenizer.to_str()]
     return hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:16]
 
