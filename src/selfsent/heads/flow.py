@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from selfsent.heads.module import OwnModule
 
-
 _FLAT = 1e-5
 """Standard deviation, as a share of the largest, below which a dimension holds nothing but rounding errors."""
 
