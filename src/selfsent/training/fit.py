@@ -92,8 +92,6 @@ def fit(
         build_table(corpus, model.tokenizer, corpus.view_columns[column], lambda count: tokenising(count, len(corpus)))
         for column in range(plan.columns)
     ]
-    if line := complaint_of_cut(tables[0].lengths(rows) + len(template.prefix) + len(template.suffix), settings):
-        notice(line)
     batches = Batches(
         tables,
         rows,
@@ -105,6 +103,8 @@ def fit(
         documents,
         apart=documents is None or documents.most_in_one(rows) <= _MOST_IN_ONE,
     )
+    if line := complaint_of_cut(batches, bool(corpus.report.split)):
+        notice(line)
     if plan.method.compares and plan.method.negatives:
         refuse_alike(batches)
     if plan.method.compares and plan.method.negatives and not batches.apart:
@@ -173,15 +173,21 @@ def in_company(plan: Plan, rows: np.ndarray, documents: Documents | None, notice
     return rows[~alone]
 
 
-def complaint_of_cut(lengths: np.ndarray, settings: Settings) -> str | None:
-    """What is said where more than a few texts, of (texts,) tokens, are longer than what is read of them."""
-    cut = int((lengths > settings.max_length).sum())
-    if cut < max(2, 0.02 * len(lengths)):
+def complaint_of_cut(batches: Batches, split: bool) -> str | None:
+    """What is said where more than a few texts, or passages, are longer than what is read of them.
+
+    Args:
+        batches: the texts, as views read them.
+        split: whether the texts were split into their sentences, so that they are no paragraphs.
+    """
+    longest, total = batches.settings.max_length, len(batches.rows)
+    cut = sum(int((lengths > longest).sum()) for lengths in batches.lengths())
+    if cut < max(2, 0.02 * total):
         return None
-    return (
-        f"{cut:,} of {len(lengths):,} texts are cut after {settings.max_length} tokens: give --split-sentences if they"
-        " are paragraphs, or --max-length"
-    )
+    what, instead = ("sentences", "") if split else ("texts", "--split-sentences if they are paragraphs, or ")
+    if grown := {view.passage.grows_with for view in batches.views if view.passage} - {None}:
+        what, instead = "passages", f"a smaller {' or '.join(sorted(map(str, grown)))}, or "
+    return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}--max-length"
 
 
 def teaching(corpus: Corpus, teacher: Encoder, views: Sequence[View]) -> tuple[dict[int, Table], Template, int]:
