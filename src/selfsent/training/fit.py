@@ -107,8 +107,8 @@ def fit(
         notice(line)
     if plan.method.compares and plan.method.negatives:
         refuse_alike(batches)
-    if plan.method.compares and plan.method.negatives and not batches.apart:
-        notice("one document has most of the sentences: they count as negatives of each other")
+        if plan.method.by_document and not batches.apart:
+            notice("one document has most of the sentences: they count as negatives of each other")
     if (teacher := learner.teacher) is not None:
         batches.teaching = teaching(corpus, teacher, plan.views)
     wait()
@@ -210,12 +210,12 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     if settings.batch_size > sentences:
         notice(f"the corpus has {sentences} sentences to train on: --batch-size {settings.batch_size} is cut to that")
         settings = settings.but(batch_size=sentences)
-    check_batch_size(plan.method, settings.batch_size)
+    check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:
         raise SettingsError(
             f"--batch-size {settings.batch_size} is too small for {world_size()} processes"
             f" with {settings.accumulate} micro-batches each"
         )
-    if plan.method.compares and settings.batch_size % world_size():
+    if plan.method.compares_with(plan.options) and settings.batch_size % world_size():
         raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings
