@@ -78,8 +78,19 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     few.write_text("\n".join(f"{a}\n{b}\n\n{c}\n" for a, b, c in zip(*[iter(lines)] * 3, strict=True)))
     none.write_text("\n\n".join(lines))
     done = train("--method", "neighbours", corpus=few, steps=("--epochs", 1))
-    assert "30 of 90 sentences are alone in their document, and are left out" in done.err
-    assert record(tmp_path / "run")["steps"] == 60 // 8
+    left_out = "30 of 90 sentences are alone in their document, and are left out: 60 can be trained on"
+    assert done.err.count(left_out) == 1
+    assert (record(tmp_path / "run")["steps"], record(tmp_path / "run")["asked"]["corpus"]["sentences"]) == (
+        60 // 8,
+        60,
+    )
+    # The wanted number is drawn from those that can be trained on.
+    some = ("--method", "neighbours", "--sentences", 48)
+    done = train(*some, corpus=few, output=tmp_path / "some", steps=("--epochs", 1))
+    told = record(tmp_path / "some")
+    assert (told["steps"], told["asked"]["corpus"]["sentences"]) == (48 // 8, 48)
+    again = train(*some, "--resume", corpus=few, output=tmp_path / "some", steps=("--epochs", 1))
+    assert "is finished already" in again.err
     refused = train("--method", "neighbours", corpus=none, output=tmp_path / "other")
     assert "no document has two sentences" in refused.late_complaint
     assert not (tmp_path / "other").exists()

@@ -66,7 +66,7 @@ def fit(
     plan = plan.on(corpus)
     known = plan.known(corpus, rows)
     documents = Documents(np.asarray(corpus.documents)) if corpus.documents is not None else None
-    rows = in_company(plan, rows, documents, notice)
+    rows = in_company(plan, corpus, rows, notice)
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout)
     if plan.head:
@@ -154,22 +154,32 @@ def _loop(
     return Loop(learner, batches, settings, directory, habits, notice, watch, finish)
 
 
-def in_company(plan: Plan, rows: np.ndarray, documents: Documents | None, notice: Notice) -> np.ndarray:
+def in_company(plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = lambda line: None) -> np.ndarray:
     """The rows that a plan can train on: all, or, where it reads what stands beside them, those that are not alone.
+
+    Args:
+        plan: what is read.
+        corpus: where the rows stand.
+        rows: (sentences,) to train on.
+        notice: is told how many are left out.
 
     Raises:
         SettingsError: fewer than two of them are left.
     """
-    if documents is None or not plan.reads_documents:
+    if corpus.documents is None or not plan.reads_documents:
         return rows
-    alone = documents.sizes(rows) < 2
-    if len(rows) - alone.sum() < 2:
+    alone = Documents(np.asarray(corpus.documents)).sizes(rows) < 2
+    left = int(len(rows) - alone.sum())
+    if left < 2:
         raise SettingsError(
             f"{plan.method.name} reads what stands beside a sentence: no document has two sentences: give"
             " --split-sentences if a text holds several, or check the document column"
         )
     if alone.any():
-        notice(f"{int(alone.sum()):,} of {len(rows):,} sentences are alone in their document, and are left out")
+        notice(
+            f"{len(rows) - left:,} of {len(rows):,} sentences are alone in their document, and are left out:"
+            f" {left:,} can be trained on"
+        )
     return rows[~alone]
 
 
