@@ -206,10 +206,13 @@ class Table:
         self.ids = [np.array(one["input_ids"]) for one in encoded]
         self.starts = [np.diff(one.word_ids(), prepend=-1) != 0 for one in encoded]
 
+    def lengths(self, rows):
+        return np.array([len(self.ids[row]) for row in rows])
+
     def __getitem__(self, rows):
         from selfsent.views import Tokens
 
-        lengths = np.array([len(self.ids[row]) for row in rows])
+        lengths = self.lengths(rows)
         ids, starts = (np.concatenate([part[row] for row in rows]) for part in (self.ids, self.starts))
         return Tokens(ids, lengths, starts, rows)
 

@@ -13,22 +13,20 @@ from selfsent.bases import resolve
 from selfsent.corpus import Corpus, read_corpus
 from selfsent.cross_encoder import is_cross_encoder
 from selfsent.distributed import join, rank, wait
-from selfsent.encoder import Pooling, load_encoder
-from selfsent.errors import DataError, RunError, SettingsError
+from selfsent.encoder import Pooling
+from selfsent.errors import RunError, SettingsError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.leaks import trained_by
-from selfsent.files import write_json, write_text
-from selfsent.heads.loading import load_sentence_transformer, needs_selfsent
+from selfsent.heads.loading import load_sentence_transformer
 from selfsent.makers.columns import with_views
 from selfsent.makers.maker import Maker
 from selfsent.makers.registry import parse_makers
 from selfsent.methods import SUPERVISED, get_method
-from selfsent.report.card import licence_of, model_card
 from selfsent.report.terminal import scores_table
-from selfsent.scoring import Dev, before_and_after, check_dev, dev_scorer
+from selfsent.scoring import Dev, check_dev, dev_scorer, finish
 from selfsent.shown import text_of
 from selfsent.training.default import USUAL, default_plan, doubt
-from selfsent.training.fit import fit
+from selfsent.training.fit import fit, in_company
 from selfsent.training.habits import Habits, Notice
 from selfsent.training.plan import Plan, asked, make_plan, read_by
 from selfsent.training.run_directory import RunDirectory
@@ -148,7 +146,7 @@ def train(
     """
     join()
     habits = Habits(checkpoint_every, keep, None, dev_every, keep_best, tuple(trackers))
-    _check_dev(dev, dev_every, keep_best)
+    check_dev(dev, dev_every, keep_best)
     given = {"preset": preset, "pooling": pooling, "dropout": dropout, "whiten": whiten, "head": head}
     plan, makers = _plan(method or USUAL, base, views, **given, **changes)
     directory = RunDirectory(Path(output))
@@ -170,7 +168,7 @@ def train(
     shared_out = hold_out is not None
     if hold_out is None:
         hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev, corpus), plan.joins)
-    hold_out = hold_out.thinned(sentences)
+    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice)).thinned(sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     if plan.columns < len(corpus.view_columns):
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
@@ -204,7 +202,7 @@ def train(
         habits = replace(habits, scorer=dev_scorer(dev, corpus, hold_out, data))
         fit(corpus, hold_out.train, plan, directory, habits, notice, watch, tokenising, encoding)
     if rank() == 0:
-        _finish(corpus, hold_out, plan.base, directory, notice)
+        finish(corpus, hold_out, plan.base, directory, notice)
     wait()
     return load_run(output)
 
@@ -253,12 +251,13 @@ def check_train(
     Raises:
         SelfsentError: what is wrong with the corpus, the base or the settings, in one line.
     """
-    _check_dev(dev, dev_every, keep_best)
+    check_dev(dev, dev_every, keep_best)
     plan, makers = _plan(method or USUAL, base, views, **arguments)
     if method is None:
         plan, _ = default_plan(corpus, base, **arguments)
     plan = plan if makers else plan.on(corpus)
-    hold_out = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins).thinned(sentences)
+    hold_out = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins)
+    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train)).thinned(sentences)
     if not makers:
         plan.known(corpus, hold_out.train)
     wanted = asked(plan, corpus, hold_out.train)
@@ -284,13 +283,6 @@ def _without_score(notice: Notice, plan: Plan, dev: Dev | None, corpus: Corpus) 
     return lambda line: None if dev else notice(f"{why or line}: --dev stsb-dev scores the run by pairs people judged")
 
 
-def _check_dev(dev: Dev | None, dev_every: int | None, keep_best: bool) -> None:
-    if dev is None and (keep_best or dev_every):
-        raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
-    if dev is not None:
-        check_dev(dev)
-
-
 def load_run(output: str | Path) -> Run:
     """A finished run, read from its directory.
 
@@ -304,31 +296,3 @@ def load_run(output: str | Path) -> Run:
     except (OSError, ValueError):
         raise RunError(f"{path} holds no finished run") from None
     return Run(path, record, report["scores"], report["neighbours"])
-
-
-def _finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice) -> None:
-    """Score the base and the trained model on the held-out documents, and write scores and card."""
-    scores: dict[str, Any] | None = None
-    neighbours: list[dict[str, Any]] = []
-    if hold_out.test is not None:
-        before = load_encoder(base)
-        after = load_encoder(directory.model)
-        try:
-            scores, neighbours = before_and_after(corpus, hold_out.test, before, after)
-        except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
-            notice(f"no label-free score: {error}")
-    write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
-    alone = not needs_selfsent(directory.model)
-    write_text(
-        directory.model / "README.md",
-        model_card(
-            directory.record,
-            corpus.report.summary("; "),
-            scores,
-            alone=alone,
-            joins=is_cross_encoder(directory.model),
-            licence=licence_of(resolve(base)),
-        ),
-    )
-    directory.sweep()
-    directory.update(status="finished")

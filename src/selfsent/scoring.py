@@ -1,4 +1,4 @@
-"""Encoders on their way into evaluation: what a run is scored by along the way, and before against after."""
+"""Encoders on their way into evaluation: what a run is scored by along the way, and before against after at its end."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from selfsent.bases import resolve
 from selfsent.corpus import Corpus
-from selfsent.cross_encoder import CrossEncoder
-from selfsent.encoder import Encoder
+from selfsent.cross_encoder import CrossEncoder, is_cross_encoder
+from selfsent.encoder import Encoder, load_encoder
 from selfsent.encoding import encode
-from selfsent.errors import SettingsError, guess
+from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.datasets import Store
 from selfsent.evaluation.encoders import Encoder as Scored
@@ -20,6 +21,11 @@ from selfsent.evaluation.encoders import PairEncoder
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks import TASKS
+from selfsent.files import write_json, write_text
+from selfsent.heads.loading import needs_selfsent
+from selfsent.report.card import licence_of, model_card
+from selfsent.training.habits import Notice
+from selfsent.training.run_directory import RunDirectory
 
 Dev = Literal["context"] | str
 
@@ -31,12 +37,16 @@ def scored(model: Encoder, name: str) -> Scored:
     return Scored(lambda texts: encode(model, texts), name, model.pooling)
 
 
-def check_dev(dev: Dev) -> None:
+def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = False) -> None:
     """Refuse what cannot be scored along the way.
 
     Raises:
-        SettingsError: there is no such task.
+        SettingsError: there is no such task, or none was named where one is needed.
     """
+    if dev is None:
+        if keep_best or dev_every:
+            raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
+        return
     if dev != "context" and dev not in TASKS:
         raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, ('context', *TASKS))}")
 
@@ -77,6 +87,34 @@ def check_dev_data(dev: Dev, store: Store) -> None:
 
 def _anything(texts: Sequence[str]) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(len(texts), 2))
+
+
+def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice) -> None:
+    """Score the base and the trained model on the held-out documents, and write scores and card."""
+    scores: dict[str, Any] | None = None
+    neighbours: list[dict[str, Any]] = []
+    if hold_out.test is not None:
+        before = load_encoder(base)
+        after = load_encoder(directory.model)
+        try:
+            scores, neighbours = before_and_after(corpus, hold_out.test, before, after)
+        except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
+            notice(f"no label-free score: {error}")
+    write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
+    alone = not needs_selfsent(directory.model)
+    write_text(
+        directory.model / "README.md",
+        model_card(
+            directory.record,
+            corpus.report.summary("; "),
+            scores,
+            alone=alone,
+            joins=is_cross_encoder(directory.model),
+            licence=licence_of(resolve(base)),
+        ),
+    )
+    directory.sweep()
+    directory.update(status="finished")
 
 
 def before_and_after(

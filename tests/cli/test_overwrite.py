@@ -148,8 +148,25 @@ def test_texts_that_are_cut_are_told(train, tmp_path):
     paragraphs = tmp_path / "paragraphs.txt"
     paragraphs.write_text("".join(f"{number} {'word ' * 60}\n" for number in range(10)))
     done = train("--method", "mlm", corpus=paragraphs, steps=("--steps", 1))
-    assert "10 of 10 texts are cut after 32 tokens: give --split-sentences if they are paragraphs" in done.err
+    assert (
+        "10 of 10 texts are cut after 32 tokens: give --split-sentences if they are paragraphs, or --max-length"
+        in done.err
+    )
     assert "or --split-sentences if a text holds several sentences" in done.err
+
+
+def test_sentences_and_passages_that_are_cut_are_told_as_such(train, tmp_path):
+    paragraphs = tmp_path / "paragraphs.csv"
+    rows = [" ".join(f"{n} {'word ' * length}{part}." for part in "abcd") for n in range(10) for length in (9, 40)]
+    paragraphs.write_text("text\n" + "\n".join(rows))
+    split = train("--method", "mlm", "--split-sentences", corpus=paragraphs, steps=("--steps", 1))
+    assert "40 of 80 sentences are cut after 32 tokens: give --max-length" in split.err
+    fits = ("--max-length", 64, "--method", "neighbours")
+    several = {"--span": ("--span", 3, "--within", 2), "--within": ("--positives", "surroundings")}
+    for flag, given in several.items():
+        done = train(*fits, *given, corpus=paragraphs, output=tmp_path / flag, steps=("--steps", 1))
+        assert f" of 80 passages are cut after 64 tokens: give a smaller {flag}, or --max-length" in done.err, done.err
+    assert "cut after" not in train(*fits, corpus=paragraphs, output=tmp_path / "one", steps=("--steps", 1)).err
 
 
 def test_the_step_that_was_kept_is_told(train, documents, tmp_path):

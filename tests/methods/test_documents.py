@@ -197,3 +197,19 @@ def test_the_two_views_of_a_sentence_know_of_each_other(learner_of):
             assert second
             assert not first & second
             assert {other // 4 for other in first | second} == {row // 4}
+
+
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [("neighbours", {"span": 3}), ("inverse-cloze", {}), ("declutr", {"mlm_weight": 0}), ("neighbours", {})],
+)
+def test_lengths_are_those_of_what_is_read(method, given, learner_of):
+    chosen = get_method(method)
+    views = chosen.views(chosen.options(**given))
+    sentences = tiny.make_sentences(80, seed=5)
+    batches = tiny.make_batches(learner_of("neighbours"), views, Settings(batch_size=8, max_length=500), sentences)
+    read = [view.given_lengths for view in batches.views_of(batches.rows, 0)]
+    expected = read[0] if method == "neighbours" and not given else np.max(read, axis=0)
+    if method == "inverse-cloze":  # the sentence itself is no passage
+        expected = read[1]
+    assert np.concatenate(list(batches.lengths())).tolist() == expected.tolist()

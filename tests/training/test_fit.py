@@ -69,6 +69,18 @@ def test_comparing_takes_two():
     assert fitted(make_plan(get_method("mlm"), batch_size=1), 10, print).batch_size == 1
 
 
+@pytest.mark.parametrize(("objective", "alone"), [("mse", True), ("cosine", True), ("contrast", False), (None, False)])
+def test_a_batch_may_be_cut_where_its_sentences_are_not_compared(objective, alone, monkeypatch):
+    monkeypatch.setattr("selfsent.training.fit.world_size", lambda: 2)
+    given = {"teacher": "bundled", "objective": objective}
+    for changes in ({"batch_size": 5, "accumulate": 2}, {"batch_size": 1}):
+        with nullcontext() if alone else pytest.raises(SettingsError, match="distil compares the sentences of a batch"):
+            make_plan(get_method("distil"), **changes, **given)
+    plan = make_plan(get_method("distil"), batch_size=5, **given)
+    with nullcontext() if alone else pytest.raises(SettingsError, match="cannot be shared evenly by 2 processes"):
+        fitted(plan, 100, lambda line: None)
+
+
 def test_what_is_asked_names_everything_that_decides(corpus, base_of):
     import numpy as np
 

@@ -85,7 +85,7 @@ def test_the_best_of_a_run_is_kept_with_its_head(corpus_of, base_of, tmp_path, m
 
     scores = iter([3.0, 9.0, 1.0, 2.0])
     monkeypatch.setattr(api, "dev_scorer", lambda *given: lambda model: next(scores))
-    monkeypatch.setattr(api, "_check_dev", lambda *given: None)
+    monkeypatch.setattr(api, "check_dev", lambda *given: None)
     options = {"steps": 4, "batch_size": 8, "max_length": 32, "learning_rate": 1e-2, "checkpoint_every": 1}
     options |= {"keep": 4, "dev": "made up", "dev_every": 1, "keep_best": True}
     base = base_of("bert", initializer_range=0.5)
@@ -121,6 +121,21 @@ def test_a_teacher_reads_no_more_than_it_can(base_of, tmp_path):
     options = {"steps": 1, "batch_size": 4, "max_length": 48, "teacher": str(teacher)}
     run = selfsent.train(corpus, "distil", base_of("bert"), tmp_path / "run", **options)
     assert run.directory.exists()
+
+
+@pytest.mark.parametrize("objective", ["mse", "cosine"])
+def test_a_teacher_may_be_followed_sentence_by_sentence(objective, base_of, tmp_path):
+    from safetensors.torch import load_file
+
+    found = []
+    for parts in (1, 4):
+        options = {"steps": 2, "batch_size": 4, "max_length": 32, "dropout": 0.0, "precision": "float32"}
+        options |= {"teacher": "bundled", "objective": objective, "project": True, "accumulate": parts}
+        output = tmp_path / str(parts)
+        selfsent.train(tiny.make_sentences(20), "distil", base_of("bert"), output, epsilon=1e-4, **options)
+        found.append(load_file(output / "model" / "model.safetensors"))
+    for name, tensor in found[0].items():
+        assert tensor.numpy() == pytest.approx(found[1][name].numpy(), abs=1e-5)
 
 
 def test_tsdae_after_labels_is_warned_of_whatever_came_between(corpus_of, base_of, tmp_path):

@@ -99,6 +99,7 @@ CT = Method(
     options=Options,
     views=views,
     compares=True,
+    by_document=False,
     pooling="mean",
     published=Settings(
         batch_size=16,

@@ -69,6 +69,11 @@ def views(options: Options) -> tuple[View, ...]:
     return (View(0, ready=True), View(1)) if options.translations else (View(0, ready=True),)
 
 
+def sums(options: Options) -> bool:
+    """Whether every vector has but its own to follow, as far as an objective was given."""
+    return options.objective in ("cosine", "mse")
+
+
 def fitted(options: Options, facts: Facts) -> Options:
     """The options, with translations where there are two columns, and an objective, where nothing was said."""
     translations = facts.columns > 1 if options.translations is None else options.translations
@@ -149,7 +154,8 @@ class DistilLearner(Learner):
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of sentences, which bring the teacher's vectors, and perhaps their translations."""
-        whole_batch(len(views[0]))
+        if self.objective in ("contrast", "relations"):
+            whole_batch(len(views[0]))
         wanted = views[0].vectors
         assert wanted is not None
         students = self.model(concatenate(views)).float().chunk(len(views))
@@ -193,6 +199,7 @@ DISTIL = Method(
     views=views,
     fitted=fitted,
     compares=True,
+    sums=sums,
     negatives=False,
     pooling="mean",
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=5, warmup=10_000, weight_decay=0.01, epsilon=1e-6),

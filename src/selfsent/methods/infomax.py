@@ -106,6 +106,7 @@ INFOMAX = Method(
     options=Options,
     views=lambda options: (View(),),
     compares=True,
+    by_document=False,
     pooling="mean",
     head=NGRAM_CNN,
     published=Settings(batch_size=32, learning_rate=1e-6, epochs=1, schedule="linear", warmup=0.1),

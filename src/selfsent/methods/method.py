@@ -144,7 +144,9 @@ class Method:
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
         table: what is used instead where the base is a table of token vectors; None where that cannot be trained.
         suits_table: whether such a table can be trained with given options: it has no dropout, and predicts no words.
+        sums: for given options, whether the loss is a sum over sentences after all.
         negatives: whether a loss that compares sentences takes the others of the batch for different ones.
+        by_document: whether it leaves those of a sentence's own document out of them.
         head: name of the head that the learner gives the encoder, where the method has one of its own.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
         labels: what the learner must know about each row, for given options; None where texts are enough.
@@ -165,10 +167,16 @@ class Method:
     large_learning_rate: float
     table: Settings | None = None
     suits_table: Callable[[Any], bool] = lambda options: True
+    sums: Callable[[Any], bool] = lambda options: False
     negatives: bool = True
+    by_document: bool = True
     for_encoders: Mapping[str, Any] = field(default_factory=dict)
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
     fits: bool = False
     head: str | None = None
     labels: Callable[[Any], Labels | None] = lambda options: None
     fitted: Callable[[Any, Facts], Any] = lambda options, facts: options
+
+    def compares_with(self, options: Any) -> bool:
+        """Whether the loss compares the sentences of a batch, for given options."""
+        return self.compares and not self.sums(options)

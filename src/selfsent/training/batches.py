@@ -89,8 +89,7 @@ class Batches:
             key = make_key(self.settings.seed, epoch, 1 + number)
             chosen = rows if view.partners is None else view.partners(rows, key, self.rows)
             if view.passage is not None and self.documents is not None:
-                # The views of a sentence draw with one key, so that one knows what the other reads.
-                read, counts = view.passage(rows, make_key(self.settings.seed, epoch, _PASSAGES), self.documents)
+                read, counts = view.passage(rows, self._passages_key(epoch), self.documents)
                 tokens = self.tables[view.column][read].joined(rows, counts)
             else:
                 tokens = self.tables[view.column][chosen]
@@ -98,6 +97,27 @@ class Batches:
                 tokens = view.noise(tokens, key, self.template)
             packed.append(self._pack(tokens, view, device))
         return packed
+
+    def _passages_key(self, epoch: int) -> int:
+        """One for all views: they draw alike, so that one knows what the other reads."""
+        return make_key(self.settings.seed, epoch, _PASSAGES)
+
+    def lengths(self) -> Iterator[np.ndarray]:
+        """(chosen,) tokens of what is read of each sentence before it is cut, special ones included, some at a time.
+
+        Where views read passages of several sentences: of the longest of them, as drawn in the first epoch. Else of the
+        first text column.
+        """
+        passages = [(view.passage, view.column) for view in self.views if view.passage and view.passage.grows_with]
+        special = len(self.template.prefix) + len(self.template.suffix)
+        for begin in range(0, len(self.rows), _CHUNK):
+            rows = self.rows[begin : begin + _CHUNK]
+            found = [] if passages else [self.tables[0].lengths(rows)]
+            for passage, column in passages:
+                assert self.documents is not None
+                read, counts = passage(rows, self._passages_key(0), self.documents)
+                found.append(np.add.reduceat(self.tables[column].lengths(read), np.cumsum(counts) - counts))
+            yield np.max(found, axis=0) + special
 
     def labels_of(self, rows: np.ndarray, device: str = "cpu") -> Tensor | None:
         """(chosen,) labels of the corpus rows `rows`, (chosen,): int64 classes or float32 scores; None without any."""

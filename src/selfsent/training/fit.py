@@ -67,7 +67,7 @@ def fit(
     plan = plan.on(corpus)
     known = plan.known(corpus, rows)
     documents = Documents(np.asarray(corpus.documents)) if corpus.documents is not None else None
-    rows = in_company(plan, rows, documents, notice)
+    rows = in_company(plan, corpus, rows, notice)
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout)
     if plan.head:
@@ -93,8 +93,6 @@ def fit(
         build_table(corpus, model.tokenizer, corpus.view_columns[column], lambda count: tokenising(count, len(corpus)))
         for column in range(plan.columns)
     ]
-    if line := complaint_of_cut(tables[0].lengths(rows) + len(template.prefix) + len(template.suffix), settings):
-        notice(line)
     batches = Batches(
         tables,
         rows,
@@ -106,10 +104,12 @@ def fit(
         documents,
         apart=documents is None or documents.most_in_one(rows) <= _MOST_IN_ONE,
     )
+    if line := complaint_of_cut(batches, bool(corpus.report.split)):
+        notice(line)
     if plan.method.compares and plan.method.negatives:
         refuse_alike(batches)
-    if plan.method.compares and plan.method.negatives and not batches.apart:
-        notice("one document has most of the sentences: they count as negatives of each other")
+        if plan.method.by_document and not batches.apart:
+            notice("one document has most of the sentences: they count as negatives of each other")
     if learner.teachers:
         batches.taught = taught(corpus, plan, learner.teachers, batches)
     wait()
@@ -155,34 +155,50 @@ def _loop(
     return Loop(learner, batches, settings, directory, habits, notice, watch, finish)
 
 
-def in_company(plan: Plan, rows: np.ndarray, documents: Documents | None, notice: Notice) -> np.ndarray:
+def in_company(plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = lambda line: None) -> np.ndarray:
     """The rows that a plan can train on: all, or, where it reads what stands beside them, those that are not alone.
+
+    Args:
+        plan: what is read.
+        corpus: where the rows stand.
+        rows: (sentences,) to train on.
+        notice: is told how many are left out.
 
     Raises:
         SettingsError: fewer than two of them are left.
     """
-    if documents is None or not plan.reads_documents:
+    if corpus.documents is None or not plan.reads_documents:
         return rows
-    alone = documents.sizes(rows) < 2
-    if len(rows) - alone.sum() < 2:
+    alone = Documents(np.asarray(corpus.documents)).sizes(rows) < 2
+    left = int(len(rows) - alone.sum())
+    if left < 2:
         raise SettingsError(
             f"{plan.method.name} reads what stands beside a sentence: no document has two sentences: give"
             " --split-sentences if a text holds several, or check the document column"
         )
     if alone.any():
-        notice(f"{int(alone.sum()):,} of {len(rows):,} sentences are alone in their document, and are left out")
+        notice(
+            f"{len(rows) - left:,} of {len(rows):,} sentences are alone in their document, and are left out:"
+            f" {left:,} can be trained on"
+        )
     return rows[~alone]
 
 
-def complaint_of_cut(lengths: np.ndarray, settings: Settings) -> str | None:
-    """What is said where more than a few texts, of (texts,) tokens, are longer than what is read of them."""
-    cut = int((lengths > settings.max_length).sum())
-    if cut < max(2, 0.02 * len(lengths)):
+def complaint_of_cut(batches: Batches, split: bool) -> str | None:
+    """What is said where more than a few texts, or passages, are longer than what is read of them.
+
+    Args:
+        batches: the texts, as views read them.
+        split: whether the texts were split into their sentences, so that they are no paragraphs.
+    """
+    longest, total = batches.settings.max_length, len(batches.rows)
+    cut = sum(int((lengths > longest).sum()) for lengths in batches.lengths())
+    if cut < max(2, 0.02 * total):
         return None
-    return (
-        f"{cut:,} of {len(lengths):,} texts are cut after {settings.max_length} tokens: give --split-sentences if they"
-        " are paragraphs, or --max-length"
-    )
+    what, instead = ("sentences", "") if split else ("texts", "--split-sentences if they are paragraphs, or ")
+    if grown := {view.passage.grows_with for view in batches.views if view.passage} - {None}:
+        what, instead = "passages", f"a smaller {' or '.join(sorted(map(str, grown)))}, or "
+    return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}--max-length"
 
 
 def taught(corpus: Corpus, plan: Plan, teachers: Sequence[Encoder], batches: Batches) -> Taught:
@@ -210,12 +226,12 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     if settings.batch_size > sentences:
         notice(f"the corpus has {sentences} sentences to train on: --batch-size {settings.batch_size} is cut to that")
         settings = settings.but(batch_size=sentences)
-    check_batch_size(plan.method, settings.batch_size)
+    check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:
         raise SettingsError(
             f"--batch-size {settings.batch_size} is too small for {world_size()} processes"
             f" with {settings.accumulate} micro-batches each"
         )
-    if plan.method.compares and settings.batch_size % world_size():
+    if plan.method.compares_with(plan.options) and settings.batch_size % world_size():
         raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings

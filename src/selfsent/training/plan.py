@@ -208,8 +208,8 @@ def make_plan(
     options = method.options(**{name: value for name, value in changes.items() if name in own_options})
     if whiten and any(view.joined is not None for view in method.views(options)):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
-    check_batch_size(method, settings.batch_size)
-    if method.compares and settings.accumulate > 1:
+    check_batch_size(method, options, settings.batch_size)
+    if method.compares_with(options) and settings.accumulate > 1:
         raise SettingsError(
             f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
             " lower --batch-size instead"
@@ -246,13 +246,13 @@ def usual_base(
     return BUNDLED if plain and method.table is not None and method.suits_table(options) else RAW
 
 
-def check_batch_size(method: Method, size: int) -> None:
+def check_batch_size(method: Method, options: Any, size: int) -> None:
     """Refuse a batch too small for a method.
 
     Raises:
         SettingsError: the method compares the sentences of a batch, and it has one.
     """
-    if method.compares and size < 2:
+    if method.compares_with(options) and size < 2:
         raise SettingsError(f"{method.name} compares the sentences of a batch: --batch-size must be at least 2")
 
 

@@ -62,6 +62,11 @@ class Documents:
 class Passage(Protocol):
     """Which sentences of its document a view reads in place of a row's own."""
 
+    @property
+    def grows_with(self) -> str | None:
+        """The option that says how many sentences it holds at most; None where it is one."""
+        ...
+
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """(m,) corpus rows, those of one passage behind the other, and (n,) how many each of `rows` gets."""
         ...
@@ -105,6 +110,11 @@ class Span:
     def __post_init__(self) -> None:
         if self.within < 1 or self.longest < 1:
             raise SettingsError(f"--within and --span must be at least 1, not {self.within} and {self.longest}")
+
+    @property
+    def grows_with(self) -> str | None:
+        """`--span`, of more than one sentence."""
+        return "--span" if self.longest > 1 else None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences of each row's span."""
@@ -170,6 +180,11 @@ class Surroundings:
         if self.within < 1:
             raise SettingsError(f"--within is {self.within}; it must be at least 1")
         checked_share(self.kept, "the share of sentences that stay in their surroundings")
+
+    @property
+    def grows_with(self) -> str:
+        """`--within`."""
+        return "--within"
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences around each row; a row that is alone in its document gets itself."""
