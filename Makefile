@@ -8,8 +8,7 @@ BIN := $(VENV)/bin
 PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
 DEMO_OUTPUT ?= runs/demo
-# Chosen on other documents than the scored ones: docs/log.md.
-DEMO_OPTIONS ?= --epochs 3
+DEMO_OPTIONS ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help

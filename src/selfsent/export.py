@@ -125,10 +125,14 @@ def export(
         normalize: give the vectors length 1 inside the graph, also where the model does not.
 
     Raises:
-        SettingsError: packages are missing, or the model cannot become a graph.
+        SettingsError: packages are missing, or the model cannot become a graph, or needs none.
         OutputError: the vectors differ by more than `TOLERANCE`, or the directory cannot be written or holds
             something else than an export.
     """
+    if model.is_static:
+        raise SettingsError(
+            "a table of token vectors needs no graph: its model.safetensors and tokenizer.json are all that is needed"
+        )
     if int8 and to != "onnx":
         raise SettingsError("--int8 is there for --to onnx only")
     check_directory(output, overwrite=True)
