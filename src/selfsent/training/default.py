@@ -11,7 +11,7 @@ import numpy as np
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.errors import SettingsError
-from selfsent.heads.loading import is_sentence_encoder, saved_pooling
+from selfsent.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.methods import METHODS, Method
 from selfsent.methods.pairs import NOISES
 from selfsent.training.plan import Plan, make_plan
@@ -48,7 +48,8 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
 
 def doubt(plan: Plan) -> str | None:
     """What is said of a default from which little can be hoped; None of the others."""
-    if plan.method.name != FOR_SINGLE[0] or not is_sentence_encoder(resolve(plan.base)):
+    base = resolve(plan.base)
+    if plan.method.name != FOR_SINGLE[0] or is_static(base) or not is_sentence_encoder(base):
         return None
     return (
         "the base is a sentence encoder already, and nothing that was tried made one better from single sentences:"
