@@ -173,6 +173,21 @@ def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does
         assert learner.model(views[0]).shape == (6, 32)  # what is saved keeps its size
 
 
+def test_the_bridge_begins_by_least_squares(learner_of, base_of):
+    learner = learner_of("distil", teacher=str(base_of("bert", hidden_size=48, seed=7)), objective="contrast")
+    view = packed(learner, 0)
+    view.vectors = learner.features(view)
+    students = torch.nn.functional.normalize(learner.model(view).detach(), dim=-1).double().numpy()
+    wanted = torch.nn.functional.normalize(view.vectors, dim=-1).double().numpy()
+    learner.prepare([[view]])
+    found = learner.bridge.weight.detach().double().numpy().T
+    ridge = 1e-3 * np.mean(np.sum(students**2, axis=0)) * np.eye(students.shape[1])
+    assert found == pytest.approx(np.linalg.solve(students.T @ students + ridge, students.T @ wanted), abs=1e-4)
+    before = learner.bridge.weight.clone()
+    learner.prepare([])  # a process without a share of the sentences
+    assert torch.equal(learner.bridge.weight, before)
+
+
 def test_distil_takes_what_the_corpus_has():
     distil = METHODS["distil"]
     one, two = (distil.fitted(distil.options(teacher="bundled-raw"), Facts(columns)) for columns in (1, 2))
