@@ -91,13 +91,12 @@ class Cell:
     def options(self, directory="bundled-raw", **options):
         """The method's options; its defaults where nothing is said. A teacher is what the student begins as."""
         # With dropout on nothing but attention weights, a sentence is too easily recognised for anything to be learned.
-        alike = (self.method, self.architecture) == ("simcse", "qwen3")
-        alike = alike or (
-            self.is_static and not METHODS[self.method].suits_table(METHODS[self.method].options(**options))
-        )
-        noise = {"delete_words": 0.4} if alike else {}
+        method = METHODS[self.method]
         teacher = {"teacher": str(directory), "translations": True} if self.method == "distil" else {}
-        return METHODS[self.method].options(**{**noise, **teacher, **options})
+        alike = (self.method, self.architecture) == ("simcse", "qwen3")
+        alike = alike or (self.is_static and not method.suits_table(method.options(**{**teacher, **options})))
+        noise = {"delete_words": 0.4} if alike else {}
+        return method.options(**{**noise, **teacher, **options})
 
     def views(self, **options):
         """What the learner reads."""

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 from two_processes import OPERATIONS
 
+import tiny
 from selfsent import train_stages
 
 SCRIPT = Path(two_processes.__file__)
@@ -68,10 +69,10 @@ def test_both_processes_have_the_same_weights(of_two):
 @pytest.mark.parametrize(("architecture", "run"), two_processes.PLACES)
 def test_two_processes_equal_one(architecture, run, of_one, of_two):
     mine = {name: tensor for name, tensor in of_one.items() if name.startswith(f"{architecture}/{run}/")}
-    assert len(mine) > 10
+    assert len(mine) > (2 if architecture == tiny.STATIC else 10)
     operations = f"{architecture}/{run}/{OPERATIONS}"
     # Other sentences in either half, and more negatives than of its own: not the same, but far from half or twice.
-    for process in of_two:
+    for process in of_two if mine[operations] else []:  # a table of token vectors may multiply nothing
         assert 0.7 < float(process[operations] / mine[operations]) < 1.4
     del mine[operations]
     for name, tensor in mine.items():

@@ -19,8 +19,8 @@ from selfsent.training.loop import Loop
 from selfsent.training.meter import Meter
 from selfsent.training.run_directory import RunDirectory
 
-ARCHITECTURES = ("bert", "modernbert")
-"""The first for every run; the others for tsdae, whose decoder they change."""
+ARCHITECTURES = ("bert", "modernbert", tiny.STATIC)
+"""The first for every run; the second for tsdae, whose decoder it changes; a table of token vectors for some."""
 OPERATIONS = "operations per token"
 SENTENCES = tiny.make_sentences(48, seed=6)
 # Adam divides a gradient by its size: with an epsilon below rounding errors it would blow those up to whole steps.
@@ -74,7 +74,11 @@ stages:
     head: ngram-cnn
     filters: 4
 """
-PLACES = [(ARCHITECTURES[0], run) for run in RUNS] + [(name, "tsdae") for name in ARCHITECTURES[1:]]
+PLACES = [
+    *((ARCHITECTURES[0], run) for run in RUNS),
+    (ARCHITECTURES[1], "tsdae"),
+    *((tiny.STATIC, run) for run in ("neighbours", "simcse", "ct", "bootstrap", "softmax", "distil")),
+]
 
 
 def train(bases):

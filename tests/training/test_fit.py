@@ -4,9 +4,10 @@ from contextlib import nullcontext
 import pytest
 
 import tiny
-from selfsent import train
+from selfsent import make_table, train
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
+from selfsent.methods.method import MOST_OF_TABLE, NEW_TABLE, TABLE
 from selfsent.training.fit import fitted
 from selfsent.training.plan import LARGE, asked, make_plan
 
@@ -23,11 +24,24 @@ def test_published_means_published(method):
 
 @pytest.mark.parametrize("method", STEPPING, ids=lambda method: method.name)
 def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method, monkeypatch):
-    needed = NEEDED.get(method.name, {})
+    needed = {"base": "bundled-raw", **NEEDED.get(method.name, {})}
     assert make_plan(method, **needed).settings == method.defaults
     monkeypatch.setattr("selfsent.training.plan._parameters", lambda directory: LARGE + 1)
     assert make_plan(method, **needed).settings.learning_rate == method.large_learning_rate
     assert make_plan(method, learning_rate=0.5, **needed).settings.learning_rate == 0.5
+
+
+def test_a_table_has_settings_of_its_own_and_a_new_one_a_higher_rate(base_of, tmp_path):
+    neighbours, whitening = get_method("neighbours"), get_method("whitening")
+    assert make_plan(neighbours, "bundled").settings == TABLE
+    assert make_plan(neighbours, "bundled").longest == MOST_OF_TABLE
+    assert make_plan(neighbours, "bundled", epochs=3).longest is None
+    assert make_plan(neighbours, "bundled", learning_rate=0.5).settings.learning_rate == 0.5
+    new = make_table(None, tmp_path / "table", tokenizer=base_of("bert"), size=8)
+    assert make_plan(neighbours, new).settings == NEW_TABLE
+    assert make_plan(neighbours, "bundled").options.keep_base == 1
+    assert make_plan(neighbours, new).options.keep_base == 0
+    assert make_plan(whitening, "bundled").settings == whitening.table
 
 
 def test_changes_go_where_they_belong():

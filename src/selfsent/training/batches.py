@@ -144,12 +144,14 @@ class Batches:
     def _parts(self, first: int, every: int) -> Iterator[np.ndarray]:
         """All rows, some thousand tokens at a time, in random order: chunk `first` and every `every`th from there."""
         columns, order = sorted({view.column for view in self.views}), self._order(0)
+        told = bool(self._vectors)  # of sentences that were made ready before
         for begin in range(_CHUNK * first, len(order), _CHUNK * every):
             chunk = self.rows[order[begin : begin + _CHUNK]]
             ends = np.cumsum(np.max([self.tables[column][chunk].lengths for column in columns], axis=0))
             cuts = np.searchsorted(ends, np.arange(_TOKENS, ends[-1], _TOKENS))
             yield from (rows for rows in np.split(chunk, cuts) if len(rows))
-            self.told(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
+            if not told:
+                self.told(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
 
     def make_ready(
         self,
