@@ -107,6 +107,6 @@ def test_the_steps_do_something(of_one, bases):
     for architecture, run in two_processes.PLACES:
         before = load_file(str(bases / architecture / "model.safetensors"))
         mine = {name: tensor for name, tensor in of_one.items() if name.startswith(f"{architecture}/{run}/")}
-        words = next(tensor for name, tensor in mine.items() if "embeddings" in name and name.endswith("weight"))
+        words = next(tensor for name, tensor in mine.items() if "embedding" in name and name.endswith("weight"))
         same = next(tensor for tensor in before.values() if tensor.shape == words.shape)
         assert (words - same).abs().max() > 1e-3
