@@ -3,7 +3,7 @@
     python benchmarks/bundled.py sample  --text TEXT --output OUT
     python benchmarks/bundled.py table   --output OUT --teacher all-MiniLM-L6-v2    # bundled
     python benchmarks/bundled.py raw     --text TEXT --output OUT                   # bundled-raw-static
-    python benchmarks/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # on trial: docs/log.md
+    python benchmarks/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # not shipped: docs/log.md
 
 TEXT is a folder with the nine freely usable sources, one file NAME.txt.zst each: a sentence a line, an empty line
 behind each document. `sample` draws sentences of each of them. `table` trains a new table of token vectors, with the
