@@ -48,9 +48,10 @@ from selfsent.methods import get_method
 from selfsent.recipes import read_document
 from selfsent.scoring import scored
 from selfsent.settings import DURATIONS, parse_duration
+from selfsent.training.asked import asked
 from selfsent.training.fit import fit
 from selfsent.training.habits import Habits
-from selfsent.training.plan import asked, make_plan
+from selfsent.training.plan import make_plan
 from selfsent.training.run_directory import RunDirectory, versions
 
 STS = ("sts12", "sts13", "sts14", "sts15")

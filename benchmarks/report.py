@@ -25,8 +25,6 @@ selfsent against sentence-transformers: same model, sentences and machine, both 
 measures again and writes this page. A ratio above 1 means that selfsent is faster; it is held against the peer's
 fastest setting that keeps the quality of its own float32. Where ours ends at a worse loss than theirs, the ratio says
 so.
-
-`bundled` in these tables is the encoder that is called `bundled-raw` now.
 """
 
 

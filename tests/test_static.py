@@ -14,6 +14,8 @@ from selfsent.encoder import load_encoder
 from selfsent.encoder.static import new_table
 from selfsent.encoding import encode
 from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.evaluation.encoders import as_encoder
+from selfsent.export import export
 from selfsent.methods import METHODS
 from selfsent.training.plan import make_plan
 
@@ -46,6 +48,23 @@ def test_what_is_behind_the_table_is_kept(table, tmp_path):
     selfsent.train(TEXTS, method="whitening", base=table, output=tmp_path / "run")
     ordinary = SentenceTransformer(str(tmp_path / "run" / "model"), device="cpu")
     assert encode(load_encoder(tmp_path / "run"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "ct-inbatch", "distil"])
+def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, table, base_of, tmp_path):
+    options = {"distil": {"teacher": str(base_of("bert"))}}.get(method, {"delete_words": 0.3})
+    options |= {"method": method, "base": table, "steps": 10, "batch_size": 8, "checkpoint_every": 3}
+
+    def stop(step, steps, figures):
+        if step == 8:
+            raise KeyboardInterrupt
+
+    selfsent.train(TEXTS, output=tmp_path / "whole", **options)
+    with pytest.raises(KeyboardInterrupt):
+        selfsent.train(TEXTS, output=tmp_path / "parts", watch=stop, **options)
+    selfsent.train(TEXTS, output=tmp_path / "parts", resume=True, **options)
+    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
+    assert whole == parts
 
 
 def test_half_precision_is_read_and_trained_in_float32(table, tmp_path):
@@ -124,6 +143,30 @@ def test_the_same_seed_makes_the_same_table():
     first, again, other = (new_table(tokenizer, 8, seed).table.weight for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_a_table_is_made_with_a_vocabulary_of_the_text_or_of_an_encoder(table, tmp_path):
+    own = load_encoder(selfsent.make_table(TEXTS, tmp_path / "own", size=6, vocabulary_size=80))
+    assert (own.embedding_size, own.vocabulary_size <= 80) == (6, True)
+    theirs = load_encoder(selfsent.make_table(None, tmp_path / "theirs", tokenizer=table))
+    assert theirs.vocabulary_size == load_encoder(table).vocabulary_size
+    for given in ({"corpus": TEXTS, "tokenizer": table}, {"corpus": None}):
+        with pytest.raises(SettingsError, match="give either a corpus"):
+            selfsent.make_table(output=tmp_path / "none", **given)
+    with pytest.raises(SettingsError, match="leave out --cased"):
+        selfsent.make_table(None, tmp_path / "none", tokenizer=table, cased=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_fast_and_int8_change_nothing_and_say_nothing(table):
+    exact, quick = as_encoder(str(table)), as_encoder(str(table), int8=True)
+    assert np.array_equal(exact(TEXTS[:5]), quick(TEXTS[:5]))
+    assert quick.pooling == "mean"
+
+
+def test_export_says_that_there_is_nothing_to_export(table, tmp_path):
+    with pytest.raises(SettingsError, match="needs no graph"):
+        export(load_encoder(table), tmp_path / "graph")
 
 
 def test_special_tokens_are_known():

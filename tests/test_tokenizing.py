@@ -1,5 +1,7 @@
 """Texts cut at their spaces give the tokens of whole ones, or are not cut."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
@@ -11,6 +13,10 @@ from selfsent.tokenizing import Reader
 TEXTS = [
     "",
     " ",
+    "  ",
+    " a",
+    "a ",
+    "  a   b ",
     "a",
     "bidi gafo, ka-te!  two  spaces ",
     "\tbidi\ngafo\x00 ka\u0301 \u2603 \u4f60\u597d",
@@ -107,3 +113,21 @@ def test_parts_are_cut_and_may_come_twice():
     twice = read.parts(np.array([2, 0, 0, 1]), most=2)
     assert twice.lengths.tolist() == [min(2, length) for length in read.lengths[[2, 0, 0, 1]]]
     assert twice.ids[twice.starts[1] : twice.starts[1] + 2].tolist() == read.ids[:2].tolist()
+
+
+def test_threads_do_not_disturb_each_other():
+    reader = Reader(tiny.make_tokenizer().backend_tokenizer)
+    parts = [tiny.make_sentences(200, seed=seed, words=(3, 9)) for seed in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(5):
+            for texts, read in zip(parts, threads.map(reader, parts), strict=True):
+                assert read.ids.tolist() == wordwise(reader.tokenizer, texts)[0]
+
+
+def test_a_reader_that_was_interrupted_still_reads(monkeypatch):
+    reader = Reader(tiny.make_tokenizer().backend_tokenizer)
+    with monkeypatch.context() as broken:
+        broken.setattr(reader, "_whole", lambda texts: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            reader(TEXTS)
+    assert reader(TEXTS).ids.tolist() == wordwise(reader.tokenizer, TEXTS)[0]

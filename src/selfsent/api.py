@@ -25,10 +25,11 @@ from selfsent.methods import SUPERVISED, get_method
 from selfsent.report.terminal import scores_table
 from selfsent.scoring import Dev, check_dev, dev_scorer, finish
 from selfsent.shown import text_of
+from selfsent.training.asked import asked, read_by
 from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit, in_company
 from selfsent.training.habits import Habits, Notice
-from selfsent.training.plan import Plan, asked, make_plan, read_by
+from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_directory import RunDirectory
 
 

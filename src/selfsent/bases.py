@@ -9,8 +9,8 @@ from pathlib import Path
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 
-BUNDLED, RAW, RAW_TABLE = "bundled", "bundled-raw", "bundled-raw-static"
-SHIPPED = {BUNDLED: "static", RAW: "raw", RAW_TABLE: "raw_static"}
+BUNDLED, RAW, RAW_STATIC = "bundled", "bundled-raw", "bundled-raw-static"
+SHIPPED = {BUNDLED: "static", RAW: "raw", RAW_STATIC: "raw_static"}
 """The encoders that ship with selfsent, and their directories: what serves best, a table of token vectors; and from raw
 text alone, without teacher or label, a transformer and another table."""
 _NAMES = "'bundled' or another that ships with selfsent"

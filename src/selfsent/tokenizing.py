@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ KNOWN = 1 << 18
 _LONG = 100
 """Characters of a piece that is not remembered: it will hardly come again."""
 _PROBES, _WORDS = 64, 8
+_MEMORY = threading.Lock()
+"""Of all readers: one of its own could not be copied with the encoder that it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,11 @@ class Reader:
         self._forget()
 
     def __call__(self, texts: Sequence[str]) -> Read:
-        """The tokens of texts."""
-        return self._whole(texts) if self.space is None else self._by_pieces(texts, self.space)
+        """The tokens of texts; of several threads, one reads at a time."""
+        if self.space is None:
+            return self._whole(texts)
+        with _MEMORY:
+            return self._by_pieces(texts, self.space)
 
     def _forget(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -98,8 +104,8 @@ class Reader:
         flat = list(itertools.chain.from_iterable(cut))
         known = len(self._numbers)
         new = sorted({piece for piece in flat if piece not in self._numbers}, key=len)
-        self._numbers.update(zip(new, range(known, known + len(new)), strict=True))
         pieces = self._pieces.joined(self._whole(new)) if new else self._pieces
+        self._numbers.update(zip(new, range(known, known + len(new)), strict=True))
         found = pieces.parts(np.fromiter(map(self._numbers.__getitem__, flat), np.int64, len(flat)))
         counts = np.fromiter(map(len, cut), np.int64, len(cut))
         lengths = np.add.reduceat(found.lengths, np.cumsum(counts) - counts) if len(cut) else counts
@@ -135,21 +141,7 @@ def _probes(tokenizer: Tokenizer) -> Iterator[str]:
     marks: Any = str.maketrans({"Ġ": " ", "▁": " ", "#": None})
     inner = [token for token in vocabulary if " " in token.translate(marks).strip()]
     added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
-    odd = [
-        "a",
-        "A",
-        "über",
-        "don't",
-        "x-y.z",
-        "\u2603",
-        "\u2603",
-        "12,5",
-        "\t",
-        "e\u0301",
-        "\u4f60\u597d",
-        "a\nb",
-        "\x00",
-    ]
+    odd = ["a", "A", "über", "don't", "x-y.z", "☃", "☃", "12,5", "\t", "é", "你好", "a\nb", "\x00"]
     yield ""
     for _ in range(_PROBES):
         words = [vocabulary[place].translate(marks).strip() for place in draw.integers(len(vocabulary), size=_WORDS)]

@@ -70,7 +70,7 @@ class Cell:
     @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
-        if self.is_static and METHODS[self.method].table is None:
+        if self.is_static and METHODS[self.method].static is None:
             return "it is a table of token vectors"
         if self.method in ("mlm", "declutr") and self.architecture in tiny.CAUSAL:
             return "transformers has no masked language model of this architecture"
@@ -94,7 +94,7 @@ class Cell:
         method = METHODS[self.method]
         teacher = {"teacher": str(directory), "translations": True} if self.method == "distil" else {}
         alike = (self.method, self.architecture) == ("simcse", "qwen3")
-        alike = alike or (self.is_static and not method.suits_table(method.options(**{**teacher, **options})))
+        alike = alike or (self.is_static and not method.suits_static(method.options(**{**teacher, **options})))
         noise = {"delete_words": 0.4} if alike else {}
         return method.options(**{**noise, **teacher, **options})
 

@@ -7,9 +7,10 @@ import tiny
 from selfsent import make_table, train
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
-from selfsent.methods.method import MOST_OF_TABLE, NEW_TABLE, TABLE
+from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
+from selfsent.training.asked import asked
 from selfsent.training.fit import fitted
-from selfsent.training.plan import LARGE, asked, make_plan
+from selfsent.training.plan import LARGE, make_plan
 
 STEPPING = [method for method in METHODS.values() if not getattr(method, "fits", False)]
 NEEDED = {"distil": {"teacher": "bundled-raw"}}
@@ -33,15 +34,15 @@ def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method, m
 
 def test_a_table_has_settings_of_its_own_and_a_new_one_a_higher_rate(base_of, tmp_path):
     neighbours, whitening = get_method("neighbours"), get_method("whitening")
-    assert make_plan(neighbours, "bundled").settings == TABLE
-    assert make_plan(neighbours, "bundled").longest == MOST_OF_TABLE
+    assert make_plan(neighbours, "bundled").settings == STATIC
+    assert make_plan(neighbours, "bundled").longest == STATIC_STEPS
     assert make_plan(neighbours, "bundled", epochs=3).longest is None
     assert make_plan(neighbours, "bundled", learning_rate=0.5).settings.learning_rate == 0.5
     new = make_table(None, tmp_path / "table", tokenizer=base_of("bert"), size=8)
-    assert make_plan(neighbours, new).settings == NEW_TABLE
+    assert make_plan(neighbours, new).settings == NEW_STATIC
     assert make_plan(neighbours, "bundled").options.keep_base == 1
     assert make_plan(neighbours, new).options.keep_base == 0
-    assert make_plan(whitening, "bundled").settings == whitening.table
+    assert make_plan(whitening, "bundled").settings == whitening.static
 
 
 def test_changes_go_where_they_belong():

@@ -10,7 +10,7 @@ import pytest
 import selfsent
 import tiny
 from selfsent.corpus import read_corpus
-from selfsent.training.plan import weights_digest
+from selfsent.training.asked import weights_digest
 
 RUNS = {
     "softmax": {},

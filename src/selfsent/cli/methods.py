@@ -31,6 +31,7 @@ def describe(method: Any) -> dict[str, Any]:
         "labels": _labels(method),
         "published": dataclasses.asdict(method.published),
         "defaults": {**dataclasses.asdict(method.defaults), "large_learning_rate": method.large_learning_rate},
+        "static": None if method.static is None else dataclasses.asdict(method.static),
         "presets": {name: dict(values) for name, values in method.presets.items()},
         "options": {
             item.name: {"default": item.default, "description": item.metadata["description"]}
@@ -112,4 +113,21 @@ def _settings(method: Any) -> list[str]:
         f"default: batch {method.defaults.batch_size},"
         f" rate {method.defaults.learning_rate:g} ({method.large_learning_rate:g} for large encoders),"
         f" {_passes(method)}",
+        _static(method),
     ]
+
+
+def _static(method: Any) -> str:
+    """What is done with a table of token vectors, such as `bundled`."""
+    from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
+
+    said = "a table of token vectors, such as bundled"
+    if method.static is None:
+        return f"{said}: it cannot train one"
+    if method.static is not STATIC:
+        return f"{said}: the same"
+    return (
+        f"{said}: batch {STATIC.batch_size}, rate {STATIC.learning_rate:g}"
+        f" (a new one: {NEW_STATIC.batch_size}, {NEW_STATIC.learning_rate:g}), {STATIC.epochs:g} passes,"
+        f" {STATIC_STEPS:,} steps at most"
+    )

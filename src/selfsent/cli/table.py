@@ -17,16 +17,16 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "table",
         help="make an untrained table of token vectors, with a vocabulary of your text",
-        description="Make a table of token vectors that nobody has trained, with a vocabulary learned on your text: a"
-        " base for text in any language, without any model of it.",
-        epilog="Then train it: selfsent train CORPUS --base DIR. With a teacher: selfsent train CORPUS --base DIR"
-        " --method distil --teacher ENCODER",
+        description="Learn a vocabulary on your text, and make a table with a random vector for each token: a base to"
+        " train from, for text in any language.",
+        epilog="Train it on text with documents: selfsent train CORPUS --base DIR. Or after a teacher, on any text:"
+        " selfsent train CORPUS --base DIR --method distil --teacher ENCODER",
     )
-    parser.add_argument(
-        "corpus", nargs="*", metavar="CORPUS", help="as for selfsent train; may be left out with --tokenizer"
-    )
+    parser.add_argument("corpus", nargs="*", metavar="CORPUS", help="as for selfsent train; none with --tokenizer")
     parser.add_argument("--output", required=True, metavar="DIR", help="the table is in DIR/model")
-    parser.add_argument("--tokenizer", metavar="ENCODER", help="take the tokenizer of this encoder; learn none")
+    parser.add_argument(
+        "--tokenizer", metavar="ENCODER", help="take the vocabulary of this encoder instead of learning one"
+    )
     parser.add_argument("--overwrite", action="store_true", help="throw away what is in DIR")
     parser.set_defaults(run=run, parser=parser)
     add_corpus_options(parser)

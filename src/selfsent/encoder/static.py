@@ -131,10 +131,6 @@ class StaticEncoder(Encoder):
             " bundled-raw"
         )
 
-    def forget(self) -> None:
-        """Give the table random numbers, as if nobody had trained it."""
-        nn.init.normal_(self.table.weight, std=_SPREAD)
-
     def save(self, directory: Path) -> None:
         """Write an ordinary sentence-transformers directory."""
         self.sentence_transformer.save(str(directory), create_model_card=False)

@@ -242,6 +242,8 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         except (OSError, ValueError, KeyError, ImportError) as error:
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
+    if model.is_static:  # it has no products that could be quicker
+        fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
     return Encoder(lambda texts: encode(model, texts), label, described, trained_on(directory))

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
-from selfsent.methods.method import TABLE, Learner, Loss, Method
+from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, varied, whole_batch
 from selfsent.methods.predictor import Predictor
 from selfsent.packing import Packed, concatenate
@@ -144,7 +144,7 @@ BOOTSTRAP = Method(
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
-    table=TABLE,
-    suits_table=varied,
+    static=STATIC,
+    suits_static=varied,
     presets={"published": PAPER, "paper": PAPER, "code": CODE, "faithful": CODE},
 )

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.methods.labels import Labels, with_scale
-from selfsent.methods.method import TABLE, Learner, Loss, Method
+from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import View
@@ -53,5 +53,5 @@ COSINE = Method(
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=4, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=5e-4, epochs=4),
     large_learning_rate=2e-5,
-    table=TABLE,
+    static=STATIC,
 )

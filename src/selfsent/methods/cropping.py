@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from selfsent.methods.method import TABLE, Method
+from selfsent.methods.method import STATIC, Method
 from selfsent.methods.mnrl import MnrlLearner, views
 from selfsent.methods.neighbours import NEIGHBOURS
 from selfsent.methods.neighbours import Options as NeighbourOptions
@@ -34,6 +34,6 @@ CROPPING = Method(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1, clip=0, max_length=512),
     defaults=NEIGHBOURS.defaults.but(max_length=128),
     large_learning_rate=NEIGHBOURS.large_learning_rate,
-    table=TABLE,
+    static=STATIC,
     for_encoders=NEIGHBOURS.for_encoders,
 )

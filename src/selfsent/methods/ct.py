@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from selfsent.distributed import world_size
 from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
-from selfsent.methods.method import TABLE, Learner, Loss, Method
+from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.pairs import whole_batch
 from selfsent.packing import Packed
 from selfsent.settings import Settings, check_limits, setting
@@ -115,7 +115,7 @@ CT = Method(
     ),
     defaults=Settings(batch_size=16, learning_rate=2e-4, epochs=1),
     large_learning_rate=1e-5,
-    table=TABLE,
+    static=STATIC,
     presets={
         "original": {},
         "faithful": {},

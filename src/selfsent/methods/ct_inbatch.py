@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from selfsent.encoder import Encoder
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.ct import CT, DROPOUT_IN, DropoutIn, TwinLearner
-from selfsent.methods.method import TABLE, Loss, Method
+from selfsent.methods.method import STATIC, Loss, Method
 from selfsent.methods.pairs import ViewOptions, differ, two_views, whole_batch
 from selfsent.packing import Packed
 from selfsent.settings import Settings, setting
@@ -71,6 +71,6 @@ CT_INBATCH = Method(
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=5e-5,
-    table=TABLE,
+    static=STATIC,
     presets={"published": {"dropout_in": "kept"}, "dot": {"similarity": "dot", "scale": 1.0, "learn_scale": False}},
 )

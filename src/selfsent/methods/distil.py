@@ -17,7 +17,7 @@ from selfsent.encoder import Encoder, load_encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
 from selfsent.methods.labels import Facts
-from selfsent.methods.method import TABLE, Learner, Loss, Method
+from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.pairs import whole_batch
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, check_limits, setting
@@ -205,6 +205,6 @@ DISTIL = Method(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=5, warmup=10_000, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=2e-5,
-    table=TABLE,
+    static=STATIC,
     presets={"published": {"objective": "mse"}},
 )

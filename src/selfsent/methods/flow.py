@@ -117,7 +117,7 @@ FLOW = Method(
     published=_SETTINGS,
     defaults=_SETTINGS.but(max_length=128),
     large_learning_rate=1e-3,
-    table=_SETTINGS.but(max_length=128),
+    static=_SETTINGS.but(max_length=128),
     presets={
         "published": {"layers": "first+last"},
         "faithful": {"layers": "first+last", "noisy": True, "initial": 64},

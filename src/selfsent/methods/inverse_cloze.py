@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from selfsent.methods.method import TABLE, Method
+from selfsent.methods.method import STATIC, Method
 from selfsent.methods.pairs import POSITIVES, Positives, two_views
 from selfsent.methods.quick_thoughts import QUICK_THOUGHTS, DualEncoderLearner
 from selfsent.methods.quick_thoughts import Options as DualEncoderOptions
@@ -35,5 +35,5 @@ INVERSE_CLOZE = Method(
     ),
     defaults=QUICK_THOUGHTS.defaults.but(max_length=128),
     large_learning_rate=QUICK_THOUGHTS.large_learning_rate,
-    table=TABLE,
+    static=STATIC,
 )

@@ -114,11 +114,11 @@ class Learner(nn.Module):
         return [group for group in other + own if group["params"]]
 
 
-TABLE = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
+STATIC = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
 """How a table of token vectors is trained, where nothing else is known: in many cheap steps, at a high rate."""
-NEW_TABLE = TABLE.but(batch_size=1024, learning_rate=0.02)
+NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
 """The same of a table that nobody has trained yet."""
-MOST_OF_TABLE = 3000
+STATIC_STEPS = 3000
 """Steps that such a table takes at most, unless told otherwise: on much text, fewer passes."""
 
 
@@ -142,8 +142,8 @@ class Method:
         defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.md.
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
-        table: what is used instead where the base is a table of token vectors; None where that cannot be trained.
-        suits_table: whether such a table can be trained with given options: it has no dropout, and predicts no words.
+        static: what is used instead where the base is a table of token vectors; None where that cannot be trained.
+        suits_static: whether such a table can be trained with given options: it has no dropout, and predicts no words.
         sums: for given options, whether the loss is a sum over sentences after all.
         negatives: whether a loss that compares sentences takes the others of the batch for different ones.
         by_document: whether it leaves those of a sentence's own document out of them.
@@ -165,8 +165,8 @@ class Method:
     published: Settings
     defaults: Settings
     large_learning_rate: float
-    table: Settings | None = None
-    suits_table: Callable[[Any], bool] = lambda options: True
+    static: Settings | None = None
+    suits_static: Callable[[Any], bool] = lambda options: True
     sums: Callable[[Any], bool] = lambda options: False
     negatives: bool = True
     by_document: bool = True

@@ -15,7 +15,7 @@ from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
 from selfsent.methods.labels import Facts
-from selfsent.methods.method import TABLE, Learner, Loss, Method
+from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.pairs import Positives, ViewOptions, two_views, whole_batch
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, setting
@@ -121,6 +121,6 @@ MNRL = Method(
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=2e-5,
-    table=TABLE,
+    static=STATIC,
     presets={"published": {"both_directions": True}},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from selfsent.methods.method import TABLE, Method
+from selfsent.methods.method import STATIC, Method
 from selfsent.methods.mnrl import MNRL, MnrlLearner, views
 from selfsent.methods.mnrl import Options as RankingOptions
 from selfsent.methods.pairs import POSITIVES, Positives
@@ -34,6 +34,6 @@ NEIGHBOURS = Method(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
     large_learning_rate=2e-5,
-    table=TABLE,
+    static=STATIC,
     for_encoders={"keep_base": 1.0},
 )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from selfsent.methods.bootstrap import BOOTSTRAP, CODE, NetworkOptions, TwoNetworks
 from selfsent.methods.contrast import nt_xent
-from selfsent.methods.method import TABLE, Loss, Method
+from selfsent.methods.method import STATIC, Loss, Method
 from selfsent.methods.pairs import pair_of_views, varied
 from selfsent.packing import Packed
 from selfsent.settings import setting
@@ -52,7 +52,7 @@ NTXENT = Method(
     published=BOOTSTRAP.published,
     defaults=BOOTSTRAP.defaults.but(learning_rate=5e-4),
     large_learning_rate=BOOTSTRAP.large_learning_rate,
-    table=TABLE,
-    suits_table=varied,
+    static=STATIC,
+    suits_static=varied,
     presets={"paper": {}, "code": CODE, "faithful": CODE},
 )

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.ct import DROPOUT_IN, DropoutIn, TwinLearner
-from selfsent.methods.method import TABLE, Loss, Method
+from selfsent.methods.method import STATIC, Loss, Method
 from selfsent.methods.pairs import POSITIVES, Positives, ViewOptions, two_views, whole_batch
 from selfsent.packing import Packed
 from selfsent.settings import Settings, setting
@@ -57,5 +57,5 @@ QUICK_THOUGHTS = Method(
     ),
     defaults=Settings(batch_size=64, learning_rate=2e-4, epochs=1, max_length=64),
     large_learning_rate=1e-5,
-    table=TABLE,
+    static=STATIC,
 )

@@ -14,7 +14,7 @@ from selfsent.dropout import without_dropout
 from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
-from selfsent.methods.method import TABLE, Learner, Loss, Method
+from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.mlm import masked_loss
 from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, varied, whole_batch
 from selfsent.methods.predictor import standardised
@@ -156,7 +156,7 @@ SIMCSE = Method(
     published=Settings(batch_size=64, learning_rate=3e-5, epochs=1, schedule="linear", warmup=0, max_length=32),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=3e-5,
-    table=TABLE,
-    suits_table=lambda options: varied(options) and not options.mlm_weight,
+    static=STATIC,
+    suits_static=lambda options: varied(options) and not options.mlm_weight,
     presets={"simcse++": {"clean_negatives": True, "positive_scale": 0.9, "dimension_weight": 0.1}},
 )

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from selfsent.encoder import Encoder
 from selfsent.methods.labels import Labels, with_classes
-from selfsent.methods.method import TABLE, Learner, Loss, Method
+from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import View
@@ -77,5 +77,5 @@ SOFTMAX = Method(
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
     large_learning_rate=2e-5,
-    table=TABLE,
+    static=STATIC,
 )

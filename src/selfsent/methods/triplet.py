@@ -9,7 +9,7 @@ from typing import Literal
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.methods.method import TABLE, Learner, Loss, Method
+from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, check_limits, setting
 from selfsent.views import View
@@ -58,6 +58,6 @@ TRIPLET = Method(
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
     large_learning_rate=2e-5,
-    table=TABLE,
+    static=STATIC,
     presets={"sentence-transformers": {"margin": 5.0}},
 )

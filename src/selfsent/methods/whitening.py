@@ -109,6 +109,6 @@ WHITENING = Method(
     published=Settings(epochs=1),
     defaults=Settings(epochs=1),
     large_learning_rate=Settings.learning_rate,
-    table=Settings(epochs=1),
+    static=Settings(epochs=1),
     presets={"published": {"dimensions": 256, "layers": "first+last"}},
 )

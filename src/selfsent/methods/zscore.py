@@ -65,5 +65,5 @@ ZSCORE = Method(
     published=Settings(epochs=1),
     defaults=Settings(epochs=1),
     large_learning_rate=Settings.learning_rate,
-    table=Settings(epochs=1),
+    static=Settings(epochs=1),
 )

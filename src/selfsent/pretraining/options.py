@@ -15,9 +15,6 @@ Start = Literal["counts", "look", "random"]
 Compile = Literal["auto", "on", "off"]
 VocabularyKind = Literal["wordpiece", "unigram"]
 
-VOCABULARY = 16_384
-"""Entries of a new vocabulary."""
-
 DEFAULTS = Settings(
     batch_size=32,
     learning_rate=1.5e-3,
@@ -56,20 +53,33 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of pretraining.
+class VocabularyOptions:
+    """What vocabulary is learned.
 
     Raises:
         SettingsError: a value is out of range.
     """
 
-    vocabulary_size: int = setting(VOCABULARY, "entries of the vocabulary", minimum=32)
+    vocabulary_size: int = setting(16_384, "entries of the vocabulary, at most", minimum=32)
     vocabulary_kind: VocabularyKind = setting(
         "wordpiece",
         "wordpiece: pieces of words, as in BERT; unigram: pieces that hold the space before them, as in XLM-R",
         choices=("wordpiece", "unigram"),
     )
     cased: bool = setting(False, "keep upper case, accents and Arabic vowel signs")
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+@dataclass(frozen=True)
+class Options(VocabularyOptions):
+    """Options of pretraining.
+
+    Raises:
+        SettingsError: a value is out of range.
+    """
+
     ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
     start: Start = setting(
         "counts",
@@ -88,9 +98,6 @@ class Options:
     )
     half: bool = setting(True, "save the model in half precision")
 
-    def __post_init__(self) -> None:
-        check_limits(self)
-
     def compiles(self, device: str) -> bool:
         """Whether the encoder is compiled on this device."""
         return self.compile == "on" or (self.compile == "auto" and device.startswith("cuda"))
@@ -104,7 +111,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class TableOptions(VocabularyOptions):
     """Options of a new table.
 
     Raises:
@@ -112,14 +119,4 @@ class TableOptions:
     """
 
     size: int = setting(256, "numbers in a vector", minimum=2)
-    vocabulary_size: int = setting(VOCABULARY, "entries of the vocabulary, at most", minimum=32)
-    vocabulary_kind: VocabularyKind = setting(
-        "wordpiece",
-        "wordpiece: pieces of words, as in BERT; unigram: pieces that hold the space before them, as in XLM-R",
-        choices=("wordpiece", "unigram"),
-    )
-    cased: bool = setting(False, "keep upper case, accents and Arabic vowel signs")
     seed: int = setting(0, "seed of the random numbers that the vectors begin as", minimum=0, maximum=2**31 - 1)
-
-    def __post_init__(self) -> None:
-        check_limits(self)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,10 @@ import numpy as np
 from selfsent.bases import resolve
 from selfsent.corpus import Corpus
 from selfsent.distributed import rank, wait
-from selfsent.errors import BaseEncoderError, RunError
+from selfsent.errors import BaseEncoderError, RunError, SettingsError
 from selfsent.files import whole_directory, write_json
 from selfsent.pretraining.blocks import split
-from selfsent.pretraining.options import POSITIONS, Options, Shape
+from selfsent.pretraining.options import POSITIONS, Options, Shape, VocabularyOptions
 from selfsent.pretraining.start import make_start
 from selfsent.pretraining.vocabulary import train_vocabulary
 from selfsent.training.tokens import LONGEST, TokenTable, build_table
@@ -79,14 +80,18 @@ class Prepared:
             raise RunError(f"{self.folder} is damaged ({error}): copy the whole run again, or --overwrite it") from None
 
 
-def load_tokenizer(name: str | Path, special: Sequence[str] = ("cls", "sep", "pad", "mask")) -> Any:
+def load_tokenizer(
+    name: str | Path, changes: Collection[str] = (), special: Sequence[str] = ("cls", "sep", "pad", "mask")
+) -> Any:
     """A tokenizer that an encoder came with, for a new encoder.
 
     Args:
         name: its directory, a finished run, a hub id or `bundled-raw`.
+        changes: the options that were given, among which those of a vocabulary would go unread.
         special: the special tokens it must have.
 
     Raises:
+        SettingsError: there is one of those.
         BaseEncoderError: there is none, or it lacks one of them.
     """
     from transformers import AutoTokenizer
@@ -101,6 +106,10 @@ def load_tokenizer(name: str | Path, special: Sequence[str] = ("cls", "sep", "pa
     for kind in special:
         if getattr(tokenizer, f"{kind}_token_id") is None:
             raise BaseEncoderError(f"the tokenizer of {name} has no {kind} token: choose another --tokenizer")
+    vocabulary = {item.name for item in dataclasses.fields(VocabularyOptions)}
+    if unread := vocabulary.intersection(changes):
+        flag = min(unread).replace("_", "-")
+        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{flag}")
     tokenizer.model_max_length = POSITIONS
     return tokenizer
 

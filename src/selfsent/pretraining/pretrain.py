@@ -96,10 +96,7 @@ def pretrain(
     if odd := next((prompt for prompt in prompts if prompt.count("[MASK]") != 1), None):
         raise SettingsError(f"the prompt {odd!r} must have one [MASK], to be filled in")
     habits = Habits(keep=keep)
-    given = None if tokenizer is None else load_tokenizer(tokenizer)
-    if given is not None and (unread := changes.keys() & {"vocabulary_size", "vocabulary_kind", "cased"}):
-        flag = min(unread).replace("_", "-")
-        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{flag}")
+    given = None if tokenizer is None else load_tokenizer(tokenizer, changes)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, [tokenizer])
     prepared = Prepared(directory.path / "prepared")

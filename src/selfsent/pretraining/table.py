@@ -17,8 +17,6 @@ from selfsent.pretraining.vocabulary import train_vocabulary
 from selfsent.training.habits import Notice
 from selfsent.training.run_directory import RunDirectory
 
-_OF_VOCABULARY = ("vocabulary_size", "vocabulary_kind", "cased")
-
 
 def make_table(
     corpus: Corpus | str | Path | Sequence[str] | Callable[[], Corpus] | None,
@@ -33,7 +31,7 @@ def make_table(
 
     Args:
         corpus: what the vocabulary is learned on: a corpus, anything `read_corpus` reads, or a function that is called
-            for it; None with a tokenizer.
+            for it; None where there is a tokenizer.
         output: the directory; the table is in `model`.
         tokenizer: an encoder whose tokenizer is taken instead.
         overwrite: throw away what is in `output`.
@@ -54,11 +52,9 @@ def make_table(
     if unknown := changes.keys() - set(names):
         raise SettingsError(f"a table has no option {min(unknown)!r}; {guess(min(unknown), names)}")
     options = TableOptions(**changes)
-    if tokenizer is not None and (unread := changes.keys() & set(_OF_VOCABULARY)):
-        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{min(unread).replace('_', '-')}")
-    if corpus is None and tokenizer is None:
-        raise SettingsError("give a corpus to learn a vocabulary on, or --tokenizer")
-    given = None if tokenizer is None else load_tokenizer(tokenizer, special=())
+    if (corpus is None) == (tokenizer is None):
+        raise SettingsError("give either a corpus to learn a vocabulary on, or --tokenizer ENCODER")
+    given = None if tokenizer is None else load_tokenizer(tokenizer, changes, special=())
     directory = RunDirectory(Path(output))
     directory.check(resume=False, overwrite=overwrite, read=[tokenizer])
     about: dict[str, Any] = {"method": "table", "options": dataclasses.asdict(options)}

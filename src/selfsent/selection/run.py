@@ -32,8 +32,9 @@ from selfsent.report.page import comparison_page
 from selfsent.scoring import Dev, check_dev, dev_task
 from selfsent.selection.result import UNTRAINED, Selection
 from selfsent.settings import DURATIONS
+from selfsent.training.asked import weights_digest
 from selfsent.training.habits import Notice
-from selfsent.training.plan import Plan, make_plan, weights_digest
+from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_directory import RunDirectory, first_difference, take_over, versions
 
 Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
@@ -151,7 +152,7 @@ def _candidates(base: str | Path, notice: Notice) -> list[str]:
     """The methods that are compared where none is named: those that need no labels, and can train the base."""
     if not is_static(resolve(base)):
         return list(CANDIDATES)
-    found = [name for name in CANDIDATES if (method := METHODS[name]).table and method.suits_table(method.options())]
+    found = [name for name in CANDIDATES if (method := METHODS[name]).static and method.suits_static(method.options())]
     left = [name for name in CANDIDATES if name not in found]
     notice(f"{base} is a table of token vectors; left out, since they need a transformer: {', '.join(left)}")
     return found

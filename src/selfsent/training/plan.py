@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING
@@ -17,9 +16,9 @@ from selfsent.corpus import Corpus
 from selfsent.encoder import Pooling
 from selfsent.errors import BaseEncoderError, SettingsError, guess
 from selfsent.heads.loading import is_sentence_encoder, is_static, saved_pooling
-from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
+from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS
 from selfsent.methods import Method, whose_option
-from selfsent.methods.method import MOST_OF_TABLE, NEW_TABLE, TABLE
+from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.methods.whitening import WHITENING
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
@@ -192,19 +191,9 @@ def make_plan(
         raise SettingsError("whitening is whitened already: leave out --whiten")
     ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.fits else ()
     changes = {name: value for name, value in changes.items() if name not in ignored}
-    table = is_static(resolve(base))
-    if table and method.table is None:
-        raise SettingsError(
-            f"{method.name} needs a transformer, and {base} is a table of token vectors: give another --base, such as"
-            f" {RAW}, or none"
-        )
-    usual = method.table if table and method.table is not None else method.defaults
-    if usual is TABLE and not is_sentence_encoder(resolve(base)):
-        usual = NEW_TABLE
+    usual = usual_settings(method, base)
     start = method.published if preset else usual
     settings = start.but(**{name: value for name, value in changes.items() if name in general})
-    if not (preset or table) and "learning_rate" not in changes and _parameters(resolve(base)) > LARGE:
-        settings = settings.but(learning_rate=method.large_learning_rate)
     options = method.options(**{name: value for name, value in changes.items() if name in own_options})
     if whiten and any(view.joined is not None for view in method.views(options)):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
@@ -218,11 +207,30 @@ def make_plan(
         settings = settings.but(epochs=1.0)
     # One pass unless told otherwise, but on a huge corpus never more than the paper took.
     told = preset is not None or bool(changes.keys() & set(DURATIONS))
-    longest = None if told else MOST_OF_TABLE if table else method.published.steps
+    longest = None if told else STATIC_STEPS if is_static(resolve(base)) else method.published.steps
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
     return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
+
+
+def usual_settings(method: Method, base: str | Path) -> Settings:
+    """The settings where nothing is said, for a kind of base.
+
+    Raises:
+        SettingsError: the method cannot train a table of token vectors, and the base is one.
+    """
+    directory = resolve(base)
+    if not is_static(directory):
+        large = _parameters(directory) > LARGE
+        return method.defaults.but(learning_rate=method.large_learning_rate) if large else method.defaults
+    if method.static is None:
+        raise SettingsError(
+            f"{method.name} needs a transformer, and {base} is a table of token vectors: give another --base, such as"
+            f" {RAW}, or leave it out"
+        )
+    is_new = method.static is STATIC and not is_sentence_encoder(directory)
+    return NEW_STATIC if is_new else method.static
 
 
 def usual_base(
@@ -243,7 +251,7 @@ def usual_base(
     own = {item.name for item in dataclasses.fields(method.options)}
     options = method.options(**{name: value for name, value in told.items() if name in own})
     plain = head is None and pooling in (None, "mean") and not dropout
-    return BUNDLED if plain and method.table is not None and method.suits_table(options) else RAW
+    return BUNDLED if plain and method.static is not None and method.suits_static(options) else RAW
 
 
 def check_batch_size(method: Method, options: Any, size: int) -> None:
@@ -288,45 +296,3 @@ def _parameters(directory: Path) -> int:
         except SafetensorError as error:
             raise BaseEncoderError(f"{file} is damaged ({error}): fetch or save the model again") from None
     return total
-
-
-def weights_digest(directory: Path) -> str:
-    """A short digest of a base's weights."""
-    total = hashlib.sha256()
-    for file in sorted(directory.rglob("*.safetensors")):
-        with file.open("rb") as opened:
-            total.update(hashlib.file_digest(opened, "sha256").digest())
-    return total.hexdigest()[:16]
-
-
-def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
-    """A plan and its data as JSON: what a run must have in common with the one it resumes."""
-    digests = ",".join(weights_digest(resolve(teacher)) for teacher in plan.teachers)
-    return {
-        "method": plan.method.name,
-        "options": dataclasses.asdict(plan.options),
-        **({"teacher_digest": digests} if digests else {}),
-        "settings": dataclasses.asdict(plan.settings),
-        "base": plan.base,
-        "base_digest": weights_digest(resolve(plan.base)),
-        "pooling": plan.pooling or CNN_POOL,
-        **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
-        "dropout": plan.dropout,
-        "whiten": plan.whiten,
-        "corpus": {
-            "source": corpus.source,
-            "fingerprint": corpus.fingerprint,
-            "sentences": len(rows),
-            "rows": rows_digest(rows),
-        },
-    }
-
-
-def read_by(plan: Plan) -> list[Path]:
-    """The encoders that a plan begins with."""
-    return [resolve(name) for name in (plan.base, *plan.teachers)]
-
-
-def rows_digest(rows: np.ndarray) -> str:
-    """What tells one choice of a corpus' rows from another."""
-    return hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=8).hexdigest()

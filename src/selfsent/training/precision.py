@@ -40,6 +40,8 @@ def computes_int8(device: torch.device | str) -> bool:
 def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     """Let an encoder that is only run from now on compute in as few bits as asked for, and as the processor has.
 
+    A table of token vectors has no products that could be quicker.
+
     Args:
         model: on the device that it is to be run on. It is changed, and returned.
         fast: products in bfloat16 (`into_bfloat16`).
@@ -50,6 +52,8 @@ def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     """
     from selfsent.encoder import into_bfloat16, into_int8
 
+    if model.is_static:
+        return model
     if quick_precision(model.device, fast=fast, int8=int8) == "int8":
         into_int8(model)
     return into_bfloat16(model) if quick_precision(model.device, fast=fast or int8) == "bfloat16" else model

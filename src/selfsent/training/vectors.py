@@ -19,7 +19,7 @@ from selfsent.encoding import encode
 from selfsent.errors import TrainingError
 from selfsent.files import locked_part, saying, write_json
 from selfsent.settings import Precision
-from selfsent.training.plan import weights_digest
+from selfsent.training.asked import weights_digest
 from selfsent.training.precision import quicken
 
 _FORMAT = 1
