@@ -25,7 +25,7 @@ def base_of(tmp_path_factory):
 @pytest.fixture(scope="session")
 def encoder_of(base_of):
     """A fresh encoder of an architecture, without dropout unless a rate is given, in evaluation mode."""
-    from selfsent.encoder import load_encoder
+    from selfsent.models.loading import load_encoder
 
     def of(name, pooling="mean", dropout=0.0, **changes):
         return load_encoder(base_of(name, **changes), pooling, dropout).eval()

@@ -164,7 +164,7 @@ def make_config(name, **changes):
 def save_base(directory, name, seed=0, **changes):
     """Write a tiny language model of an architecture, in transformers layout; returns the directory."""
     if name == STATIC:
-        from selfsent.encoder.static import new_table
+        from selfsent.models.static import new_table
 
         new_table(make_tokenizer().backend_tokenizer, SIZE, seed).save(Path(directory))
         return Path(directory)
@@ -190,7 +190,7 @@ def encode(tokenizer, sentences):
 
 def pack(token_ids):
     """A packed batch of lists of token ids."""
-    from selfsent.packing import Packed
+    from selfsent.fast.packing import Packed
 
     return Packed(
         np.concatenate([np.asarray(ids, dtype=np.int64) for ids in token_ids]),
@@ -210,7 +210,7 @@ class Table:
         return np.array([len(self.ids[row]) for row in rows])
 
     def __getitem__(self, rows):
-        from selfsent.views import Tokens
+        from selfsent.data.views import Tokens
 
         lengths = self.lengths(rows)
         ids, starts = (np.concatenate([part[row] for row in rows]) for part in (self.ids, self.starts))
@@ -222,8 +222,8 @@ def make_batches(learner, views, settings, sentences, labels=None):
 
     Where a view reads what stands beside a sentence, four sentences each are a document.
     """
-    from selfsent.training.batches import Batches
-    from selfsent.views import Documents, Template
+    from selfsent.data.batches import Batches
+    from selfsent.data.views import Documents, Template
 
     tokenizer = learner.model.tokenizer
     columns = 1 + max(max(view.column, view.joined or 0) for view in views)

@@ -9,11 +9,11 @@ from selfsent.version import __version__
 
 if TYPE_CHECKING:
     from selfsent.api import Run, load_run, train
-    from selfsent.corpus import Corpus, read_corpus
+    from selfsent.comparison import compare
+    from selfsent.data.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
     from selfsent.pretraining.table import make_table
     from selfsent.recipes import over_seeds, read_recipe, train_stages
-    from selfsent.selection import compare
 
 __all__ = [
     "Corpus",
@@ -32,14 +32,14 @@ __all__ = [
 
 
 _HOMES = {
-    "Corpus": "corpus",
+    "Corpus": "data.corpus",
     "Run": "api",
-    "compare": "selection",
+    "compare": "comparison",
     "evaluate": "evaluation",
     "load_run": "api",
     "make_table": "pretraining.table",
     "over_seeds": "recipes",
-    "read_corpus": "corpus",
+    "read_corpus": "data.corpus",
     "read_recipe": "recipes",
     "train": "api",
     "train_stages": "recipes",

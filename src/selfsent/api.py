@@ -9,27 +9,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from selfsent.bases import resolve
-from selfsent.corpus import Corpus, read_corpus
-from selfsent.cross_encoder import is_cross_encoder
+from selfsent.augment.columns import with_views
+from selfsent.augment.maker import Maker
+from selfsent.augment.registry import parse_makers
+from selfsent.data.corpus import Corpus, read_corpus
+from selfsent.display import text_of
 from selfsent.distributed import join, rank, wait
-from selfsent.encoder import Pooling
 from selfsent.errors import RunError, SettingsError
+from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.leaks import trained_by
-from selfsent.heads.loading import load_sentence_transformer
-from selfsent.makers.columns import with_views
-from selfsent.makers.maker import Maker
-from selfsent.makers.registry import parse_makers
 from selfsent.methods import SUPERVISED, get_method
+from selfsent.models.bases import resolve
+from selfsent.models.cross_encoder import is_cross_encoder
+from selfsent.models.encoder import Pooling
+from selfsent.models.heads.loading import load_sentence_transformer
+from selfsent.report.scoring import Dev, check_dev, dev_scorer, finish
 from selfsent.report.terminal import scores_table
-from selfsent.scoring import Dev, check_dev, dev_scorer, finish
-from selfsent.shown import text_of
-from selfsent.training.asked import asked, read_by
 from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit, in_company
-from selfsent.training.habits import Habits, Notice
+from selfsent.training.identity import asked, read_by
 from selfsent.training.plan import Plan, make_plan
+from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -146,7 +146,7 @@ def train(
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
     join()
-    habits = Habits(checkpoint_every, keep, None, dev_every, keep_best, tuple(trackers))
+    run_config = RunConfig(checkpoint_every, keep, None, dev_every, keep_best, tuple(trackers))
     check_dev(dev, dev_every, keep_best)
     given = {"preset": preset, "pooling": pooling, "dropout": dropout, "whiten": whiten, "head": head}
     plan, makers = _plan(method or USUAL, base, views, **given, **changes)
@@ -200,8 +200,8 @@ def train(
         notice(f"{output} is finished already")
         return load_run(output)
     if directory.status != "trained":
-        habits = replace(habits, scorer=dev_scorer(dev, corpus, hold_out, data))
-        fit(corpus, hold_out.train, plan, directory, habits, notice, watch, tokenising, encoding)
+        run_config = replace(run_config, scorer=dev_scorer(dev, corpus, hold_out, data))
+        fit(corpus, hold_out.train, plan, directory, run_config, notice, watch, tokenising, encoding)
     if rank() == 0:
         finish(corpus, hold_out, plan.base, directory, notice)
     wait()

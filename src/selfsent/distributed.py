@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-
-from selfsent.autograd import apply
 
 
 def join() -> None:
@@ -26,7 +24,7 @@ def wait() -> None:
         dist.barrier()
 
 
-def of_the_first(value: float) -> float:
+def broadcast(value: float) -> float:
     """The value that the first process gives, on every process: what depends on a clock must be the same for all."""
     if world_size() == 1:
         return value
@@ -77,4 +75,6 @@ class _Gather(torch.autograd.Function):
 
 def gather(local: Tensor) -> Tensor:
     """The rows of all processes, (processes x n, d) from (n, d) on each, by rank; gradients flow back to every one."""
-    return local if world_size() == 1 else apply(_Gather, local)
+    if world_size() == 1:
+        return local
+    return cast(Tensor, _Gather.apply(local))  # type: ignore[no-untyped-call]  # torch's own

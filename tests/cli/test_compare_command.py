@@ -6,10 +6,10 @@ import pytest
 
 import selfsent as package
 from selfsent import api
-from selfsent.encoder import load_encoder
-from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.scoring import scored
+from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.models.loading import load_encoder
+from selfsent.report.scoring import scored
 
 METHODS = "simcse, whitening, mlm --learning-rate 1e-3 --steps 2"
 
@@ -269,9 +269,9 @@ def test_comparisons_are_no_runs_that_differ_in_their_seed(selfsent, compared, t
 
 
 def test_without_documents_the_usual_methods_are_those_that_need_none(sentences, base, monkeypatch, tmp_path):
-    from selfsent import selection
+    from selfsent import comparison as selection
     from selfsent.evaluation.results import measure
-    from selfsent.evaluation.statistics import mean
+    from selfsent.evaluation.stats.metrics import mean
 
     score = measure("made up", mean(np.arange(8.0)), 8, signature="made up")
     monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)

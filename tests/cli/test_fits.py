@@ -4,8 +4,8 @@ import numpy as np
 import processes
 import pytest
 
-from selfsent.encoder import load_encoder
-from selfsent.encoding import encode
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
 
 
 @pytest.mark.parametrize("method", ["whitening", "zscore"])

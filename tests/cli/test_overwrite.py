@@ -192,7 +192,7 @@ def test_time_spent_on_scores_is_not_that_of_steps():
 
 
 def test_a_card_names_the_licence_of_the_base(tmp_path):
-    from selfsent.bases import resolve
+    from selfsent.models.bases import resolve
     from selfsent.report.card import licence_of
 
     assert licence_of(resolve("bundled-raw")) == "cc-by-sa-4.0"

@@ -84,7 +84,7 @@ def test_bad_options(selfsent, model, sentences, tmp_path, monkeypatch, argument
 def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp_path, monkeypatch):
     from selfsent.search.vectors import _Part
 
-    monkeypatch.setattr("selfsent.encoding.CHUNK", 50)
+    monkeypatch.setattr("selfsent.models.encoding.CHUNK", 50)
     append = _Part.append
 
     def append_once(part, vectors):
@@ -106,14 +106,14 @@ def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp
 
 @pytest.mark.skipif(not computes_int8(inference_device()), reason="needs a CPU with AVX-512 VNNI, and no GPU")
 def test_what_8_bits_are_too_few_for_is_refused(selfsent, model, sentences, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfsent.encoder.int8.LEAST", 1.1)
+    monkeypatch.setattr("selfsent.fast.int8.LEAST", 1.1)
     done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--int8")
     assert "8 bits are too few for this encoder" in done.complaint
     assert not list(tmp_path.iterdir())
 
 
 def test_export(selfsent, model, tmp_path, monkeypatch):
-    from selfsent.export import Exported
+    from selfsent.models.export import Exported
 
     asked = []
 
@@ -121,7 +121,7 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
         asked.append(how)
         return Exported("onnx", True, True, 32, 96, 1e-7, 0.95)
 
-    monkeypatch.setattr("selfsent.export.export", export)
+    monkeypatch.setattr("selfsent.models.export.export", export)
     done = selfsent("export", model, "--int8", "--normalize", "--output", tmp_path / "graph")
     assert done.status == 0, done.err
     assert asked == [(tmp_path / "graph", "onnx", True, True)]

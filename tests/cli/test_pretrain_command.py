@@ -1,7 +1,7 @@
 import json
 import shlex
 
-from selfsent.bases import resolve
+from selfsent.models.bases import resolve
 
 TINY = (
     *("--layers", 1, "--hidden-size", 16, "--heads", 2, "--feed-forward", 16, "--vocabulary-size", 300),

@@ -130,8 +130,8 @@ np.save(sys.argv[3], model.encode(json.load(open(sys.argv[2]))))
     subprocess.run([sys.executable, "-c", code, *given], check=True, capture_output=True)
     theirs = np.load(tmp_path / "vectors.npy")
 
-    from selfsent.encoder import load_encoder
-    from selfsent.encoding import encode
+    from selfsent.models.encoding import encode
+    from selfsent.models.loading import load_encoder
 
     ours = encode(load_encoder(model), texts)
     cosines = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)

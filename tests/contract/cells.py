@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 import tiny
-from selfsent.encoder import load_encoder
 from selfsent.methods import METHODS, Learner
+from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 
 SLICE = ("bert", "modernbert", tiny.STATIC)
@@ -30,9 +30,9 @@ class Cell:
         return f"{self.method}-{self.architecture}"
 
     @property
-    def fits(self):
+    def closed_form(self):
         """Whether there are no steps: one look at the sentences is all."""
-        return METHODS[self.method].fits
+        return METHODS[self.method].closed_form
 
     @property
     def in_slice(self):
@@ -42,7 +42,7 @@ class Cell:
     @property
     def trains_encoder(self):
         """Whether sentences go through the encoder in every step, instead of once before the first."""
-        return not (self.refusal or self.fits or self.is_static or any(view.ready for view in self.views()))
+        return not (self.refusal or self.closed_form or self.is_static or any(view.ready for view in self.views()))
 
     @property
     def is_static(self):

@@ -8,16 +8,16 @@ import torch
 from cells import BATCH, GRID, SENTENCES
 
 import tiny
-from selfsent.autograd import clear_gradients
-from selfsent.dropout import put_dropout
-from selfsent.encoder import load_encoder
+from selfsent.data.views import View
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.packing import IGNORED, Packed
+from selfsent.fast.dropout import put_dropout
+from selfsent.fast.gradients import clear_gradients
+from selfsent.fast.linear import put_linears
+from selfsent.fast.lookups import put_lookups
+from selfsent.fast.packing import IGNORED, Packed
+from selfsent.models.loading import load_encoder
 from selfsent.training.checkpoint import restore, snapshot
-from selfsent.training.embeddings import put_lookups
-from selfsent.training.linear import put_linears
 from selfsent.training.schedule import make_optimizer
-from selfsent.views import View
 
 
 def cells(wanted):
@@ -63,8 +63,8 @@ def loss_of(learner, batch, seed=0):
     return loss.total / loss.count
 
 
-every_cell = pytest.mark.parametrize("cell", cells(lambda cell: not (cell.refusal or cell.fits)), scope="module")
-every_fit = pytest.mark.parametrize("cell", cells(lambda cell: cell.fits and not cell.refusal), scope="module")
+every_cell = pytest.mark.parametrize("cell", cells(lambda cell: not (cell.refusal or cell.closed_form)), scope="module")
+every_fit = pytest.mark.parametrize("cell", cells(lambda cell: cell.closed_form and not cell.refusal), scope="module")
 
 
 @every_cell

@@ -61,7 +61,7 @@ def in_small(stage, base):
     reading |= {name: stage.reading[name] for name in ("stack",) if name in stage.reading}
     reading |= {f"{name}_column": name for name in ("label", "score") if f"{name}_column" in stage.reading}
     arguments = {name: value for name, value in stage.arguments.items() if name not in LARGE}
-    arguments |= {"max_length": 16} if stage.method.fits else {"steps": 2, "batch_size": 8, "max_length": 16}
+    arguments |= {"max_length": 16} if stage.method.closed_form else {"steps": 2, "batch_size": 8, "max_length": 16}
     if stage.method.name == "distil":
         arguments["teacher"] = str(base)
     if stage.method.name == "whitening":

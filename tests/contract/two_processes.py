@@ -14,9 +14,9 @@ import tiny
 from selfsent import train_stages
 from selfsent.distributed import rank, world_size
 from selfsent.settings import Settings
-from selfsent.training.habits import Habits
 from selfsent.training.loop import Loop
 from selfsent.training.meter import Meter
+from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
 ARCHITECTURES = ("bert", "modernbert", tiny.STATIC)
@@ -90,7 +90,7 @@ def train(bases):
         learner = cell.learner(bases / architecture, dropout=0.0, **options)
         settings = SETTINGS.but(accumulate=accumulate)
         batches = cell.batches(learner, settings, SENTENCES, **options)
-        loop = Loop(learner, batches, settings, RunDirectory(bases), Habits())
+        loop = Loop(learner, batches, settings, RunDirectory(bases), RunConfig())
         for _ in range(SETTINGS.steps):
             meter = Meter()
             loop._take_step(meter)

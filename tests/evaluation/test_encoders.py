@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from selfsent.bases import resolve
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
 from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder, check_model, load_object
+from selfsent.models.bases import resolve
 from selfsent.training.precision import computes_int8, inference_device
 
 
@@ -105,8 +105,8 @@ def test_int8_is_8_bits_where_the_processor_has_them(monkeypatch):
 
 def test_vectors_of_a_corpus_stand_for_the_model(tmp_path):
     from selfsent import read_corpus
-    from selfsent.bases import resolve
-    from selfsent.encoder import load_encoder
+    from selfsent.models.bases import resolve
+    from selfsent.models.loading import load_encoder
     from selfsent.search import encode_to_file
 
     texts = ["a printer is dead", "the paper is jammed again", "nobody answers the phone"]
@@ -192,8 +192,9 @@ def test_the_transformer_of_a_model_is_scored_with_another_pooling(pooling, base
 
 
 def test_another_pooling_takes_the_place_of_heads_and_maps_as_well(base_of, tmp_path):
-    from selfsent.encoder import load_encoder, put_head
-    from selfsent.heads.options import HEADS
+    from selfsent.models.assemble import put_head
+    from selfsent.models.heads.options import HEADS
+    from selfsent.models.loading import load_encoder
 
     encoder = load_encoder(base_of("bert"), "mean")
     put_head(encoder, HEADS["ngram-cnn"](filters=4))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from selfsent.evaluation.results import Result, measure, signature
-from selfsent.evaluation.statistics import mean
+from selfsent.evaluation.stats.metrics import mean
 
 
 def scored(name, values=(0.2, 0.4, 0.9), **more):

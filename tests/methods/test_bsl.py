@@ -126,7 +126,7 @@ def test_dropout_in_the_target_is_an_option(learner_of, damaged_and_whole):
         learner.target.register_forward_hook(lambda *call: seen.append(call[2]))
         learner.forward(two_views(learner, damaged_and_whole))
         learner.forward(two_views(learner, damaged_and_whole))
-        assert learner.target.training
+        assert learner.train().target.training == options["target_dropout"]
         return [vectors.requires_grad for vectors in seen], torch.equal(*seen)
 
     assert targets(target_dropout=False) == ([False, False], True)
@@ -180,8 +180,8 @@ def test_a_copy_is_a_copy(learner_of):
 def trained(encoder, directory, learning_rate):
     """A run of forty steps with a target that follows fast."""
     from selfsent.settings import Settings
-    from selfsent.training.habits import Habits
     from selfsent.training.loop import Loop
+    from selfsent.training.run_config import RunConfig
     from selfsent.training.run_directory import RunDirectory
 
     settings = Settings(batch_size=8, steps=40, learning_rate=learning_rate, schedule="constant", warmup=0)
@@ -194,7 +194,7 @@ def trained(encoder, directory, learning_rate):
     run.check(False, False)
     run.match({})
     run.begin()
-    Loop(learner, batches, settings, run, Habits()).run()
+    Loop(learner, batches, settings, run, RunConfig()).run()
     return run
 
 

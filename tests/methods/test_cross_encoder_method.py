@@ -6,10 +6,11 @@ import torch
 
 import tiny
 from naive import supervision
-from selfsent.encoder import load_encoder, put_head
 from selfsent.errors import SettingsError
-from selfsent.heads.options import HEADS
 from selfsent.methods import METHODS
+from selfsent.models.assemble import put_head
+from selfsent.models.heads.options import HEADS
+from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 from selfsent.training.health import probe
 from selfsent.training.plan import make_plan
@@ -21,8 +22,8 @@ SCORES = np.array([0.0, 5.0, 2.5, 1.0, 4.0, 3.0], dtype=np.float32)
 
 def seen(learner, options, labels, max_length=64):
     """The batch of all pairs."""
-    from selfsent.training.batches import Batches
-    from selfsent.views import Template
+    from selfsent.data.batches import Batches
+    from selfsent.data.views import Template
 
     tokenizer = learner.model.tokenizer
     tables = [tiny.Table(tokenizer, FIRST), tiny.Table(tokenizer, SECOND)]
@@ -58,7 +59,7 @@ def test_token_types_matter(learner_of):
 @pytest.mark.parametrize(("kind", "wrap"), [("word pieces", True), ("byte pairs", True), ("byte pairs", False)])
 @pytest.mark.parametrize("longest", [60, 13, 12])
 def test_pairs_are_joined_and_cut_as_by_the_tokenizer(kind, wrap, longest):
-    from selfsent.views import Template
+    from selfsent.data.views import Template
 
     tokenizer = tiny.make_tokenizer(kind, wrap)
     tables = [tiny.Table(tokenizer, texts) for texts in (FIRST, SECOND)]

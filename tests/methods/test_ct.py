@@ -5,13 +5,13 @@ import torch
 
 import tiny
 from naive import comparisons
+from selfsent.data.views import Partners, View
 from selfsent.errors import TrainingError
+from selfsent.fast.packing import concatenate
 from selfsent.methods import get_method
 from selfsent.methods.ct import Options, views
-from selfsent.packing import concatenate
 from selfsent.settings import Settings
 from selfsent.training.plan import make_plan
-from selfsent.views import Partners, View
 
 SENTENCES = tiny.make_sentences(40, seed=5)
 

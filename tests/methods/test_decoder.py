@@ -3,11 +3,11 @@ import torch
 
 import tiny
 from naive import objectives
-from selfsent.encoder import load_encoder
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.decoder import OwnDecoder
 from selfsent.methods.tsdae import Options
+from selfsent.models.decoders.checkpoint import CheckpointDecoder
+from selfsent.models.loading import load_encoder
 
 GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}  # T5 1.1 is told from T5 by these
 KINDS = [("bart", {}), ("t5", {}), ("t5", GATED)]
@@ -38,7 +38,7 @@ def test_loss_and_gradients_equal_those_of_the_whole_checkpoint(name, changes, b
     from transformers import AutoModelForSeq2SeqLM
 
     learner = learner_on(name, changes)
-    assert isinstance(learner.decoder, OwnDecoder)
+    assert isinstance(learner.decoder, CheckpointDecoder)
     whole_model = AutoModelForSeq2SeqLM.from_pretrained(base_of(name, **changes)).eval()
     damaged, whole = (ids[:3] for ids in damaged_and_whole(learner.model.tokenizer))
 

@@ -6,11 +6,11 @@ import torch
 
 import tiny
 from naive import comparisons, objectives
+from selfsent.data.views import MaskTokens, Span, Surroundings
 from selfsent.errors import SettingsError
+from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import METHODS, get_method
-from selfsent.packing import IGNORED, Packed
 from selfsent.settings import Settings
-from selfsent.views import MaskTokens, Span, Surroundings
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 import tiny
-from selfsent.encoder import load_encoder
-from selfsent.encoding import encode
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.flow import Options
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 
 SENTENCES = tiny.make_sentences(40, seed=5)
@@ -103,8 +103,14 @@ def test_it_is_saved_with_the_model(learner_of, tmp_path):
     learner.model.save(tmp_path / "model")
     vectors = encode(learner.model, SENTENCES)
     np.testing.assert_allclose(encode(load_encoder(tmp_path / "model"), SENTENCES), vectors, atol=1e-5)
-    with pytest.raises(ValueError, match=r"selfsent\.heads\.flow\.Flow"):
+    with pytest.raises(ValueError, match=r"selfsent\.models\.heads\.flow\.Flow"):
         SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    trusted = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True, trust_remote_code=True)
+    np.testing.assert_allclose(trusted.encode(SENTENCES), vectors, atol=1e-5)
+
+    modules = tmp_path / "model" / "modules.json"  # as the first versions named it
+    modules.write_text(modules.read_text().replace("selfsent.models.heads.flow", "selfsent.heads.flow"))
+    np.testing.assert_allclose(encode(load_encoder(tmp_path / "model"), SENTENCES), vectors, atol=1e-5)
     trusted = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True, trust_remote_code=True)
     np.testing.assert_allclose(trusted.encode(SENTENCES), vectors, atol=1e-5)
 
@@ -118,7 +124,7 @@ def test_options_have_limits():
 
 def test_a_dimension_that_does_not_vary_does_no_harm():
     """As all-MiniLM-L6-v2 has one: each of nine norms would multiply it, and its gradient, by a million."""
-    from selfsent.heads.flow import Flow
+    from selfsent.models.heads.flow import Flow
 
     torch.manual_seed(0)
     vectors = torch.randn(256, 16)

@@ -5,9 +5,9 @@ import torch
 
 import tiny
 from naive import comparisons
-from selfsent.encoder import load_encoder
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.methods.mutual_information import ESTIMATORS
+from selfsent.models.loading import load_encoder
 from selfsent.training.plan import make_plan
 
 LENGTHS = [3, 1, 4, 2]

@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional as F
 
 from naive.objectives import cross_entropy
-from selfsent import autograd
+from selfsent.fast import gradients as autograd
 from selfsent.methods import losses
 from selfsent.methods.losses import linear_cross_entropy
 

@@ -3,11 +3,11 @@ import pytest
 import torch
 
 from naive import objectives
+from selfsent.data.views import MaskTokens
 from selfsent.errors import SettingsError
+from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import get_method
 from selfsent.methods.mlm import MLM, Options
-from selfsent.packing import IGNORED, Packed
-from selfsent.views import MaskTokens
 
 
 def masked_batch(tokenizer, whole):
@@ -66,7 +66,7 @@ def test_a_head_that_starts_from_nothing_is_announced(base_of, tmp_path, caplog)
     """A sentence-transformers model came without its language-model head: words are then predicted by a new one."""
     from sentence_transformers import SentenceTransformer
 
-    from selfsent.encoder import load_encoder
+    from selfsent.models.loading import load_encoder
 
     with_head = load_encoder(base_of("bert"))
     get_method("mlm").learner(with_head, Options())

@@ -5,9 +5,9 @@ import torch
 
 import tiny
 from naive import comparisons, objectives
+from selfsent.data.views import DeleteWords, MaskTokens, RepeatWords, View
 from selfsent.errors import SettingsError
 from selfsent.methods.simcse import Options, contrastive_loss, dimension_loss, views
-from selfsent.views import DeleteWords, MaskTokens, RepeatWords, View
 
 
 def random_vectors(n=6, d=5):
@@ -162,7 +162,7 @@ def test_every_switch_changes_the_loss(option, learner_of, damaged_and_whole):
 
 
 def test_a_kept_mlp_is_part_of_the_saved_model(learner_of, damaged_and_whole, tmp_path):
-    from selfsent.encoder import load_encoder
+    from selfsent.models.loading import load_encoder
 
     learner = learner_of("simcse", delete_words=0.3, keep_mlp=True).eval()
     batch = tiny.pack(damaged_and_whole(learner.model.tokenizer)[1])

@@ -10,12 +10,12 @@ from safetensors.torch import load_file
 import tiny
 from naive import supervision
 from selfsent.errors import SettingsError
+from selfsent.fast.packing import Packed
 from selfsent.methods import METHODS
 from selfsent.methods.labels import Facts
-from selfsent.packing import Packed
 from selfsent.settings import Settings
-from selfsent.training.habits import Habits
 from selfsent.training.loop import Loop
+from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
 COLUMNS = [tiny.make_sentences(6, seed=seed, words=(1, 6)) for seed in (20, 21, 22)]
@@ -58,7 +58,7 @@ def test_the_softmax_head_is_clipped_stepped_and_zeroed_with_the_encoder(learner
     settings = Settings(batch_size=6, steps=2, learning_rate=1e-2, warmup=0, clip=0.01, precision="float32")
     views = METHODS["softmax"].views(learner.options)
     batches = tiny.make_batches(learner, views, settings, COLUMNS[0], np.array([0, 1] * 3))
-    loop = Loop(learner, batches, settings, RunDirectory(tmp_path), Habits())
+    loop = Loop(learner, batches, settings, RunDirectory(tmp_path), RunConfig())
     head, taken, step = learner.classifier.weight, [], loop.optimizer.step
 
     def watched():

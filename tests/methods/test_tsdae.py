@@ -5,7 +5,8 @@ import tiny
 from naive import objectives
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.tsdae import NOISES, Options, SmallDecoder, TiedDecoder
+from selfsent.methods.tsdae import NOISES, Options
+from selfsent.models.decoders.own import SmallDecoder, TiedDecoder
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
 ENCODERS = [name for name in tiny.ARCHITECTURES if name not in tiny.ENCODER_DECODER]
@@ -23,7 +24,7 @@ def slow_models(directory, learner):
     left_out = decoder.load_state_dict(masked.state_dict(), strict=False)
     assert all(".crossattention." in name for name in left_out.missing_keys)
     assert not left_out.unexpected_keys
-    for layer, memory in zip(decoder.base_model.encoder.layer, learner.decoder.memory, strict=True):
+    for layer, memory in zip(decoder.base_model.encoder.layer, learner.decoder.cross_attention, strict=True):
         for theirs, ours in looks(layer, memory):
             theirs.load_state_dict(ours.state_dict())
     return encoder, decoder
@@ -39,7 +40,7 @@ def looks(layer, memory):
 def perturb(learner):
     """Values that are not those of the initialisation, so that a forgotten bias or norm shows."""
     with torch.no_grad():
-        for parameter in learner.decoder.memory.parameters():
+        for parameter in learner.decoder.cross_attention.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
 
 
@@ -72,7 +73,7 @@ def test_loss_and_gradients_equal_an_explicit_decoder_loop(name, tie, base_of, l
             wanted = wanted + grad(theirs[key])
         if tie or parameter is not words:
             torch.testing.assert_close(grad(parameter), wanted, rtol=1e-3, atol=2e-4, msg=key)
-    for layer, memory in zip(decoder.base_model.encoder.layer, learner.decoder.memory, strict=True):
+    for layer, memory in zip(decoder.base_model.encoder.layer, learner.decoder.cross_attention, strict=True):
         for slow, fast in looks(layer, memory):
             for a, b in zip(fast.parameters(), slow.parameters(), strict=True):
                 torch.testing.assert_close(a.grad, b.grad, rtol=1e-3, atol=2e-4)
@@ -84,7 +85,7 @@ def test_loss_and_gradients_equal_an_explicit_decoder_loop(name, tie, base_of, l
 def test_tied_weights_are_the_encoder_s_own_tensors(learner_of):
     tied, untied = learner_of("tsdae"), learner_of("tsdae", tie=False)
     own = {id(p) for p in tied.decoder.parameters()}
-    assert own == {id(p) for p in tied.decoder.memory.parameters()}
+    assert own == {id(p) for p in tied.decoder.cross_attention.parameters()}
     layers = sum(p.numel() for p in untied.model.transformer.encoder.parameters())
     assert (
         sum(p.numel() for p in untied.decoder.parameters()) > sum(p.numel() for p in tied.decoder.parameters()) + layers
@@ -148,7 +149,7 @@ def test_a_model_as_wide_as_another_s_vector_is_still_decoded(learner_of, damage
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 
-    from selfsent.encoder import load_encoder
+    from selfsent.models.loading import load_encoder
 
     modules = [Transformer(str(base_of("bert"))), Pooling(tiny.SIZE, "cls"), Dense(tiny.SIZE, 12)]
     SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"), create_model_card=False)
@@ -176,8 +177,8 @@ def test_the_noise_is_put_on_the_sentence_that_is_encoded(noise):
 def test_dropped_heads_are_whole_heads(name, learner_of):
     """What is said at a position is the sum of what some heads say, scaled up; without training, of what all say."""
     learner = learner_of("tsdae", name, dropout=0.5, drop_heads=True)
-    assert not any(memory.head_dropout for memory in learner_of("tsdae", name, dropout=0.5).decoder.memory)
-    memory = learner.decoder.memory[0]
+    assert not any(memory.head_dropout for memory in learner_of("tsdae", name, dropout=0.5).decoder.cross_attention)
+    memory = learner.decoder.cross_attention[0]
     memory.dropout.p = 0.0
     vectors, sentence = torch.randn(2, tiny.SIZE), torch.arange(2).repeat_interleave(200)
     states = torch.zeros(1, 400, tiny.SIZE)
@@ -202,7 +203,7 @@ def test_dropped_heads_are_whole_heads(name, learner_of):
 def test_a_decoder_of_its_own_shares_nothing_but_the_words(learner_of, damaged_and_whole):
     learner = learner_of("tsdae", decoder_layers=3)
     assert isinstance(learner.decoder, SmallDecoder)
-    assert len(learner.decoder.layers) == len(learner.decoder.memory) == 3
+    assert len(learner.decoder.layers) == len(learner.decoder.cross_attention) == 3
     encoder = {id(parameter) for parameter in learner.model.parameters()}
     assert not encoder & {id(parameter) for parameter in learner.decoder.parameters()}
     damaged, whole = damaged_and_whole(learner.model.tokenizer)

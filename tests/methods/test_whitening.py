@@ -3,12 +3,12 @@ import pytest
 import torch
 
 import tiny
-from selfsent.encoder import load_encoder
-from selfsent.encoding import encode
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.moments import Moments
 from selfsent.methods.whitening import Options, whitening_map
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 
 SENTENCES = tiny.make_sentences(300, seed=4)
@@ -17,8 +17,8 @@ SENTENCES = tiny.make_sentences(300, seed=4)
 @pytest.fixture
 def fitted(learner_of, monkeypatch):
     """A learner of a method that fits, prepared on the sentences a few at a time, and the encoder it started from."""
-    monkeypatch.setattr("selfsent.training.batches._CHUNK", 70)
-    monkeypatch.setattr("selfsent.training.batches._TOKENS", 200)
+    monkeypatch.setattr("selfsent.data.batches._CHUNK", 70)
+    monkeypatch.setattr("selfsent.data.batches._TOKENS", 200)
 
     def of(method, architecture="bert", sentences=SENTENCES, **options):
         learner = learner_of(method, architecture, **options)

@@ -1,7 +1,7 @@
 import pytest
 from transformers import AutoTokenizer
 
-from selfsent.corpus import read_corpus
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.pretraining.vocabulary import train_vocabulary
 

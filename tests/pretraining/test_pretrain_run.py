@@ -12,14 +12,14 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import selfsent
 from naive import cooccurrence as naive
-from selfsent.encoder import load_encoder
 from selfsent.errors import CorpusError, RunError, SettingsError
+from selfsent.fast.linear import LARGE
+from selfsent.models.loading import load_encoder
 from selfsent.pretraining.blocks import Blocks
 from selfsent.pretraining.cooccurrence import count_pairs, factors, positive_information
 from selfsent.pretraining.learner import PretrainingLearner
 from selfsent.pretraining.options import DEFAULTS, Options
 from selfsent.pretraining.pretrain import pretrain
-from selfsent.training.linear import LARGE
 
 TINY = {
     "layers": 1,
@@ -127,7 +127,7 @@ class Table:
         return self.offsets[rows + 1] - self.offsets[rows]
 
     def __getitem__(self, rows):
-        from selfsent.views import Tokens
+        from selfsent.data.views import Tokens
 
         index = np.concatenate([np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows])
         return Tokens(self.ids[index], self.lengths(rows), self.word_starts[index], rows)

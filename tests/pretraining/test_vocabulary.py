@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from selfsent.corpus import read_corpus
+from selfsent.data.corpus import read_corpus
 from selfsent.pretraining import vocabulary
 from selfsent.pretraining.vocabulary import train_vocabulary
 

@@ -4,8 +4,8 @@ import pytest
 
 import tiny
 from selfsent import train_stages
-from selfsent.encoder import load_encoder
 from selfsent.errors import DataError, RunError, SelfsentError, SettingsError, TrainingError
+from selfsent.models.loading import load_encoder
 from selfsent.recipes import over_seeds, read_recipe
 from selfsent.training.loop import Loop
 

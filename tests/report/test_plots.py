@@ -1,7 +1,7 @@
 import pytest
 
 from selfsent.errors import OutputError
-from selfsent.evaluation.analysis import CurvePoint, LabelledWorth, Space, WordImportance
+from selfsent.evaluation.tasks.analysis import CurvePoint, LabelledWorth, Space, WordImportance
 from selfsent.report.plots import check_plots, plot_corpus_size, plot_labels, plot_space, plot_words, save
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")

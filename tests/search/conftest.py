@@ -3,7 +3,7 @@
 import pytest
 
 import tiny
-from selfsent.corpus import read_corpus
+from selfsent.data.corpus import read_corpus
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from selfsent.encoding import encode
+from selfsent.models.encoding import encode
 from selfsent.search import search
 
 
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_search_is_exact(encoder, corpus, sentences, chunk, monkeypatch):
-    monkeypatch.setattr("selfsent.encoding.CHUNK", chunk)
+    monkeypatch.setattr("selfsent.models.encoding.CHUNK", chunk)
     queries = ["ba de fi", sentences[3]]
     vectors = encode(encoder, sentences).astype(np.float64)
     wanted = encode(encoder, queries).astype(np.float64)

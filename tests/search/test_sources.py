@@ -3,10 +3,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from selfsent.corpus import read_corpus
-from selfsent.encoding import encode
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.vectors import VectorsFile
+from selfsent.models.encoding import encode
 from selfsent.search import encode_corpus, encode_to_file, search
 
 NAMES = ("v.npy", "v.npz", "v.parquet")
@@ -14,7 +14,7 @@ NAMES = ("v.npy", "v.npz", "v.parquet")
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr("selfsent.encoding.CHUNK", 16)
+    monkeypatch.setattr("selfsent.models.encoding.CHUNK", 16)
     monkeypatch.setattr("selfsent.evaluation.vectors.TOGETHER", 30)
     monkeypatch.setattr("selfsent.search.sources.COMPARED", 8)
 

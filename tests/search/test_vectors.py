@@ -5,9 +5,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tiny
-from selfsent.corpus import read_corpus
-from selfsent.encoding import encode
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import OutputError, SettingsError
+from selfsent.models.encoding import encode
 from selfsent.search import encode_to_file
 
 NAMES = ("v.npy", "v.npz", "v.parquet")
@@ -15,7 +15,7 @@ NAMES = ("v.npy", "v.npz", "v.parquet")
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr("selfsent.encoding.CHUNK", 16)
+    monkeypatch.setattr("selfsent.models.encoding.CHUNK", 16)
     monkeypatch.setattr("selfsent.search.vectors._READ_TOGETHER", 9)
     monkeypatch.setattr("selfsent.search.vectors.CHUNK", 16)
 

@@ -8,7 +8,7 @@ import tiny
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     """100 sentences without documents."""
-    from selfsent.corpus import read_corpus
+    from selfsent.data.corpus import read_corpus
 
     return read_corpus(tiny.make_sentences(100), cache=tmp_path_factory.mktemp("corpora"))
 
@@ -19,19 +19,19 @@ def make_loop(corpus, base_of, tmp_path):
     import numpy as np
     import torch
 
-    from selfsent.encoder import load_encoder
+    from selfsent.data.batches import Batches
+    from selfsent.data.token_table import build_table
+    from selfsent.data.views import Template
     from selfsent.methods import METHODS
+    from selfsent.models.loading import load_encoder
     from selfsent.settings import Settings
-    from selfsent.training.batches import Batches
-    from selfsent.training.habits import Habits
     from selfsent.training.loop import Loop
+    from selfsent.training.run_config import RunConfig
     from selfsent.training.run_directory import RunDirectory
-    from selfsent.training.tokens import build_table
-    from selfsent.views import Template
 
     numbers = count()
 
-    def make(method="mlm", dropout=0.0, habits=None, notice=lambda line: None, **settings):
+    def make(method="mlm", dropout=0.0, run_config=None, notice=lambda line: None, **settings):
         base = base_of("bert", initializer_range=0.5)  # Made at its first use, with numbers of its own.
         torch.manual_seed(0)
         usual = {"batch_size": 8, "steps": 3, "learning_rate": 1e-3, "max_length": 32, "precision": "float32"}
@@ -46,6 +46,6 @@ def make_loop(corpus, base_of, tmp_path):
         directory.match({})
         directory.begin()
         learner = METHODS[method].learner(encoder, options)
-        return Loop(learner, batches, chosen, directory, habits or Habits(), notice)
+        return Loop(learner, batches, chosen, directory, run_config or RunConfig(), notice)
 
     return make

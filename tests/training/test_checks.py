@@ -1,9 +1,9 @@
 import pytest
 
 import tiny
+from selfsent.data.views import Template
 from selfsent.errors import SettingsError
 from selfsent.training.checks import refuse_constant
-from selfsent.views import Template
 
 
 def template_of(encoder):

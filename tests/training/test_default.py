@@ -19,7 +19,7 @@ def test_noise_of_the_users_own_takes_the_place_of_the_usual(lonely):
 
 
 def test_an_encoders_own_pooling_and_a_preset_stay_as_they_are(lonely, base_of, tmp_path):
-    from selfsent.encoder import load_encoder
+    from selfsent.models.loading import load_encoder
 
     load_encoder(base_of("bert"), "cls").save(tmp_path / "encoder")
     assert default_plan(lonely, tmp_path / "encoder")[0].pooling == "cls"

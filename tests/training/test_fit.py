@@ -8,11 +8,11 @@ from selfsent import make_table, train
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
-from selfsent.training.asked import asked
 from selfsent.training.fit import fitted
+from selfsent.training.identity import asked
 from selfsent.training.plan import LARGE, make_plan
 
-STEPPING = [method for method in METHODS.values() if not getattr(method, "fits", False)]
+STEPPING = [method for method in METHODS.values() if not method.closed_form]
 NEEDED = {"distil": {"teacher": "bundled-raw"}}
 """Options without which a method cannot be planned."""
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import tiny
-from selfsent.corpus import read_corpus
-from selfsent.encoder import load_encoder
-from selfsent.encoding import encode
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import OutputError, TrainingError
 from selfsent.files import locked_part
-from selfsent.training import vectors
-from selfsent.training.vectors import kept_vectors
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
+from selfsent.training import teacher_vectors
+from selfsent.training.teacher_vectors import kept_vectors
 
 SENTENCES = tiny.make_sentences(90, seed=4)
 ALL = np.arange(len(SENTENCES))
@@ -39,8 +39,8 @@ def encoded(monkeypatch):
         counts.append(len(texts))
         return encode(model, texts)
 
-    monkeypatch.setattr(vectors, "_PART", {"cpu": 10})
-    monkeypatch.setattr(vectors, "encode", counted)
+    monkeypatch.setattr(teacher_vectors, "_PART", {"cpu": 10})
+    monkeypatch.setattr(teacher_vectors, "encode", counted)
     return counts
 
 
@@ -80,17 +80,17 @@ def test_an_interrupted_encoding_goes_on_and_ends_the_same(corpus, base, encoded
     (folder,) = corpus.directory.glob("vectors-*")
     shutil.rmtree(folder)
     encoded.clear()
-    working = vectors.encode
+    working = teacher_vectors.encode
 
     def die(model, texts):
         if len(encoded) == 4:
             raise KeyboardInterrupt
         return working(model, texts)
 
-    monkeypatch.setattr(vectors, "encode", die)
+    monkeypatch.setattr(teacher_vectors, "encode", die)
     with pytest.raises(KeyboardInterrupt):
         kept(corpus, base)
-    monkeypatch.setattr(vectors, "encode", working)
+    monkeypatch.setattr(teacher_vectors, "encode", working)
     told = []
     assert np.array_equal(kept(corpus, base, told=told.append), whole)
     assert encoded == [10] * 9
@@ -123,8 +123,8 @@ def test_a_full_disk_is_one_line(corpus, base, encoded, monkeypatch):
     def full(file):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(vectors.os, "fsync", full)
-    monkeypatch.setattr(vectors, "write_json", lambda path, value: None)
+    monkeypatch.setattr(teacher_vectors.os, "fsync", full)
+    monkeypatch.setattr(teacher_vectors, "write_json", lambda path, value: None)
     with pytest.raises(OutputError, match=r"vectors\.bin cannot be written: No space left"):
         kept(corpus, base)
     monkeypatch.undo()
@@ -133,7 +133,7 @@ def test_a_full_disk_is_one_line(corpus, base, encoded, monkeypatch):
 
 @pytest.mark.parametrize("value", [np.nan, 1e5])
 def test_vectors_that_are_no_numbers_are_refused(value, corpus, base, monkeypatch):
-    monkeypatch.setattr(vectors, "encode", lambda model, texts: np.full((len(texts), 32), value, np.float32))
+    monkeypatch.setattr(teacher_vectors, "encode", lambda model, texts: np.full((len(texts), 32), value, np.float32))
     with pytest.raises(TrainingError, match="not finite"):
         kept(corpus, base)
 
@@ -160,18 +160,18 @@ SHARED = """
 import sys
 import numpy as np
 from pathlib import Path
-from selfsent.corpus.table import Corpus
-from selfsent.encoder import load_encoder
-from selfsent.training import vectors
+from selfsent.data.corpus.table import Corpus
+from selfsent.models.loading import load_encoder
+from selfsent.training import teacher_vectors
 
 corpus, base, first, last, output = Corpus(Path(sys.argv[1])), *sys.argv[2:]
-working, made = vectors.encode, []
-vectors._PART = {"cpu": 10}
-vectors.encode = lambda model, texts: made.append(len(texts)) or working(model, texts)
+working, made = teacher_vectors.encode, []
+teacher_vectors._PART = {"cpu": 10}
+teacher_vectors.encode = lambda model, texts: made.append(len(texts)) or working(model, texts)
 print("ready", flush=True)
 sys.stdin.readline()
 rows = np.arange(int(first), int(last))
-found = vectors.kept_vectors(corpus, "text", rows, load_encoder(base), base, 512, "float32")
+found = teacher_vectors.kept_vectors(corpus, "text", rows, load_encoder(base), base, 512, "float32")
 np.save(output, found[rows])
 print(sum(made))
 """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tiny
-from selfsent.corpus import read_corpus
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.labels import Labels

@@ -6,15 +6,15 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
-from selfsent import at_once
 from selfsent.errors import SettingsError, TrainingError
+from selfsent.fast import two_threads as at_once
+from selfsent.fast.linear import Linear
+from selfsent.fast.lookups import Lookup
 from selfsent.methods import Loss
 from selfsent.methods.mlm import MaskedLearner
 from selfsent.training.budget import steps_between_probes
-from selfsent.training.embeddings import Lookup
-from selfsent.training.habits import Habits
-from selfsent.training.linear import Linear
 from selfsent.training.loop import Interrupted, Loop
+from selfsent.training.run_config import RunConfig
 
 
 def weights(loop):
@@ -118,7 +118,7 @@ def collapse_in(loop, last):
 
 
 def test_the_encoder_that_collapses_is_caught(make_loop):
-    loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
+    loop = make_loop(steps=10, run_config=RunConfig(checkpoint_every=1))
     collapse_in(loop, 4)
     with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 6: .*step-00000004;"):
         loop.run()
@@ -137,7 +137,7 @@ def test_the_space_is_looked_at_in_the_precision_of_the_run(make_loop, precision
 
 def test_a_lost_space_goes_back_behind_the_last_look_at_it(make_loop, monkeypatch):
     monkeypatch.setattr("selfsent.training.loop.steps_between_probes", lambda steps, batch_size: 4)
-    loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
+    loop = make_loop(steps=10, run_config=RunConfig(checkpoint_every=1))
     collapse_in(loop, 4)
     with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 8: .*step-00000004;"):
         loop.run()
@@ -163,7 +163,7 @@ def test_the_space_is_looked_at_20_times_or_less_often_where_that_takes_long(ste
 
 
 def test_a_loss_that_is_not_finite_is_caught_with_its_checkpoint(make_loop):
-    loop = make_loop(steps=10, habits=Habits(checkpoint_every=1))
+    loop = make_loop(steps=10, run_config=RunConfig(checkpoint_every=1))
     advance = loop.advance
 
     def spoil(step):
@@ -195,7 +195,7 @@ def test_embeddings_that_are_not_finite_after_the_last_step_are_not_saved(make_l
 
 
 def test_a_termination_signal_saves_and_stops(make_loop):
-    loop = make_loop(steps=50, habits=Habits(checkpoint_every=40))
+    loop = make_loop(steps=50, run_config=RunConfig(checkpoint_every=40))
     loop.watch = lambda step, steps, figures: signal.raise_signal(signal.SIGTERM) if step == 7 else None
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(Interrupted):
@@ -223,7 +223,9 @@ def test_calibrating_leaves_no_trace(make_loop):
 
 def test_scores_are_without_dropout_and_steps_with_it(make_loop):
     seen = []
-    loop = make_loop(steps=3, habits=Habits(scorer=lambda model: seen.append(model.training) or 0.5, score_every=1))
+    loop = make_loop(
+        steps=3, run_config=RunConfig(scorer=lambda model: seen.append(model.training) or 0.5, score_every=1)
+    )
     loop.watch = lambda step, steps, figures: seen.append(loop.learner.training)
     loop.run()
     assert seen == [False, True] * 3
@@ -238,10 +240,10 @@ def test_a_budget_of_hardly_any_steps_is_told(make_loop, monkeypatch, fitting, t
     assert (f"in its budget the run takes no more than {fitting} {word}" in said) == told
 
 
-@pytest.mark.parametrize("habits", [{"keep": 1}, {"checkpoint_every": 0}, {"score_every": -1}])
-def test_habits_out_of_range(habits):
+@pytest.mark.parametrize("run_config", [{"keep": 1}, {"checkpoint_every": 0}, {"score_every": -1}])
+def test_habits_out_of_range(run_config):
     with pytest.raises(SettingsError, match=r"it must be at least 1|at least 2 checkpoints"):
-        Habits(**habits)
+        RunConfig(**run_config)
 
 
 @pytest.mark.parametrize("method", ["tsdae", "mlm", "simcse", "ct", "ct-inbatch", "infomax", "bootstrap"])
@@ -265,8 +267,8 @@ def test_large_layers_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
     """Large tables and layers have gradients added in place: micro-batches, tied weights, twins."""
     totals = []
     for large in (10**9, 1):
-        monkeypatch.setattr("selfsent.training.linear.LARGE", large)
-        monkeypatch.setattr("selfsent.training.embeddings.LARGE", large)
+        monkeypatch.setattr("selfsent.fast.linear.LARGE", large)
+        monkeypatch.setattr("selfsent.fast.lookups.LARGE", large)
         loop = make_loop(method, dropout=0.1, precision="bfloat16", accumulate=2)
         kinds = {type(part) for part in loop.learner.modules()}
         assert (Linear in kinds) == (Lookup in kinds) == (large == 1)
@@ -282,7 +284,7 @@ def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypat
     loop.directory.record["precision"], loop.directory.resumed = "bfloat16", True
     for precision, expected in (("auto", "bfloat16"), ("float32", "float32")):
         again = Loop(
-            loop.learner, loop.batches, loop.settings.but(precision=precision), loop.directory, Habits(), said.append
+            loop.learner, loop.batches, loop.settings.but(precision=precision), loop.directory, RunConfig(), said.append
         )
         assert again.precision == expected
     assert said == ["the run began in bfloat16 and goes on so, which this processor is slow at"]

@@ -9,8 +9,8 @@ import pytest
 
 import selfsent
 import tiny
-from selfsent.corpus import read_corpus
-from selfsent.training.asked import weights_digest
+from selfsent.data.corpus import read_corpus
+from selfsent.training.identity import weights_digest
 
 RUNS = {
     "softmax": {},
@@ -107,7 +107,7 @@ def test_a_second_run_by_the_same_teachers_takes_their_vectors_as_they_are(corpu
     assert sum(count for count, _ in told) == 2 * len(corpus)
     asked = json.loads((first.directory / "run.json").read_text())["asked"]
     assert asked["teacher_digest"] == ",".join(weights_digest(Path(each)) for each in teachers)
-    monkeypatch.setattr("selfsent.training.vectors.encode", lambda *given: pytest.fail("encoded again"))
+    monkeypatch.setattr("selfsent.training.teacher_vectors.encode", lambda *given: pytest.fail("encoded again"))
     selfsent.train(corpus, "distil", base, tmp_path / "second", **options)
     assert weights(tmp_path / "first") == weights(tmp_path / "second")
 

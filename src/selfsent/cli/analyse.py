@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
-    from selfsent.evaluation.datasets import Rows, Store
+    from selfsent.evaluation.datasets.declared import Rows, Store
     from selfsent.evaluation.encoders import Encoder
 
 
@@ -84,7 +84,7 @@ def _add_common(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespa
 
 
 def _words(options: argparse.Namespace) -> None:
-    from selfsent.evaluation.analysis import similar_pairs, word_importance
+    from selfsent.evaluation.tasks.analysis import similar_pairs, word_importance
     from selfsent.report.plots import plot_words
 
     rows, _ = _prepare(options)
@@ -100,7 +100,7 @@ def _words(options: argparse.Namespace) -> None:
 
 
 def _space(options: argparse.Namespace) -> None:
-    from selfsent.evaluation.analysis import space
+    from selfsent.evaluation.tasks.analysis import space
     from selfsent.report.plots import plot_space
 
     rows, _ = _prepare(options)
@@ -113,10 +113,10 @@ def _space(options: argparse.Namespace) -> None:
 def _labels(options: argparse.Namespace) -> None:
     import numpy as np
 
-    from selfsent.evaluation.analysis import labelled_worth
     from selfsent.evaluation.encoders import as_encoder, load_object
-    from selfsent.evaluation.own import read_pairs
-    from selfsent.evaluation.sts import score_pairs
+    from selfsent.evaluation.tasks.analysis import labelled_worth
+    from selfsent.evaluation.tasks.own import read_pairs
+    from selfsent.evaluation.tasks.sts import score_pairs
     from selfsent.report.plots import plot_labels
 
     rows, _ = _prepare(options)
@@ -142,7 +142,7 @@ def _labels(options: argparse.Namespace) -> None:
 
 def _corpus_size(options: argparse.Namespace) -> None:
     from selfsent.cli.console import doing, notice
-    from selfsent.evaluation.analysis import corpus_size_curve
+    from selfsent.evaluation.tasks.analysis import corpus_size_curve
     from selfsent.report.plots import plot_corpus_size
 
     _check(options)
@@ -193,11 +193,11 @@ def _training(options: argparse.Namespace) -> tuple[Any, Callable[[str], float],
     """Rows to train on, what scores a model, what that is called, and the corpus."""
     import numpy as np
 
-    from selfsent.evaluation.context import SCORE_NAME, ContextTask, split_documents
-    from selfsent.evaluation.datasets import Store
+    from selfsent.evaluation.datasets.declared import Store
     from selfsent.evaluation.encoders import as_encoder
-    from selfsent.evaluation.tasks import TASKS, check_request
-    from selfsent.scoring import check_dev_data
+    from selfsent.evaluation.suites import TASKS, check_request
+    from selfsent.evaluation.tasks.context import SCORE_NAME, ContextTask, split_documents
+    from selfsent.report.scoring import check_dev_data
 
     store = Store(options.data)
     by_task = options.task and options.task != SCORE_NAME
@@ -226,9 +226,9 @@ def _check(options: argparse.Namespace) -> None:
 
 def _prepare(options: argparse.Namespace) -> tuple[Rows, Store]:
     """Everything that can be wrong is found out before a model is loaded."""
-    from selfsent.evaluation.datasets import Store
+    from selfsent.evaluation.datasets.declared import Store
     from selfsent.evaluation.encoders import check_model
-    from selfsent.evaluation.tasks import load_pairs
+    from selfsent.evaluation.suites import load_pairs
 
     _check(options)
     store = Store(options.data)

@@ -9,9 +9,9 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from selfsent.augment.registry import MAKERS, parse_maker
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
 from selfsent.errors import guess
-from selfsent.makers.registry import MAKERS, parse_maker
 
 _DESCRIPTION = """Make two views of every sentence, as columns text, view1, view2, maker1 and maker2 of a parquet file.
 
@@ -76,9 +76,9 @@ def _spec(text: str) -> str:
 
 def run(options: argparse.Namespace) -> None:
     """Make the views, then show how they differ, and some of them."""
+    from selfsent.augment.make import augment, check_output, check_pairings
     from selfsent.cli.console import counting, notice, show
     from selfsent.cli.outputs import check_outputs
-    from selfsent.makers.augment import augment, check_output, check_pairings
 
     names = {item.name for maker in MAKERS.values() for item in dataclasses.fields(maker)}
     common = {name: value for name, value in vars(options).items() if name in names}

@@ -12,7 +12,7 @@ from selfsent.cli.options import add_corpus_options
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from selfsent.corpus import Corpus
+    from selfsent.data.corpus import Corpus
     from selfsent.search import Clusters
 
 

@@ -20,11 +20,11 @@ from selfsent.cli.options import (
 )
 from selfsent.cli.recipe import bars, resumable
 from selfsent.errors import SettingsError
-from selfsent.heads.options import POOLINGS
+from selfsent.models.heads.options import POOLINGS
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
-    from selfsent.corpus import Corpus
+    from selfsent.data.corpus import Corpus
 
 
 def add_parser(commands: Any) -> None:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
     """Train and choose, then print what was chosen by, and the scores of the chosen one."""
     check(options, options.corpus)
     methods = None if options.methods is None else _methods(options.methods)
-    from selfsent import selection
+    from selfsent import comparison as selection
     from selfsent.cli.console import notice, show
     from selfsent.report.terminal import scores_table
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from selfsent.distributed_env import leads
+from selfsent.display import leads
 
 _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Text from a corpus, a model's name or an error is shown as it is, whatever it means to rich."""
@@ -53,10 +53,10 @@ def show(renderable: Any) -> None:
     """A result, on standard output."""
     from rich.table import Table
 
-    from selfsent.shown import apart
+    from selfsent.display import with_wide_title
 
     if leads():
-        shown = apart(renderable) if isinstance(renderable, Table) else renderable
+        shown = with_wide_title(renderable) if isinstance(renderable, Table) else renderable
         results().print(shown, soft_wrap=isinstance(renderable, str))
 
 

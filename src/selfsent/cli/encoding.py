@@ -10,9 +10,9 @@ from selfsent.cli.options import read
 from selfsent.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
-    from selfsent.corpus import Corpus
-    from selfsent.encoder import Encoder
+    from selfsent.data.corpus import Corpus
     from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.models.encoder import Encoder
 
 
 class Quick(TypedDict):
@@ -76,8 +76,8 @@ def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
     import numpy as np
 
     from selfsent.cli.console import notice
-    from selfsent.encoder import load_encoder
-    from selfsent.encoding import LOOKED_AT, complaint_of_unknown
+    from selfsent.models.encoding import LOOKED_AT, complaint_of_unknown
+    from selfsent.models.loading import load_encoder
     from selfsent.training.precision import inference_device, quicken
 
     if not corpus.report.whole:

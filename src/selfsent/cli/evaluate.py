@@ -12,7 +12,7 @@ from selfsent.cli.encoding import add_fast_options, quick
 from selfsent.cli.options import add_corpus_options, read, refuse_unread
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
-from selfsent.heads.options import POOLINGS
+from selfsent.models.heads.options import POOLINGS
 
 if TYPE_CHECKING:
     from selfsent.evaluation import Result
@@ -114,9 +114,9 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     """The results in the order of the models; with --seeds, one for each group of runs."""
     from selfsent.cli.console import doing
     from selfsent.evaluation import check_request, evaluate
-    from selfsent.evaluation.compare import mean_over_seeds, seeds_of_runs
-    from selfsent.evaluation.datasets import Store
+    from selfsent.evaluation.datasets.declared import Store
     from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
+    from selfsent.evaluation.side_by_side import mean_over_seeds, seeds_of_runs
 
     if not any((options.suite, options.task, options.documents, options.pairs, options.relevance, options.labels)):
         raise SettingsError("nothing to score: give --task, --suite or --documents, or --pairs, --relevance, --labels")

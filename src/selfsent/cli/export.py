@@ -31,12 +31,12 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Export the model."""
     from selfsent.cli.console import doing, notice
-    from selfsent.export import check_directory, export, require
+    from selfsent.models.export import check_directory, export, require
 
     output = Path(options.output)
     require(options.to)
     check_directory(output, options.overwrite)
-    from selfsent.encoder import load_encoder
+    from selfsent.models.loading import load_encoder
 
     model = load_encoder(options.model)
     with doing() as say:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from selfsent.distributed_env import leads
+from selfsent.display import leads
 from selfsent.errors import SelfsentError, TrainingError, near
 from selfsent.version import __version__
 

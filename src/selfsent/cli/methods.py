@@ -27,7 +27,7 @@ def describe(method: Any) -> dict[str, Any]:
         "citation": method.citation,
         "objective": method.objective,
         "pooling": method.pooling,
-        "fits": method.fits,
+        "closed_form": method.closed_form,
         "labels": _labels(method),
         "published": dataclasses.asdict(method.published),
         "defaults": {**dataclasses.asdict(method.defaults), "large_learning_rate": method.large_learning_rate},
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import show
 
     for method in chosen:
-        objective = f"{'computes' if method.fits else 'minimises'} {method.objective}"
+        objective = f"{'computes' if method.closed_form else 'minimises'} {method.objective}"
         lines = [f"{method.name}: {method.title}", method.citation, objective, *_settings(method)]
         show("\n  ".join(lines))
         if options.name:
@@ -99,7 +99,7 @@ def _passes(method: Any) -> str:
 
 
 def _settings(method: Any) -> list[str]:
-    if method.fits:
+    if method.closed_form:
         return [f"published: pooling {method.pooling}; one look at every sentence, no steps"]
     published = method.published
     length = (

@@ -8,11 +8,11 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import SettingsError
-from selfsent.heads.options import HEADS, POOLINGS
+from selfsent.models.heads.options import HEADS, POOLINGS
 from selfsent.settings import Settings, parse_duration
 
 if TYPE_CHECKING:
-    from selfsent.corpus import Corpus
+    from selfsent.data.corpus import Corpus
     from selfsent.methods import Method
 
 
@@ -98,14 +98,14 @@ def add_method_options(parser: argparse.ArgumentParser, method: Method, head: st
 
 def read(options: argparse.Namespace, source: str | list[str], least: int = 2) -> Corpus:
     """Read the corpus that the options describe, of so many distinct sentences at least."""
-    from selfsent.corpus import read_corpus
+    from selfsent.data.corpus import read_corpus
 
     return read_corpus(_single(source), **_how(options), least=least)
 
 
 def check(options: argparse.Namespace, source: str | list[str]) -> None:
     """Find the faults of a corpus that show at once, before anything that takes time to import."""
-    from selfsent.corpus import check_corpus
+    from selfsent.data.corpus import check_corpus
 
     check_corpus(_single(source), **_how(options))
 

@@ -55,7 +55,7 @@ def _is_read(file: Path, source: str) -> bool:
         return False
     if file == Path(source).resolve():
         return True
-    from selfsent.corpus.formats import format_of
+    from selfsent.data.corpus.formats import format_of
 
     if not format_of(file):  # nobody reads it as text
         return False

@@ -10,9 +10,9 @@ from selfsent.cli.encoding import add_result_options, load, read_with_vectors
 from selfsent.cli.options import add_corpus_options
 
 if TYPE_CHECKING:
-    from selfsent.corpus import Corpus
-    from selfsent.encoder import Encoder
+    from selfsent.data.corpus import Corpus
     from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.models.encoder import Encoder
     from selfsent.search import Pair
 
 

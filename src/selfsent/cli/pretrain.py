@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, check, duration, read
 
 if TYPE_CHECKING:
-    from selfsent.corpus import Corpus
+    from selfsent.data.corpus import Corpus
     from selfsent.pretraining.pretrain import PretrainingRun
 
 
@@ -37,13 +37,13 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run, parser=parser)
     add_corpus_options(parser)
     _add_settings(parser)
-    habits = parser.add_argument_group("run")
-    habits.add_argument(
+    run_config = parser.add_argument_group("run")
+    run_config.add_argument(
         "--leg", type=duration, metavar="TIME", help="stop after this time with a checkpoint, to --resume later"
     )
-    habits.add_argument("--resume", action="store_true", help="go on with the run in DIR")
-    habits.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
-    habits.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
+    run_config.add_argument("--resume", action="store_true", help="go on with the run in DIR")
+    run_config.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
+    run_config.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.resume:
         check(options, options.corpus)
     from selfsent.cli.console import show
-    from selfsent.report.pretraining import fills_table
+    from selfsent.pretraining.card import fills_table
     from selfsent.training.loop import Interrupted
 
     given = [argument for argument in options.arguments if argument not in ("--overwrite", "--resume")]

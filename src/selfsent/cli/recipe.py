@@ -26,16 +26,16 @@ def run_recipe(options: argparse.Namespace) -> None:
     arguments = options.arguments
     chosen = _parse(options.parser.prog, arguments[1:])
     from selfsent import recipes
-    from selfsent.bases import resolve
     from selfsent.cli.console import notice, show
+    from selfsent.models.bases import resolve
 
     recipe = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, chosen.seed)
     common = {"overwrite": chosen.overwrite, "resume": chosen.resume, "notice": notice}
 
-    def train(seed: int | None, output: Path, **habits: Any) -> recipes.StagesRun:
+    def train(seed: int | None, output: Path, **run_config: Any) -> recipes.StagesRun:
         seeded = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, seed)
         return recipes.train_stages(
-            seeded, output, seed=seed, data=chosen.data, notice=notice, callbacks=bars, **habits
+            seeded, output, seed=seed, data=chosen.data, notice=notice, callbacks=bars, **run_config
         )
 
     def check() -> dict[str, Any]:

@@ -30,7 +30,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Search, and print cosine and sentence, best first."""
     from selfsent.cli.console import counting, notice, shortened, show
-    from selfsent.corpus.clean import clean
+    from selfsent.data.corpus.clean import clean
     from selfsent.errors import SettingsError
     from selfsent.search import search
     from selfsent.search.tables import HITS, hits_with_texts, write_table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, check, read
 
 if TYPE_CHECKING:
-    from selfsent.corpus import Corpus
+    from selfsent.data.corpus import Corpus
 
 
 def add_parser(commands: Any) -> None:

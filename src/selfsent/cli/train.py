@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from selfsent.augment.registry import parse_makers
 from selfsent.cli.options import (
     Unset,
     add_corpus_options,
@@ -19,12 +20,11 @@ from selfsent.cli.options import (
     read,
 )
 from selfsent.cli.recipe import bars, is_recipe, resumable, run_recipe, show_seeds
-from selfsent.makers.registry import parse_makers
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
     from selfsent.api import Run
-    from selfsent.corpus import Corpus
+    from selfsent.data.corpus import Corpus
     from selfsent.recipes import Seeds
 
 
@@ -64,34 +64,34 @@ def add_parser(commands: Any) -> None:
     add_corpus_options(parser, for_documents=True)
     add_label_options(parser)
     add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, Unset())
-    habits = parser.add_argument_group("run")
-    habits.add_argument("--resume", action="store_true", help="go on with the run in DIR")
-    habits.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
-    habits.add_argument(
+    beside = parser.add_argument_group("run")
+    beside.add_argument("--resume", action="store_true", help="go on with the run in DIR")
+    beside.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
+    beside.add_argument(
         "--checkpoint-every",
         type=int,
         metavar="N",
         help="steps between checkpoints (default: a tenth of the run, and half a minute)",
     )
-    habits.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
-    habits.add_argument("--dev", metavar="TASK", help="score along the way: context, or a task such as stsb-dev")
-    habits.add_argument(
+    beside.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
+    beside.add_argument("--dev", metavar="TASK", help="score along the way: context, or a task such as stsb-dev")
+    beside.add_argument(
         "--dev-every", type=int, metavar="N", help="steps between these scores (default: a tenth of the run)"
     )
-    habits.add_argument(
+    beside.add_argument(
         "--keep-best", action="store_true", help="keep the model with the best --dev score instead of the last"
     )
-    habits.add_argument(
+    beside.add_argument(
         "--track",
         type=names,
         default=(),
         metavar="NAME[,NAME]",
         help="also log to tensorboard (in DIR/trackers), wandb, mlflow ...",
     )
-    habits.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
-    habits.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
-    habits.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
-    habits.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
+    beside.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
+    beside.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
+    beside.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
+    beside.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     parser.set_defaults(run=run)
 
 
@@ -136,8 +136,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _over_seeds(options: argparse.Namespace, changes: dict[str, Any]) -> Seeds:
     from selfsent.api import check_train
-    from selfsent.bases import resolve
     from selfsent.cli.console import notice
+    from selfsent.models.bases import resolve
     from selfsent.recipes import over_seeds
 
     @cache

@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from selfsent.bases import resolve
-from selfsent.cross_encoder import is_cross_encoder
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
-from selfsent.evaluation.bootstrap import Floats
-from selfsent.evaluation.leaks import trained_on
-from selfsent.evaluation.statistics import cosines
+from selfsent.evaluation.datasets.leaks import trained_on
+from selfsent.evaluation.stats.metrics import cosines
+from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors, write_vectors
+from selfsent.models.bases import resolve
+from selfsent.models.cross_encoder import is_cross_encoder
 
 Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""
@@ -221,8 +221,8 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from selfsent.encoder import load_encoder, transformer_alone
-    from selfsent.encoding import encode
+    from selfsent.models.encoding import encode
+    from selfsent.models.loading import load_encoder, transformer_alone
     from selfsent.training.precision import inference_device, quick_precision, quicken
 
     device = inference_device()

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from selfsent.corpus import Corpus
+from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.context import HELD_MINIMUM, split_documents
+from selfsent.evaluation.tasks.context import HELD_MINIMUM, split_documents
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.evaluation.bootstrap import Difference, Floats, Statistic, bootstrap, interval, paired, point
-from selfsent.shown import literal, markdown, text_of
+from selfsent.display import literal, markdown, text_of
+from selfsent.evaluation.stats.resampling import Difference, Floats, Statistic, bootstrap, interval, paired, point
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,1 +1,1 @@
-"""The modules between or above transformer and sentence vector."""
+"""Where saved models of earlier versions look for their modules; the modules are in `selfsent.models.heads`."""

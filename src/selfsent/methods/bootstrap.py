@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.method import STATIC, Learner, Loss, Method
-from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, varied, whole_batch
 from selfsent.methods.predictor import Predictor
-from selfsent.packing import Packed, concatenate
+from selfsent.methods.two_views import PairOptions, pair_of_views, require_difference, varied, whole_batch
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
 _PREDICTOR_RATE = "learning rate of the predictor, in learning rates of the encoder"
@@ -61,21 +59,23 @@ class TwoNetworks(Learner, ABC):
         require_difference(model, options)
         self.target = model.twin().requires_grad_(False)
         self.predictor = Predictor(model.embedding_size, options.width, options.chained, options.norms == "first")
+        self.train()
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch; both views go through each network in one pass, through the predictor one by one."""
         whole_batch(len(views[0]))
         both = concatenate(views)
-        random = self.options.target_dropout
+        online, target = self.both(
+            lambda: self.model(both), torch.no_grad()(lambda: self.target(both)), random=self.options.target_dropout
+        )
+        first, second = (self.predictor(vectors).float() for vectors in online.chunk(2))
+        return self.compare(views, first, second, *target.float().chunk(2))
 
-        def follow() -> Tensor:
-            with torch.no_grad():
-                return cast(Tensor, self.target(both))
-
-        with nullcontext() if random else without_dropout(self.target):
-            led, followed = self.both(lambda: self.model(both), follow, random)
-        first, second = (self.predictor(vectors).float() for vectors in led.chunk(2))
-        return self.compare(views, first, second, *followed.float().chunk(2))
+    def train(self, mode: bool = True) -> Self:
+        """The target network has dropout only where that is wanted."""
+        super().train(mode)
+        self.target.train(mode and self.options.target_dropout)
+        return self
 
     @abstractmethod
     def compare(
@@ -138,8 +138,8 @@ BOOTSTRAP = Method(
     learner=BootstrapLearner,
     options=Options,
     views=pair_of_views,
-    compares=True,
-    negatives=False,
+    batchwise=True,
+    in_batch_negatives=False,
     pooling="mean",
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),

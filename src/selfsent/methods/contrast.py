@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.distributed import gather, rank
-from selfsent.packing import Packed
+from selfsent.fast.packing import Packed
 
 
 def similarities(vectors: Tensor, candidates: Tensor) -> Tensor:

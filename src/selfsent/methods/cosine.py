@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.data.views import View
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.labels import Labels, with_scale
 from selfsent.methods.method import STATIC, Learner, Loss, Method
-from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import View
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ COSINE = Method(
     views=lambda options: (View(0), View(1)),
     labels=lambda options: Labels("score", scale=options.scale, low=-1.0, high=1.0),
     fitted=with_scale,
-    compares=False,
+    batchwise=False,
     pooling="mean",
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=4, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=5e-4, epochs=4),

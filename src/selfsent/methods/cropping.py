@@ -29,7 +29,7 @@ CROPPING = Method(
     learner=MnrlLearner,
     options=Options,
     views=views,
-    compares=True,
+    batchwise=True,
     pooling="mean",
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1, clip=0, max_length=512),
     defaults=NEIGHBOURS.defaults.but(max_length=128),

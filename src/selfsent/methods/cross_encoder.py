@@ -10,14 +10,14 @@ from typing import Any, Literal
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.cross_encoder import CrossEncoder
-from selfsent.encoder import Encoder
+from selfsent.data.views import View
 from selfsent.errors import SettingsError
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.labels import Facts, Labels, with_classes, with_scale
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.packing import Packed, concatenate
+from selfsent.models.cross_encoder import CrossEncoder
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import View
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ CROSS_ENCODER = Method(
     views=views,
     labels=labels,
     fitted=fitted,
-    compares=False,
+    batchwise=False,
     pooling="cls",
     published=Settings(batch_size=32, learning_rate=2e-5, epochs=3, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),

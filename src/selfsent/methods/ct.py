@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.data.views import Partners, View
 from selfsent.distributed import world_size
-from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.packing import Packed
 from selfsent.methods.method import STATIC, Learner, Loss, Method
-from selfsent.methods.pairs import whole_batch
-from selfsent.packing import Packed
+from selfsent.methods.two_views import whole_batch
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import Partners, View
 
 DropoutIn = Literal["none", "kept", "both"]
 DROPOUT_IN = "which encoders train with dropout: none, the one that is kept, or both"
@@ -98,7 +98,7 @@ CT = Method(
     learner=TensionLearner,
     options=Options,
     views=views,
-    compares=True,
+    batchwise=True,
     by_document=False,
     pooling="mean",
     published=Settings(

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.encoder import Encoder
+from selfsent.data.views import View
+from selfsent.fast.packing import Packed
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.ct import CT, DROPOUT_IN, DropoutIn, TwinLearner
 from selfsent.methods.method import STATIC, Loss, Method
-from selfsent.methods.pairs import ViewOptions, differ, two_views, whole_batch
-from selfsent.packing import Packed
+from selfsent.methods.two_views import ViewOptions, differ, two_views, whole_batch
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
-from selfsent.views import View
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ CT_INBATCH = Method(
     learner=InBatchTensionLearner,
     options=Options,
     views=views,
-    compares=True,
+    batchwise=True,
     pooling="mean",
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from selfsent.data.views import MaskTokens, Span, View
 from selfsent.distributed import mean_over_processes
-from selfsent.encoder import Encoder
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import nt_xent
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mlm import masked_loss
-from selfsent.methods.pairs import whole_batch
-from selfsent.packing import Packed, concatenate
+from selfsent.methods.two_views import whole_batch
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import MaskTokens, Span, View
 
 LONG, SHORT = (4.0, 2.0), (2.0, 4.0)
 """Exponents of the beta distributions from which the lengths of anchors and of positives are drawn."""
@@ -83,7 +83,7 @@ DECLUTR = Method(
     learner=SpansLearner,
     options=Options,
     views=views,
-    compares=True,
+    batchwise=True,
     pooling="mean",
     # Two anchors of each of sixteen documents; the configuration of the authors' code has four documents a GPU.
     published=Settings(

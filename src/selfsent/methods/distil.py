@@ -12,16 +12,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder, load_encoder
+from selfsent.data.views import View
 from selfsent.errors import SettingsError
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
 from selfsent.methods.labels import Facts
 from selfsent.methods.method import STATIC, Learner, Loss, Method
-from selfsent.methods.pairs import whole_batch
-from selfsent.packing import Packed, concatenate
+from selfsent.methods.two_views import whole_batch
+from selfsent.models.encoder import Encoder
+from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import View
 
 Objective = Literal["contrast", "relations", "cosine", "mse"]
 
@@ -198,9 +199,9 @@ DISTIL = Method(
     options=Options,
     views=views,
     fitted=fitted,
-    compares=True,
+    batchwise=True,
     sums=sums,
-    negatives=False,
+    in_batch_negatives=False,
     pooling="mean",
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=5, warmup=10_000, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),

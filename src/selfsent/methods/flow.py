@@ -10,12 +10,12 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from selfsent.encoder import Encoder
-from selfsent.heads.layers import LAYERS, Layers
+from selfsent.data.views import View
+from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.packing import Packed
+from selfsent.models.encoder import Encoder
+from selfsent.models.heads.layers import LAYERS, Layers
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import View
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FlowLearner(Learner):
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
-        from selfsent.heads.flow import Flow
+        from selfsent.models.heads.flow import Flow
 
         model.average_layers(options.layers)
         model.requires_grad_(False)
@@ -112,7 +112,7 @@ FLOW = Method(
     learner=FlowLearner,
     options=Options,
     views=lambda options: (View(ready=not options.noisy),),
-    compares=False,
+    batchwise=False,
     pooling="mean",
     published=_SETTINGS,
     defaults=_SETTINGS.but(max_length=128),

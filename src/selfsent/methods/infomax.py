@@ -10,15 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.views import View
 from selfsent.distributed import gather, rank
-from selfsent.encoder import Encoder, put_head
-from selfsent.heads.options import NGRAM_CNN, NgramOptions
+from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mutual_information import ESTIMATORS
-from selfsent.methods.pairs import whole_batch
-from selfsent.packing import Packed
+from selfsent.methods.two_views import whole_batch
+from selfsent.models.assemble import put_head
+from selfsent.models.encoder import Encoder
+from selfsent.models.heads.options import NGRAM_CNN, NgramOptions
 from selfsent.settings import Settings, setting
-from selfsent.views import View
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ INFOMAX = Method(
     learner=InfomaxLearner,
     options=Options,
     views=lambda options: (View(),),
-    compares=True,
+    batchwise=True,
     by_document=False,
     pooling="mean",
     head=NGRAM_CNN,

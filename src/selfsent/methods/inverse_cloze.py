@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import get_args
 
 from selfsent.methods.method import STATIC, Method
-from selfsent.methods.pairs import POSITIVES, Positives, two_views
 from selfsent.methods.quick_thoughts import QUICK_THOUGHTS, DualEncoderLearner
 from selfsent.methods.quick_thoughts import Options as DualEncoderOptions
+from selfsent.methods.two_views import POSITIVES, Positives, two_views
 from selfsent.settings import Settings, setting
 
 
@@ -28,7 +28,7 @@ INVERSE_CLOZE = Method(
     learner=DualEncoderLearner,
     options=Options,
     views=two_views,
-    compares=True,
+    batchwise=True,
     pooling="cls",
     published=Settings(
         batch_size=4096, learning_rate=1e-4, steps=100_000, warmup=10_000, weight_decay=0.01, max_length=288

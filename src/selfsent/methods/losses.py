@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.autograd import accumulates_in_place, add_gradient, apply, block_for, low_of
+from selfsent.fast.gradients import accumulates_in_place, add_gradient, apply, block_for, low_of
 
 _CHUNK = {"cpu": 2**23, "cuda": 2**26}
 """Scores computed at a time, by kind of device: those of a whole batch never lie in memory."""

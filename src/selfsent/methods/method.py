@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from selfsent.at_once import Network, at_once
-from selfsent.encoder import Encoder, Pooling
+from selfsent.data.views import View
+from selfsent.fast.packing import Packed
+from selfsent.fast.two_threads import Network, at_once
 from selfsent.methods.labels import Facts, Labels
-from selfsent.packing import Packed
+from selfsent.models.encoder import Encoder, Pooling
 from selfsent.settings import Settings
-from selfsent.views import View
 
 
 @dataclass(frozen=True)
@@ -134,18 +134,18 @@ class Method:
         learner: makes the learner from an encoder and the options.
         options: a frozen dataclass of the method's own options, fields made with `selfsent.settings.setting`.
         views: the views that the learner eats, for given options.
-        compares: whether the loss compares the sentences of a batch: then batches are random, and cutting one into
-            micro-batches would change the method. A loss that is a sum over sentences gets batches of similar length.
-        fits: whether `prepare` is all there is: one look at every sentence, no steps.
+        batchwise: whether the loss depends on which sentences share a batch, so that cutting one into micro-batches
+            would change the method; otherwise it is a sum over sentences.
+        closed_form: whether `prepare` is all there is: one look at every sentence, no steps.
         pooling: the pooling it is published with.
         published: the settings of the paper.
-        defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.md.
+        defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
         static: what is used instead where the base is a table of token vectors; None where that cannot be trained.
         suits_static: whether such a table can be trained with given options: it has no dropout, and predicts no words.
         sums: for given options, whether the loss is a sum over sentences after all.
-        negatives: whether a loss that compares sentences takes the others of the batch for different ones.
+        in_batch_negatives: whether a batchwise loss takes the other sentences of the batch for different ones.
         by_document: whether it leaves those of a sentence's own document out of them.
         head: name of the head that the learner gives the encoder, where the method has one of its own.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
@@ -160,7 +160,7 @@ class Method:
     learner: Callable[[Encoder, Any], Learner]
     options: type[Any]
     views: Callable[[Any], tuple[View, ...]]
-    compares: bool
+    batchwise: bool
     pooling: Pooling
     published: Settings
     defaults: Settings
@@ -168,15 +168,15 @@ class Method:
     static: Settings | None = None
     suits_static: Callable[[Any], bool] = lambda options: True
     sums: Callable[[Any], bool] = lambda options: False
-    negatives: bool = True
+    in_batch_negatives: bool = True
     by_document: bool = True
     for_encoders: Mapping[str, Any] = field(default_factory=dict)
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
-    fits: bool = False
+    closed_form: bool = False
     head: str | None = None
     labels: Callable[[Any], Labels | None] = lambda options: None
     fitted: Callable[[Any, Facts], Any] = lambda options, facts: options
 
-    def compares_with(self, options: Any) -> bool:
-        """Whether the loss compares the sentences of a batch, for given options."""
-        return self.compares and not self.sums(options)
+    def is_batchwise(self, options: Any) -> bool:
+        """Whether the loss depends on which sentences share a batch, for given options."""
+        return self.batchwise and not self.sums(options)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from selfsent.encoder import Encoder
-from selfsent.heads.language_model import LanguageModelHead
+from selfsent.data.views import MaskTokens, View
+from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
-from selfsent.packing import IGNORED, Packed
+from selfsent.models.encoder import Encoder
+from selfsent.models.heads.language_model import LanguageModelHead
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import MaskTokens, View
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ MLM = Method(
     learner=MaskedLearner,
     options=Options,
     views=lambda options: (View(noise=MaskTokens(options.ratio, options.whole_words)),),
-    compares=False,
+    batchwise=False,
     pooling="mean",
     published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),

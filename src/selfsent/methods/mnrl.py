@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.encoder import Encoder
+from selfsent.data.views import View
 from selfsent.errors import SettingsError
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
 from selfsent.methods.labels import Facts
 from selfsent.methods.method import STATIC, Learner, Loss, Method
-from selfsent.methods.pairs import Positives, ViewOptions, two_views, whole_batch
-from selfsent.packing import Packed, concatenate
+from selfsent.methods.two_views import Positives, ViewOptions, two_views, whole_batch
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
-from selfsent.views import View
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ MNRL = Method(
     options=Options,
     views=views,
     fitted=fitted,
-    compares=True,
+    batchwise=True,
     pooling="mean",
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),

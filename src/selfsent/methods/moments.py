@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from selfsent.distributed import gather
-from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder
-from selfsent.packing import Packed
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.packing import Packed
+from selfsent.models.encoder import Encoder
 
 
 class Moments:

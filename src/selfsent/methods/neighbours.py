@@ -8,7 +8,7 @@ from typing import get_args
 from selfsent.methods.method import STATIC, Method
 from selfsent.methods.mnrl import MNRL, MnrlLearner, views
 from selfsent.methods.mnrl import Options as RankingOptions
-from selfsent.methods.pairs import POSITIVES, Positives
+from selfsent.methods.two_views import POSITIVES, Positives
 from selfsent.settings import Settings, setting
 
 
@@ -29,7 +29,7 @@ NEIGHBOURS = Method(
     learner=MnrlLearner,
     options=Options,
     views=views,
-    compares=True,
+    batchwise=True,
     pooling="mean",
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),

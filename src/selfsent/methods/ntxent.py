@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from selfsent.fast.packing import Packed
 from selfsent.methods.bootstrap import BOOTSTRAP, CODE, NetworkOptions, TwoNetworks
 from selfsent.methods.contrast import nt_xent
 from selfsent.methods.method import STATIC, Loss, Method
-from selfsent.methods.pairs import pair_of_views, varied
-from selfsent.packing import Packed
+from selfsent.methods.two_views import pair_of_views, varied
 from selfsent.settings import setting
 
 
@@ -47,7 +47,7 @@ NTXENT = Method(
     learner=NtxentLearner,
     options=Options,
     views=pair_of_views,
-    compares=True,
+    batchwise=True,
     pooling="mean",
     published=BOOTSTRAP.published,
     defaults=BOOTSTRAP.defaults.but(learning_rate=5e-4),

@@ -8,11 +8,11 @@ from typing import get_args
 
 from torch import Tensor
 
+from selfsent.fast.packing import Packed
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.ct import DROPOUT_IN, DropoutIn, TwinLearner
 from selfsent.methods.method import STATIC, Loss, Method
-from selfsent.methods.pairs import POSITIVES, Positives, ViewOptions, two_views, whole_batch
-from selfsent.packing import Packed
+from selfsent.methods.two_views import POSITIVES, Positives, ViewOptions, two_views, whole_batch
 from selfsent.settings import Settings, setting
 
 
@@ -50,7 +50,7 @@ QUICK_THOUGHTS = Method(
     learner=DualEncoderLearner,
     options=Options,
     views=two_views,
-    compares=True,
+    batchwise=True,
     pooling="mean",
     published=Settings(
         batch_size=400, learning_rate=5e-4, epochs=1, schedule="constant", warmup=0, clip=5.0, max_length=32

@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.views import MaskTokens, View
 from selfsent.distributed import gather, mean_over_processes, rank
-from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder
 from selfsent.errors import SettingsError
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.mlm import masked_loss
-from selfsent.methods.pairs import PairOptions, pair_of_views, require_difference, varied, whole_batch
 from selfsent.methods.predictor import standardised
-from selfsent.packing import Packed, concatenate
+from selfsent.methods.two_views import PairOptions, pair_of_views, require_difference, varied, whole_batch
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
-from selfsent.views import MaskTokens, View
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ SIMCSE = Method(
     learner=ContrastiveLearner,
     options=Options,
     views=views,
-    compares=True,
+    batchwise=True,
     pooling="cls",
     published=Settings(batch_size=64, learning_rate=3e-5, epochs=1, schedule="linear", warmup=0, max_length=32),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),

@@ -12,12 +12,12 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.encoder import Encoder
+from selfsent.data.views import View
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.labels import Labels, with_classes
 from selfsent.methods.method import STATIC, Learner, Loss, Method
-from selfsent.packing import Packed, concatenate
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import View
 
 HEAD = "softmax_head"
 
@@ -72,7 +72,7 @@ SOFTMAX = Method(
     views=lambda options: (View(0), View(1)),
     labels=lambda options: Labels("class", options.classes),
     fitted=with_classes,
-    compares=False,
+    batchwise=False,
     pooling="mean",
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),

@@ -9,10 +9,10 @@ from typing import Literal
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.data.views import View
+from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.method import STATIC, Learner, Loss, Method
-from selfsent.packing import Packed, concatenate
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import View
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ TRIPLET = Method(
     learner=TripletLearner,
     options=Options,
     views=lambda options: (View(0), View(1), View(2)),
-    compares=False,
+    batchwise=False,
     pooling="mean",
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from selfsent.encoder import Encoder
+from selfsent.data.views import View
 from selfsent.errors import SettingsError
-from selfsent.heads.affine import affine
-from selfsent.heads.layers import LAYERS, Layers
+from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Method
 from selfsent.methods.moments import Moments, moments_of
-from selfsent.packing import Packed
+from selfsent.models.encoder import Encoder
+from selfsent.models.heads.affine import affine
+from selfsent.models.heads.layers import LAYERS, Layers
 from selfsent.settings import Settings, check_limits, setting
-from selfsent.views import View
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +103,8 @@ WHITENING = Method(
     learner=WhiteningLearner,
     options=Options,
     views=lambda options: (View(),),
-    compares=False,
-    fits=True,
+    batchwise=False,
+    closed_form=True,
     pooling="mean",
     published=Settings(epochs=1),
     defaults=Settings(epochs=1),

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from selfsent.corpus import Corpus
+from selfsent.data.corpus import Corpus
+from selfsent.data.random import make_key
+from selfsent.data.token_table import TokenTable
+from selfsent.data.views import MaskTokens, Template, Tokens
 from selfsent.errors import CorpusError
-from selfsent.packing import IGNORED
-from selfsent.training.tokens import TokenTable
-from selfsent.views import MaskTokens, Template, Tokens
-from selfsent.views.noise import make_key
+from selfsent.fast.packing import IGNORED
 
 _MOST_HELD_OUT = 1_000_000
 """Tokens held out at most, however large the corpus."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from selfsent.training.tokens import TokenTable
+from selfsent.data.token_table import TokenTable
 
 _DENSE = 20_000
 """Vocabulary up to which the counts are one dense matrix: 1.6 GB. Beyond, it is sparse, and the factors are slower."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from selfsent.data.random import make_key
+from selfsent.data.views import Template
+from selfsent.fast.packing import Packed
 from selfsent.methods import Loss
-from selfsent.packing import Packed
 from selfsent.pretraining.blocks import Blocks, MaskBlocks
-from selfsent.views import Template
-from selfsent.views.noise import make_key
 
 ALONG_THE_WAY, AT_THE_END = 256, 2048
 """Blocks looked at."""

@@ -8,18 +8,18 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from selfsent.encoder import Encoder
+from selfsent.fast.packing import Packed
 from selfsent.methods import Loss
 from selfsent.methods.mlm import MaskedLearner, masked_loss
 from selfsent.methods.mlm import Options as MaskedOptions
-from selfsent.packing import Packed
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings
 
 
 class PretrainingLearner(MaskedLearner):
     """Masked language modelling whose embedding tables learn at a rate of their own.
 
-    At the full rate, a few hundred steps overwrite what the counts of neighbours put there (docs/log.md).
+    At the full rate, a few hundred steps overwrite what the counts of neighbours put there (docs/log).
 
     Args:
         model: the encoder.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from selfsent.distributed import of_the_first, wait, world_size
-from selfsent.dropout import without_dropout
+from selfsent.distributed import broadcast, wait, world_size
+from selfsent.fast.dropout import without_dropout
 from selfsent.files import whole_directory
 from selfsent.pretraining.held_out import ALONG_THE_WAY, AT_THE_END, HeldOut
 from selfsent.pretraining.shape import save_model
@@ -56,7 +56,7 @@ class PretrainingLoop(Loop):
         """How much of the run lies behind: of the budget where there is one, else of the steps."""
         if self.settings.budget is None:
             return super().share_done(step)
-        return of_the_first(min(1.0, self.seconds / self.settings.budget))
+        return broadcast(min(1.0, self.seconds / self.settings.budget))
 
     def rate(self, step: int) -> float:
         """The share of the peak learning rate now."""
@@ -95,7 +95,7 @@ class PretrainingLoop(Loop):
                 self._log(meter, healthy=False)
                 meter = Meter()
             tenth = int(10 * share) > before
-            over = self.leg is not None and of_the_first(time.perf_counter() - self.started) >= self.leg
+            over = self.leg is not None and broadcast(time.perf_counter() - self.started) >= self.leg
             if tenth:
                 self._evaluate(share)
                 meter = Meter()

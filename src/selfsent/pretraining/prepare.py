@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from selfsent.bases import resolve
-from selfsent.corpus import Corpus
+from selfsent.data.corpus import Corpus
+from selfsent.data.token_table import LONGEST, TokenTable, build_table
 from selfsent.distributed import rank, wait
 from selfsent.errors import BaseEncoderError, RunError, SettingsError
 from selfsent.files import whole_directory, write_json
+from selfsent.models.bases import resolve
 from selfsent.pretraining.blocks import split
 from selfsent.pretraining.options import POSITIONS, Options, Shape, VocabularyOptions
 from selfsent.pretraining.start import make_start
 from selfsent.pretraining.vocabulary import train_vocabulary
-from selfsent.training.tokens import LONGEST, TokenTable, build_table
 
 Notice = Callable[[str], None]
 

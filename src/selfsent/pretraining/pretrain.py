@@ -12,24 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from selfsent.corpus import Corpus, read_corpus
+from selfsent.data.batches import Batches
+from selfsent.data.corpus import Corpus, read_corpus
+from selfsent.data.views import Template, View
 from selfsent.distributed import join, rank, wait
-from selfsent.encoder import load_encoder
 from selfsent.errors import CorpusError, SelfsentError, SettingsError
 from selfsent.files import write_text
+from selfsent.models.loading import load_encoder
 from selfsent.pretraining.blocks import Blocks, MaskBlocks, block_template
+from selfsent.pretraining.card import PROMPTS, fill, pretraining_card
 from selfsent.pretraining.held_out import HeldOut
 from selfsent.pretraining.learner import PretrainingLearner
 from selfsent.pretraining.loop import PretrainingLoop
 from selfsent.pretraining.options import DEFAULTS, POSITIONS, Options, Shape
 from selfsent.pretraining.prepare import Prepared, load_tokenizer, prepare, tokenizer_digest
 from selfsent.pretraining.start import check_start
-from selfsent.report.pretraining import PROMPTS, fill, pretraining_card
 from selfsent.settings import Settings
-from selfsent.training.batches import Batches
-from selfsent.training.habits import Habits, Notice
+from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
-from selfsent.views import Template, View
 
 
 @dataclass
@@ -95,7 +95,7 @@ def pretrain(
     shape, options, settings = _resolve(changes)
     if odd := next((prompt for prompt in prompts if prompt.count("[MASK]") != 1), None):
         raise SettingsError(f"the prompt {odd!r} must have one [MASK], to be filled in")
-    habits = Habits(keep=keep)
+    run_config = RunConfig(keep=keep)
     given = None if tokenizer is None else load_tokenizer(tokenizer, changes)
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, [tokenizer])
@@ -122,7 +122,7 @@ def pretrain(
             directory.update(corpus=text.report.summary("; "))
             prepare(prepared, text, given, shape, options, settings.seed, notice, tokenising)
         if directory.status == "running":
-            loop = _loop(prepared, directory, options, settings, habits, notice, watch, started, leg)
+            loop = _loop(prepared, directory, options, settings, run_config, notice, watch, started, leg)
     except SelfsentError:
         if not directory.resumed:
             directory.abandon()
@@ -172,7 +172,7 @@ def _loop(
     directory: RunDirectory,
     options: Options,
     settings: Settings,
-    habits: Habits,
+    run_config: RunConfig,
     notice: Notice,
     watch: Callable[[int, int, dict[str, float]], None],
     started: float,
@@ -214,7 +214,7 @@ def _loop(
         batches,
         settings,
         directory,
-        habits,
+        run_config,
         notice,
         watch,
         held_out=held_out,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from selfsent.encoder import Encoder
+from selfsent.models.encoder import Encoder
 from selfsent.pretraining.options import POSITIONS, Shape
 
 _LATER_DROPOUT = 0.1

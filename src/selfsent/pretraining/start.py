@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from selfsent.data.token_table import TokenTable
 from selfsent.errors import SettingsError
 from selfsent.pretraining.cooccurrence import count_pairs, factors, positive_information
 from selfsent.pretraining.options import Shape, Start
 from selfsent.pretraining.shape import new_language_model
-from selfsent.training.tokens import TokenTable
 
 _WORD_NORM, _POSITION_NORM = 0.69, 0.57
 """Mean norm of the words' and of the positions' part of an embedding."""

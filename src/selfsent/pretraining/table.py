@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from selfsent.corpus import Corpus, read_corpus
-from selfsent.encoder.static import new_table
+from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.errors import SettingsError, guess
 from selfsent.files import whole_directory
+from selfsent.models.static import new_table
 from selfsent.pretraining.options import TableOptions
 from selfsent.pretraining.prepare import load_tokenizer, tokenizer_digest
 from selfsent.pretraining.vocabulary import train_vocabulary
-from selfsent.training.habits import Notice
+from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from selfsent.corpus import Corpus
+from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.pretraining.options import POSITIONS, VocabularyKind
 

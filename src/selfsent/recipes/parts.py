@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from selfsent.corpus import parts as corpus_parts
-from selfsent.corpus.hub import HubDataset
+from selfsent.data.corpus import parts as corpus_parts
+from selfsent.data.corpus.hub import HubDataset
 from selfsent.errors import SettingsError
-from selfsent.evaluation.arguments import ARGUMENTS
-from selfsent.evaluation.published import Record, records
-from selfsent.evaluation.tasks import SUITES, check_request
-from selfsent.heads.options import POOLINGS
+from selfsent.evaluation.datasets.published import Record, records
+from selfsent.evaluation.suites import SUITES, check_request
+from selfsent.evaluation.tasks.arguments import ARGUMENTS
+from selfsent.models.heads.options import POOLINGS
 from selfsent.recipes.document import Section
 from selfsent.settings import parse_duration
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from selfsent.bases import RAW
 from selfsent.errors import SettingsError, guess
-from selfsent.evaluation.leaks import LEAKED, holds_stsb
-from selfsent.evaluation.published import Record
-from selfsent.evaluation.tasks import TASKS
-from selfsent.heads.options import CNN_POOL, HEADS, name_of
+from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
+from selfsent.evaluation.datasets.published import Record
+from selfsent.evaluation.suites import TASKS
 from selfsent.methods import METHODS, SUPERVISED, Method
+from selfsent.models.bases import RAW
+from selfsent.models.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.recipes.document import Section, read_document
 from selfsent.recipes.parts import Source, corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
 from selfsent.settings import Settings

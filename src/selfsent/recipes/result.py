@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent import api
+from selfsent.display import text_of
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.recipes.recipe import Recipe
-from selfsent.shown import text_of
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from selfsent import api
-from selfsent.bases import resolve
-from selfsent.corpus import Corpus, check_corpus, read_corpus
+from selfsent.data.corpus import Corpus, check_corpus, read_corpus
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import DataError, SettingsError, TrainingError
-from selfsent.evaluation.arguments import ARGUMENTS, cross_validate
-from selfsent.evaluation.datasets import Store
+from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.results import Result
-from selfsent.evaluation.tasks import evaluate
+from selfsent.evaluation.suites import evaluate
+from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
 from selfsent.files import read_json, write_json, write_text
+from selfsent.models.bases import resolve
 from selfsent.recipes.parts import placed
 from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
 from selfsent.recipes.result import StageRun, StagesRun
-from selfsent.scoring import check_dev_data
-from selfsent.training.habits import Notice
+from selfsent.report.scoring import check_dev_data
+from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory, take_over
 
 Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from selfsent.display import text_of
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.files import read_json, write_json
-from selfsent.shown import text_of
-from selfsent.training.habits import Notice
+from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from selfsent.display import literal, markdown
 from selfsent.errors import SettingsError
-from selfsent.evaluation.compare import Comparison, side_by_side
-from selfsent.evaluation.published import beside, published_rows
+from selfsent.evaluation.datasets.published import beside, published_rows
 from selfsent.evaluation.results import Result
-from selfsent.shown import literal, markdown
+from selfsent.evaluation.side_by_side import Comparison, side_by_side
 
 if TYPE_CHECKING:
     from rich.table import Table

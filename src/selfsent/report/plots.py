@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from selfsent.evaluation.analysis import CurvePoint, LabelledWorth, Space, WordImportance
+    from selfsent.evaluation.tasks.analysis import CurvePoint, LabelledWorth, Space, WordImportance
 
 Given = ParamSpec("Given")
 FORMATS = (".png", ".svg")

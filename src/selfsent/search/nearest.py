@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from selfsent.corpus import Corpus
-from selfsent.encoder import Encoder
-from selfsent.encoding import encode
+from selfsent.data.corpus import Corpus
 from selfsent.evaluation.vectors import VectorsFile
+from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import encode
 from selfsent.search.sources import corpus_vectors
 from selfsent.search.vectors import unit
 

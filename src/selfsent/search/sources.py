@@ -8,11 +8,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.corpus import Corpus
-from selfsent.encoder import Encoder
-from selfsent.encoding import encode, encode_stream
+from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import VectorsFile
+from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import encode, encode_stream
 from selfsent.search.vectors import sentences, unit
 
 COMPARED = 16

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from selfsent.corpus import Corpus
+from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.files import whole_file
 from selfsent.search.clusters import Clusters

@@ -20,12 +20,12 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from selfsent.corpus import Corpus
-from selfsent.encoder import Encoder
-from selfsent.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
+from selfsent.data.corpus import Corpus
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.vectors import CONTENT
 from selfsent.files import saying, whole_file, write_json
+from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
 
 FORMATS = tuple(CONTENT)
 _READ_TOGETHER = 256

@@ -6,15 +6,44 @@ import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from selfsent.distributed import of_the_first, world_size
+from selfsent.distributed import broadcast, world_size
 from selfsent.training.checkpoint import restore, snapshot
 from selfsent.training.health import SENTENCES
 from selfsent.training.schedule import make_optimizer
 
 if TYPE_CHECKING:
-    from selfsent.training.loop import Loop
+    import torch
+
+    from selfsent.methods import Learner
+    from selfsent.settings import Settings
+    from selfsent.training.run_config import RunConfig
+    from selfsent.training.run_directory import RunDirectory
+
+
+class Timed(Protocol):
+    """What is timed: a training loop before its first step."""
+
+    learner: Learner
+    optimizer: torch.optim.Optimizer
+    settings: Settings
+    run_config: RunConfig
+    directory: RunDirectory
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the process that writes."""
+
+    def advance(self, step: int) -> object:
+        """Take a step."""
+
+    def probe(self) -> object:
+        """Look at the space."""
+
+    def checkpoint(self) -> object:
+        """Write a checkpoint."""
+
 
 PROBES = 20
 """How often in a run the health of the space is looked at; less often, but 5 times, where that takes a tenth of it."""
@@ -46,7 +75,7 @@ def _seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - since
 
 
-def steps_for_budget(loop: Loop, started: float) -> int:
+def steps_for_budget(loop: Timed, started: float) -> int:
     """The number of steps that ends a run on time; the learner and its optimiser are left as they were found.
 
     Some 6 % of the budget, but at least 8 steps where 30 % allow it, is spent on steps whose outcome is thrown away.
@@ -56,13 +85,14 @@ def steps_for_budget(loop: Loop, started: float) -> int:
         loop: the run, before its first step.
         started: when the budget began to run, by `time.perf_counter`.
     """
-    budget, habits, size = cast(float, loop.settings.budget), loop.habits, loop.settings.batch_size // world_size()
+    budget, size = cast(float, loop.settings.budget), loop.settings.batch_size // world_size()
+    run_config = loop.run_config
     state = snapshot(loop.learner)
     steps: list[float] = []
     begin = time.perf_counter()
-    while of_the_first(time.perf_counter() - begin) < (0.06 if len(steps) >= 8 else 0.3) * budget:
+    while broadcast(time.perf_counter() - begin) < (0.06 if len(steps) >= 8 else 0.3) * budget:
         steps.append(_seconds(lambda: loop.advance(len(steps))))
-    probe, checkpoint, scorer = _seconds(loop.probe), _seconds(loop.checkpoint), habits.scorer
+    probe, checkpoint, scorer = _seconds(loop.probe), _seconds(loop.checkpoint), run_config.scorer
     score = _seconds(lambda: scorer(loop.learner.model)) if scorer else 0.0
     if loop.leads:
         loop.directory.forget_after(-1)
@@ -72,10 +102,10 @@ def steps_for_budget(loop: Loop, started: float) -> int:
     each = sum(warm) / len(warm)
 
     def cost(steps: int) -> float:
-        scores = steps // habits.score_every + 1 if habits.score_every else min(steps, TENTHS)
+        scores = steps // run_config.score_every + 1 if run_config.score_every else min(steps, TENTHS)
         total = steps * each + (2 + steps // steps_between_probes(steps, size)) * probe + scores * score
         most = min(steps, TENTHS, int(total / APART))
-        return total + (steps // habits.checkpoint_every if habits.checkpoint_every else most) * checkpoint
+        return total + (steps // run_config.checkpoint_every if run_config.checkpoint_every else most) * checkpoint
 
     left = budget - (time.perf_counter() - started)
-    return int(of_the_first(max(1, bisect_right(range(MOST_STEPS), left, key=cost) - 1)))
+    return int(broadcast(max(1, bisect_right(range(MOST_STEPS), left, key=cost) - 1)))

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder
+from selfsent.data.batches import Batches
+from selfsent.data.views import MaskTokens, Noise, Template, Tokens
 from selfsent.errors import SettingsError
-from selfsent.training.batches import Batches
-from selfsent.views import MaskTokens, Noise, Template, Tokens
+from selfsent.fast.dropout import without_dropout
+from selfsent.models.encoder import Encoder
 
 _SENTENCES, _WORDS = 8, 6
 

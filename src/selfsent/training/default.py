@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from selfsent.bases import resolve
-from selfsent.corpus import Corpus
+from selfsent.data.corpus import Corpus
+from selfsent.data.views import Documents
 from selfsent.errors import SettingsError
-from selfsent.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.methods import METHODS, Method
-from selfsent.methods.pairs import NOISES
+from selfsent.methods.two_views import NOISES
+from selfsent.models.bases import resolve
+from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.training.plan import Plan, make_plan
-from selfsent.views import Documents
 
 USUAL = "neighbours"
 """What is trained unless the corpus asks for something else."""
 _ENOUGH = 0.5
 """Share of the sentences that must have a neighbour for training on neighbours: the others are left out."""
 FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
-"""For sentences without documents, and how: docs/log.md. Mean pooling where the base has none of its own."""
+"""For sentences without documents, and how: docs/log. Mean pooling where the base has none of its own."""
 
 
 def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:

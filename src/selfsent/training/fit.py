@@ -9,24 +9,26 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from selfsent.corpus import Corpus
+from selfsent.data.batches import Batches, Taught
+from selfsent.data.corpus import Corpus
+from selfsent.data.token_table import build_table
+from selfsent.data.views import Documents, Template
 from selfsent.distributed import wait, world_size
-from selfsent.encoder import Encoder, load_encoder, put_head
-from selfsent.encoding import LOOKED_AT, complaint_of_unknown
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
 from selfsent.methods.whitening import whiten
+from selfsent.models.assemble import put_head
+from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import LOOKED_AT, complaint_of_unknown
+from selfsent.models.loading import load_encoder
 from selfsent.settings import Precision, Settings
-from selfsent.training.batches import Batches, Taught
 from selfsent.training.checks import refuse_alike, refuse_constant, refuse_wordless
-from selfsent.training.habits import Habits, Notice
+from selfsent.training.closed_form import fit_once
 from selfsent.training.loop import Loop
-from selfsent.training.once import fit_once
 from selfsent.training.plan import Plan, check_batch_size
+from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
-from selfsent.training.tokens import build_table
-from selfsent.training.vectors import kept_vectors
-from selfsent.views import Documents, Template
+from selfsent.training.teacher_vectors import kept_vectors
 
 _MOST_IN_ONE = 0.5
 """Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
@@ -37,7 +39,7 @@ def fit(
     rows: np.ndarray,
     plan: Plan,
     directory: RunDirectory,
-    habits: Habits,
+    run_config: RunConfig,
     notice: Notice = lambda line: None,
     watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
     tokenising: Callable[[int, int], None] = lambda count, total: None,
@@ -52,7 +54,7 @@ def fit(
         rows: (sentences,) those of them to train on.
         plan: method, options and settings.
         directory: a run directory that was checked and matched.
-        habits: checkpoints and scores along the way.
+        run_config: checkpoints and scores along the way.
         notice: is told, in one line, what the user should know.
         watch: is told every step.
         tokenising: is told how many sentences were tokenised since it was last told, and how many there are.
@@ -106,7 +108,7 @@ def fit(
     )
     if line := complaint_of_cut(batches, bool(corpus.report.split)):
         notice(line)
-    if plan.method.compares and plan.method.negatives:
+    if plan.method.batchwise and plan.method.in_batch_negatives:
         refuse_alike(batches)
         if plan.method.by_document and not batches.apart:
             notice("one document has most of the sentences: they count as negatives of each other")
@@ -121,10 +123,10 @@ def fit(
 
     loop = None
     try:
-        if plan.method.fits:
+        if plan.method.closed_form:
             fit_once(learner, batches, directory, finish)
         else:
-            loop = _loop(plan, learner, batches, directory, habits, notice, watch, finish)
+            loop = _loop(plan, learner, batches, directory, run_config, notice, watch, finish)
             loop.run()
     except SettingsError:  # such as a tracker that does not start
         if not directory.resumed and (loop is None or not loop.step):
@@ -138,7 +140,7 @@ def _loop(
     learner: Learner,
     batches: Batches,
     directory: RunDirectory,
-    habits: Habits,
+    run_config: RunConfig,
     notice: Notice,
     watch: Callable[[int, int, dict[str, float]], None],
     finish: Callable[[Encoder], None],
@@ -152,7 +154,7 @@ def _loop(
             f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
             f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
         )
-    return Loop(learner, batches, settings, directory, habits, notice, watch, finish)
+    return Loop(learner, batches, settings, directory, run_config, notice, watch, finish)
 
 
 def in_company(plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = lambda line: None) -> np.ndarray:
@@ -221,7 +223,7 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
         SettingsError: the batch cannot be shared out evenly, or is too small for the method.
     """
     settings = plan.settings
-    if plan.method.fits:
+    if plan.method.closed_form:
         return settings
     if settings.batch_size > sentences:
         notice(f"the corpus has {sentences} sentences to train on: --batch-size {settings.batch_size} is cut to that")
@@ -232,6 +234,6 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
             f"--batch-size {settings.batch_size} is too small for {world_size()} processes"
             f" with {settings.accumulate} micro-batches each"
         )
-    if plan.method.compares_with(plan.options) and settings.batch_size % world_size():
+    if plan.method.is_batchwise(plan.options) and settings.batch_size % world_size():
         raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings

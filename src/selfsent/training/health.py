@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.cross_encoder import CrossEncoder
-from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder
-from selfsent.packing import Packed
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.packing import Packed
+from selfsent.models.cross_encoder import CrossEncoder
+from selfsent.models.encoder import Encoder
 
 SENTENCES = 128
 """Sentences that the health of the space is measured on, at most."""

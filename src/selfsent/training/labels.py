@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from selfsent.corpus import Corpus
+from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.methods.labels import Facts, Labels
 

@@ -13,32 +13,32 @@ import torch
 from accelerate import DistributedType
 from torch import Tensor
 
-from selfsent.autograd import clear_gradients, release
-from selfsent.distributed import of_the_first, rank, wait, world_size
-from selfsent.dropout import without_dropout
-from selfsent.encoder import Encoder
+from selfsent.data.batches import Batches
+from selfsent.data.random import make_key
+from selfsent.distributed import broadcast, rank, wait, world_size
 from selfsent.errors import TrainingError
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.gradients import clear_gradients, release
+from selfsent.fast.layers import put_layers
+from selfsent.fast.packing import Packed
+from selfsent.fast.prefetch import Ahead
 from selfsent.files import whole_directory
 from selfsent.methods import Learner, Loss
-from selfsent.packing import Packed
+from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings
-from selfsent.training.ahead import Ahead
-from selfsent.training.batches import Batches
 from selfsent.training.best import Best
 from selfsent.training.budget import APART, FEW, PROBES, TENTHS, steps_between_probes, steps_for_budget
 from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
-from selfsent.training.habits import Habits, Notice, Scorer
 from selfsent.training.health import SENTENCES, Health
 from selfsent.training.health import probe as health_of
-from selfsent.training.layers import put_layers
 from selfsent.training.meter import Meter
 from selfsent.training.operations import Arithmetic
 from selfsent.training.precision import accelerator, autocast, precision_of_run
+from selfsent.training.run_config import Notice, RunConfig, Scorer
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
 from selfsent.training.trackers import Trackers
-from selfsent.views.noise import make_key
 
 
 class Interrupted(KeyboardInterrupt):
@@ -53,7 +53,7 @@ class Loop:
         batches: its batches, by step.
         settings: with `steps` resolved, or a `budget` to be turned into steps.
         directory: the run's directory.
-        habits: checkpoints and scores.
+        run_config: checkpoints and scores.
         notice: is told what the user should know, in one line.
         watch: is told every step: its number, the number of steps, and the figures of the last log line.
         finish: what is done to the encoder behind the last step, before it is saved.
@@ -65,7 +65,7 @@ class Loop:
         batches: Batches,
         settings: Settings,
         directory: RunDirectory,
-        habits: Habits,
+        run_config: RunConfig,
         notice: Notice = lambda line: None,
         watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
         finish: Callable[[Encoder], None] = lambda encoder: None,
@@ -76,12 +76,12 @@ class Loop:
         )
         self.accelerator = accelerator(use_cpu)
         self.learner, self.batches, self.settings = learner, batches, settings
-        self.directory, self.habits, self.notice, self.watch = directory, habits, notice, watch
+        self.directory, self.run_config, self.notice, self.watch = directory, run_config, notice, watch
         self.finish = finish
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
         learner.alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
-        put_layers(learner, self.precision)
+        put_layers(learner, self.precision, learner.alone)
         self.learner.train()  # which leaves frozen parts without dropout
         batches.make_ready(learner.features, directory.path, self.device, self.precision)
         learner.prepare(batches.once(self.device))
@@ -90,7 +90,7 @@ class Loop:
         device = self.device
         self.micro_batches = Ahead(lambda step: list(batches.micro_batches(step, device)), device)
         self.step, self.steps = 0, settings.steps or 0
-        self.trackers = Trackers(habits.trackers, directory, notice)
+        self.trackers = Trackers(run_config.trackers, directory, notice)
         self.start_health: Health | None = None
         self.seconds = 0.0
         """Spent in steps, before interruptions too."""
@@ -99,7 +99,7 @@ class Loop:
         """The last step behind which the space was looked at, and alive."""
         self.saved = time.perf_counter()
         """When the newest checkpoint was written, or the run begun."""
-        self.best = Best(directory.path, habits.keep_best)
+        self.best = Best(directory.path, run_config.keep_best)
         self.figures: dict[str, float] = {}
         self.stopped = threading.Event()
         self.stopping = False
@@ -137,10 +137,10 @@ class Loop:
         wait()
 
     def _train(self) -> None:
-        every = self.habits.checkpoint_every or max(1, math.ceil(self.steps / TENTHS))
+        every = self.run_config.checkpoint_every or max(1, math.ceil(self.steps / TENTHS))
         log_every = max(1, min(50, self.steps // PROBES))
         probe_every = steps_between_probes(self.steps, self.settings.batch_size // world_size())
-        score_every = self.habits.score_every or max(1, math.ceil(self.steps / TENTHS))
+        score_every = self.run_config.score_every or max(1, math.ceil(self.steps / TENTHS))
         meter = Meter()
         while self.step < self.steps:
             self._take_step(meter)
@@ -149,8 +149,8 @@ class Loop:
                 self._log(meter, healthy=self.step % probe_every < log_every or done)
                 meter = Meter()
             paused = time.perf_counter()
-            if self.habits.scorer and (self.step % score_every == 0 or done):
-                self._score(self.habits.scorer)
+            if self.run_config.scorer and (self.step % score_every == 0 or done):
+                self._score(self.run_config.scorer)
             stopping = self.stopping and not done
             if stopping or (self.step % every == 0 and not done and self._is_due()):
                 self.checkpoint()
@@ -161,9 +161,9 @@ class Loop:
 
     def _is_due(self) -> bool:
         """Whether a checkpoint is wanted at a step that is one's turn: the newest may be too young."""
-        if self.habits.checkpoint_every:
+        if self.run_config.checkpoint_every:
             return True
-        return of_the_first(time.perf_counter() - self.saved) >= APART
+        return broadcast(time.perf_counter() - self.saved) >= APART
 
     def _take_step(self, meter: Meter) -> None:
         since = time.perf_counter()
@@ -285,7 +285,7 @@ class Loop:
                 "operations_per_token": self.arithmetic.per_token,
             }
             save_checkpoint(self.directory.checkpoint_at(self.step), self.learner, self.optimizer, progress)
-            self.directory.drop_old_checkpoints(self.habits.keep, self.sound)
+            self.directory.drop_old_checkpoints(self.run_config.keep, self.sound)
         self.saved = time.perf_counter()
         wait()
 

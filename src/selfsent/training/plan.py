@@ -11,18 +11,18 @@ from typing import Any, cast
 
 import numpy as np
 
-from selfsent.bases import BUNDLED, RAW, resolve
-from selfsent.corpus import Corpus
-from selfsent.encoder import Pooling
+from selfsent.data.corpus import Corpus
+from selfsent.data.views import View
 from selfsent.errors import BaseEncoderError, SettingsError, guess
-from selfsent.heads.loading import is_sentence_encoder, is_static, saved_pooling
-from selfsent.heads.options import CNN_POOL, HEADS, POOLINGS
 from selfsent.methods import Method, whose_option
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.methods.whitening import WHITENING
+from selfsent.models.bases import BUNDLED, RAW, resolve
+from selfsent.models.encoder import Pooling
+from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
+from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
-from selfsent.views import View
 
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
@@ -58,7 +58,7 @@ class Plan:
 
     def summary(self) -> str:
         """The plan in one line."""
-        how = "a fit, without steps" if self.method.fits else self.settings.summary()
+        how = "a fit, without steps" if self.method.closed_form else self.settings.summary()
         pooled = f"pooling {self.pooling}, " if self.pooling else ""
         return f"{self.method.name} from {self.base}: {pooled}{how}{', whitened at the end' if self.whiten else ''}"
 
@@ -189,7 +189,7 @@ def make_plan(
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
     if whiten and method is WHITENING:
         raise SettingsError("whitening is whitened already: leave out --whiten")
-    ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.fits else ()
+    ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.closed_form else ()
     changes = {name: value for name, value in changes.items() if name not in ignored}
     usual = usual_settings(method, base)
     start = method.published if preset else usual
@@ -198,7 +198,7 @@ def make_plan(
     if whiten and any(view.joined is not None for view in method.views(options)):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
     check_batch_size(method, options, settings.batch_size)
-    if method.compares_with(options) and settings.accumulate > 1:
+    if method.is_batchwise(options) and settings.accumulate > 1:
         raise SettingsError(
             f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
             " lower --batch-size instead"
@@ -260,7 +260,7 @@ def check_batch_size(method: Method, options: Any, size: int) -> None:
     Raises:
         SettingsError: the method compares the sentences of a batch, and it has one.
     """
-    if method.compares_with(options) and size < 2:
+    if method.is_batchwise(options) and size < 2:
         raise SettingsError(f"{method.name} compares the sentences of a batch: --batch-size must be at least 2")
 
 

@@ -12,7 +12,7 @@ from selfsent.settings import Precision, Settings
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from selfsent.encoder import Encoder
+    from selfsent.models.encoder import Encoder
 
 
 def computes_bfloat16(device: torch.device | str) -> bool:
@@ -50,7 +50,8 @@ def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     Raises:
         BaseEncoderError: 8 bits are too few for it.
     """
-    from selfsent.encoder import into_bfloat16, into_int8
+    from selfsent.fast.bfloat16 import into_bfloat16
+    from selfsent.fast.int8 import into_int8
 
     if model.is_static:
         return model

@@ -9,7 +9,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from selfsent.autograd import gradient_of
+from selfsent.fast.gradients import gradient_of
 from selfsent.methods import Learner
 from selfsent.settings import Settings
 

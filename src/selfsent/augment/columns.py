@@ -1,0 +1,77 @@
+"""Views as columns of a corpus, made once and kept beside its table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
+from selfsent.data.corpus import Corpus
+from selfsent.data.corpus.table import DESCRIPTION
+from selfsent.data.corpus.writer import TableFile
+from selfsent.files import sweep_stale
+
+
+def with_views(
+    corpus: Corpus,
+    pairing: Pairing,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda count: None,
+    notice: Callable[[str], None] = lambda line: None,
+) -> Corpus:
+    """The same sentences, with two views of each as the columns that methods read.
+
+    They are made on the first call and kept in the corpus' directory; an interrupted call goes on where it stopped.
+
+    Args:
+        corpus: the sentences.
+        pairing: one maker (the sentence itself and a view) or two (two views).
+        seed: of everything random.
+        advance: called with the number of sentences done since the last call.
+        notice: called with lines the user should see.
+
+    Raises:
+        SelfsentError: as `augment`.
+    """
+    check_pairings([pairing])
+    key = plan_key(corpus, [pairing], seed)
+    directory = corpus.directory / f"views-{key}"
+    if not (directory / DESCRIPTION).is_file():
+        made = corpus.directory / f"views-{key}.parquet"
+        if not made.exists():  # whole, where another call was stopped behind it
+            augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
+        try:
+            _build(corpus, made, directory, [maker.spec for maker in pairing], key)
+        except OSError:
+            if not (directory / DESCRIPTION).is_file():  # otherwise another process was first, with the same views
+                raise
+        made.unlink(missing_ok=True)
+    return Corpus(directory)
+
+
+def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: str) -> None:
+    """Turn the file of views into a corpus; of one maker, the sentence itself is the first view."""
+    import pyarrow.parquet as pq
+
+    columns = ("text", "view2") if len(makers) == 1 else ("text", "view1", "view2")
+    sweep_stale(corpus.directory, ".views-*")
+    temporary = Path(tempfile.mkdtemp(prefix=".views-", dir=corpus.directory))
+    try:
+        with ExitStack() as opened:
+            table = TableFile(temporary, columns, False, opened)
+            for batch in opened.enter_context(pq.ParquetFile(made)).iter_batches(columns=list(columns)):
+                table.append([batch.column(name).to_pylist() for name in columns])
+            table.close()
+        for file in corpus.directory.glob("*.npy"):
+            shutil.copyfile(file, temporary / file.name)
+        description = json.loads((corpus.directory / DESCRIPTION).read_text(encoding="utf-8"))
+        description |= {"text_columns": columns, "view_columns": columns[-2:], "fingerprint": key}
+        description["source"] += f", views by {', '.join(makers)}"
+        (temporary / DESCRIPTION).write_text(json.dumps(description, indent=1), encoding="utf-8")
+        temporary.rename(directory)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

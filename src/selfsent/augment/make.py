@@ -1,0 +1,278 @@
+"""Views of a whole corpus, made chunk by chunk: what is done stays done, and the same command goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfsent.augment.maker import Change, Maker, Sentences
+from selfsent.augment.statistics import Difference
+from selfsent.data.corpus import Corpus
+from selfsent.data.corpus.clean import clean
+from selfsent.data.random import make_key
+from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
+from selfsent.files import locked, read_json, whole_file, write_json
+
+ORIGINAL = "original"
+"""What the columns of makers say of a view that is the sentence itself."""
+_VERSION = 2
+"""Of all that decides the views beside options and files: raise it when makers, chunks or cleaning change."""
+_ENOUGH = 20
+"""Sentences of which at least one must have changed."""
+_FEW = 0.1
+"""Share of changed sentences below which the user should know."""
+_PLAN, _LOCK, _STATISTICS = "plan.json", "lock", b"statistics"
+
+Pairing = Sequence[Maker]
+"""One maker: the sentence itself and its view. Two makers: a view of each."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """Views that were made.
+
+    Args:
+        path: the parquet file.
+        rows: pairs of views in it.
+        made: views made by this call; the others were there from an earlier one.
+        differences: by the name of each maker, how its views differ from the sentences.
+    """
+
+    path: Path
+    rows: int
+    made: int
+    differences: dict[str, Difference]
+
+    def sample(self, count: int = 5) -> list[dict[str, str]]:
+        """Rows spread over the file, with all columns."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.path) as file:
+            groups = file.num_row_groups
+            chosen = sorted({groups * place // count for place in range(min(count, groups))})
+            per_group = -(-count // len(chosen))
+            found = []
+            for group in chosen:
+                table = file.read_row_group(group)
+                places = np.linspace(0, len(table) - 1, min(per_group, len(table))).astype(int)
+                found += table.take(np.unique(places)).to_pylist()
+        return found[:count]
+
+
+def augment(
+    corpus: Corpus,
+    pairings: Sequence[Pairing],
+    output: str | Path,
+    *,
+    seed: int = 0,
+    overwrite: bool = False,
+    advance: Callable[[int], None] = lambda count: None,
+    notice: Callable[[str], None] = lambda line: None,
+) -> Views:
+    """Make two views of every sentence of a corpus, into a parquet file.
+
+    Its columns: `text`, `view1`, `view2`, `maker1`, `maker2`, and `document`, `label`, `score` where the corpus has
+    them. What was made is kept in `OUTPUT.parts` until all is done: after an interruption the same call goes on from
+    there, and the result is the same as without it.
+
+    Args:
+        corpus: the sentences.
+        pairings: each gives one row a sentence; of one maker (the sentence itself and a view) or of two (two views).
+        output: the file, which ends in `.parquet`.
+        seed: of everything random.
+        overwrite: throw away the file, and what was kept of another call.
+        advance: called with the number of pairs made since the last call, those kept from before included.
+        notice: called with lines the user should see.
+
+    Raises:
+        SettingsError: the makers do not go together, or something they need is not there.
+        MakerError: a maker went wrong, or changes nothing.
+        OutputError: the file is there already, or cannot be written.
+    """
+    path = Path(output)
+    check_pairings(pairings)
+    check_output(path, overwrite)
+    makers = list(dict.fromkeys(maker for pairing in pairings for maker in pairing))
+    for maker in makers:
+        if maker.instead:
+            notice(f"{maker.spec} is made once; training draws it anew each time, which is better: {maker.instead}")
+    parts = path.with_name(path.name + ".parts")
+    with locked(parts / _LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
+        plan = _plan(corpus, pairings, seed)
+        _begin(parts, plan, overwrite)
+        differences: dict[str, Difference] = {}
+        files, made = [], 0
+        try:
+            for number, pairing in enumerate(pairings):
+                for file, changed, new in _make(corpus, pairing, parts, number, seed, advance):
+                    files.append(file)
+                    made += new
+                    for name, difference in changed.items():
+                        differences[name] = differences.get(name, Difference()) + difference
+        except SelfsentError:
+            if not files:  # nothing is worth keeping
+                shutil.rmtree(parts, ignore_errors=True)
+            raise
+        rows = _join(files, path, plan)
+        shutil.rmtree(parts, ignore_errors=True)
+    for maker in makers:
+        changed_share = 1 - differences[maker.spec].unchanged / differences[maker.spec].views
+        if changed_share < _FEW and not maker.same:
+            notice(f"{maker.spec} changed only {changed_share:.1%} of the sentences: {maker.unchanged}")
+    return Views(path, rows, made, differences)
+
+
+def check_pairings(pairings: Sequence[Pairing]) -> None:
+    """Refuse makers that cannot give two views that differ.
+
+    Raises:
+        SettingsError: three makers for two views, or one maker twice that says the same each time.
+    """
+    for pairing in pairings:
+        if not 1 <= len(pairing) <= 2:
+            raise SettingsError(
+                f"two views come from one or two makers, not {len(pairing)}: repeat --with for more rows"
+            )
+        if len(pairing) == 2 and pairing[0] == pairing[1] and not (pairing[0].random or pairing[0].same):
+            raise SettingsError(f"{pairing[0].spec} makes the same view twice: name another maker, or another --pivot")
+
+
+def check_output(path: Path, overwrite: bool) -> None:
+    """Refuse an output that cannot be written.
+
+    Raises:
+        OutputError: it has another ending, or is there already.
+    """
+    if path.suffix != ".parquet":
+        raise OutputError(f"--output {path} must end in .parquet")
+    if path.is_dir():
+        raise OutputError(f"{path} is a directory: name a file")
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists already: give --overwrite, or another --output")
+
+
+def plan_key(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> str:
+    """A short name for views that depend on this and nothing else."""
+    plan = json.dumps(_plan(corpus, pairings, seed), sort_keys=True)
+    return hashlib.blake2b(plan.encode(), digest_size=8).hexdigest()
+
+
+def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
+    """All that views depend on, as JSON; the seed only where something is random."""
+    plan = {
+        "version": _VERSION,
+        "corpus": corpus.fingerprint,
+        "makers": json.loads(json.dumps([[maker.identity() for maker in pairing] for pairing in pairings])),
+    }
+    return plan | ({"seed": seed} if any(maker.random for pairing in pairings for maker in pairing) else {})
+
+
+def _begin(parts: Path, plan: dict[str, Any], overwrite: bool) -> None:
+    """Go on with the parts of the same plan, or begin anew."""
+    file = parts / _PLAN
+    kept = [each for each in parts.glob("*") if each.name != _LOCK]
+    if overwrite:
+        for each in kept:
+            each.unlink(missing_ok=True)
+    elif kept:
+        if read_json(file) != plan:
+            raise OutputError(f"{parts} keeps what other makers, another seed or corpus made: give --overwrite")
+        return
+    write_json(file, plan)
+
+
+def _make(
+    corpus: Corpus, pairing: Pairing, parts: Path, number: int, seed: int, advance: Callable[[int], None]
+) -> Iterator[tuple[Path, dict[str, Difference], int]]:
+    """The part of each chunk, made now or before, how its views differ, and how many were made now."""
+    size = min(maker.chunk for maker in pairing)
+    with ExitStack() as opened:
+        changes: list[Change] = []
+        for start in range(0, len(corpus), size):
+            rows = np.arange(start, min(start + size, len(corpus)))
+            file = parts / f"{number}-{start:012d}.parquet"
+            known, new = _statistics(file), 0
+            if known is None:
+                new = len(rows) * len(pairing)
+                # Opened when first needed: nothing is loaded when all is done already.
+                changes = changes or [opened.enter_context(maker.start()) for maker in pairing]
+                columns, known = _chunk(corpus, rows, pairing, changes, make_key(seed, number))
+                if start == 0:
+                    _refuse_unchanged(pairing, known)
+                _write(file, columns, known)
+            advance(len(rows))
+            yield file, known, new
+
+
+def _chunk(
+    corpus: Corpus, rows: np.ndarray, pairing: Pairing, changes: Sequence[Change], key: int
+) -> tuple[dict[str, list[Any]], dict[str, Difference]]:
+    """The columns of some rows, and how the views differ."""
+    texts = corpus.texts(rows)
+    others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
+    views, names = [texts] * (2 - len(pairing)), [ORIGINAL] * (2 - len(pairing))
+    differences: dict[str, Difference] = {}
+    for maker, change in zip(pairing, changes, strict=True):
+        made, _ = clean(change(Sentences(texts, rows, others), make_key(key, len(views))))
+        views.append([view or text for view, text in zip(made, texts, strict=True)])
+        names.append(maker.spec)
+        differences[maker.spec] = differences.get(maker.spec, Difference()) + Difference.of(texts, views[-1])
+    columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
+    columns |= {f"maker{place}": [name] * len(texts) for place, name in enumerate(names, start=1)}
+    if corpus.documents is not None:
+        columns["document"] = corpus.documents[rows].tolist()
+    if corpus.labels is not None:
+        labels, known = corpus.labels[rows].tolist(), corpus.label_names
+        columns["label"] = [known[label] for label in labels] if known else labels
+    if corpus.scores is not None:
+        columns["score"] = corpus.scores[rows].tolist()
+    return columns, differences
+
+
+def _refuse_unchanged(pairing: Pairing, differences: dict[str, Difference]) -> None:
+    for maker in pairing:
+        difference = differences[maker.spec]
+        if difference.unchanged == difference.views >= _ENOUGH and not maker.same:
+            raise MakerError(f"{maker.spec} changed none of the first {difference.views} sentences: {maker.unchanged}")
+
+
+def _write(file: Path, columns: dict[str, list[Any]], differences: dict[str, Difference]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    described = json.dumps({name: asdict(difference) for name, difference in differences.items()})
+    table = pa.table(columns).replace_schema_metadata({_STATISTICS: described})
+    with whole_file(file) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def _statistics(file: Path) -> dict[str, Difference] | None:
+    """How the views of a part differ; None if it is not there."""
+    import pyarrow.parquet as pq
+
+    if not file.is_file():
+        return None
+    described = json.loads(pq.read_schema(file).metadata[_STATISTICS])
+    return {name: Difference(**sums) for name, sums in described.items()}
+
+
+def _join(files: Sequence[Path], path: Path, plan: dict[str, Any]) -> int:
+    """Write all parts into one file; the number of rows."""
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(files[0]).with_metadata({b"selfsent": json.dumps(plan)})
+    rows = 0
+    with whole_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        for file in files:
+            table = pq.read_table(file)
+            writer.write_table(table.replace_schema_metadata(schema.metadata))
+            rows += len(table)
+    return rows

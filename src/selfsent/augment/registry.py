@@ -1,0 +1,68 @@
+"""The makers by name, and how the command line and `views=` name them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from selfsent.augment.language_pairs import Pairs
+from selfsent.augment.maker import Maker
+from selfsent.augment.mlm import MaskAndRefill
+from selfsent.augment.noise import Dropout, Repetition, WordNoise
+from selfsent.augment.synonym import Synonym
+from selfsent.augment.translate import Translate
+from selfsent.errors import SettingsError, guess
+
+_ALL: tuple[type[Maker], ...] = (Synonym, MaskAndRefill, Translate, Pairs, WordNoise, Repetition, Dropout)
+MAKERS: dict[str, type[Maker]] = {maker.name: maker for maker in _ALL}
+
+
+def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
+    """A maker from `NAME[:OPTION=VALUE]...`.
+
+    Args:
+        spec: such as `synonym:sense=random` or `translate:pivot=cat`.
+        common: values for options that the spec leaves out, used where the maker has them.
+
+    Raises:
+        SettingsError: there is no such maker or option, or the value is out of range.
+    """
+    name, *parts = spec.split(":")
+    if name not in MAKERS:
+        raise SettingsError(f"there is no maker {name!r}; {guess(name, MAKERS)}")
+    fields = {item.name: item for item in dataclasses.fields(MAKERS[name])}
+    values = {option: value for option, value in (common or {}).items() if option in fields}
+    for part in parts:
+        option, given, value = part.partition("=")
+        option = option.replace("-", "_")
+        if option not in fields or not given:
+            has = f"it has {', '.join(fields)}" if fields else "it has none"
+            raise SettingsError(f"{spec}: {name} has no option {part!r} ({has}); write {name}:OPTION=VALUE")
+        values[option] = _converted(value, str(fields[option].type), spec)
+    return MAKERS[name](**values)
+
+
+def parse_makers(views: str) -> list[Maker]:
+    """One or two makers between commas, as `selfsent train --views` takes them.
+
+    Raises:
+        SettingsError: as `parse_maker`, or training itself does better what a maker does.
+    """
+    makers = [parse_maker(spec.strip()) for spec in views.split(",")]
+    for maker in makers:
+        if maker.instead:
+            raise SettingsError(
+                f"--views would make {maker.name} once, and training draws it anew whenever a sentence is read:"
+                f" {maker.instead}"
+            )
+    return makers
+
+
+def _converted(value: str, kind: str, spec: str) -> Any:
+    convert = {"int": int, "float": float}.get(kind.split(" |")[0], str)
+    try:
+        return convert(value)
+    except ValueError:
+        what = "a whole number" if convert is int else "a number"
+        raise SettingsError(f"{spec}: {value!r} is not {what}") from None

@@ -1,0 +1,54 @@
+"""How much views differ from their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from selfsent.augment.distance import edit_distance
+
+_MEASURED = 2000
+"""Characters at the beginning of a text that are compared: the time grows with their square."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Sums over views of one maker, so that those of chunks add up.
+
+    Args:
+        views: how many.
+        unchanged: views that are the sentence itself.
+        distance: edit distances of the first 2,000 characters, each as a share of the longer text's.
+        ratio: lengths in characters, each divided by the sentence's.
+    """
+
+    views: int = 0
+    unchanged: int = 0
+    distance: float = 0.0
+    ratio: float = 0.0
+
+    @classmethod
+    def of(cls, texts: Iterable[str], views: Iterable[str]) -> Difference:
+        """The difference between (n,) sentences, none empty, and (n,) views of them."""
+        count, unchanged, distance, ratio = 0, 0, 0.0, 0.0
+        for text, view in zip(texts, views, strict=True):
+            count += 1
+            ratio += len(view) / len(text)
+            if view == text:
+                unchanged += 1
+            else:
+                begin, other = text[:_MEASURED], view[:_MEASURED]
+                distance += edit_distance(begin, other) / max(len(begin), len(other))
+        return cls(count, unchanged, distance, ratio)
+
+    def __add__(self, other: Difference) -> Difference:
+        pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
+        return Difference(*(one + another for one, another in pairs))
+
+    def summary(self) -> str:
+        """The means, in one line."""
+        views = max(1, self.views)
+        return (
+            f"{self.unchanged / views:.1%} unchanged, mean edit distance {self.distance / views:.1%} of the characters,"
+            f" length ratio {self.ratio / views:.2f}"
+        )

@@ -1,0 +1,201 @@
+"""Words replaced by others that share a sense in WordNet (the synonym views of BSL, Zhang et al. 2021, section 5.3)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from selfsent.augment.inflection import Form, article_before, form_of, inflected, with_capitals_of
+from selfsent.augment.maker import Change, Maker, Sentences, state_of
+from selfsent.augment.wordnet import PARTS, Part, WordNet, find_wordnet
+from selfsent.settings import setting
+
+_WORD = re.compile(r"</?[A-Za-z][^<>]*>|[^\W\d_]+(?:-[^\W\d_]+)*")
+"""A word, or a tag of HTML, which holds none."""
+_CLITIC = re.compile(r"['’](?:t|ll|re|ve|m|d)\b", re.IGNORECASE)
+_GLUE_BEFORE = frozenset("'’@#/\\_.&-<>0123456789")
+_GLUE_BEHIND = frozenset("@/\\_-<>0123456789")
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_DETERMINERS = _set(
+    "a an the this that these those each every some any no all both either neither such what which whose "
+    "my your his its our their"
+)
+_CLAUSES = _set("that what which")
+"""Determiners that begin clauses as well, so that they say little about the next word."""
+_BEFORE_VERBS = _set(
+    "to will would shall should can could may might must do does did don didn doesn won not never "
+    "i you he she it we they who let please"
+)
+_STOP = _set(
+    "be am is are was were been being have has had having done doing ought cannot "
+    "me him her us them mine yours hers ours theirs myself yourself himself herself itself ourselves themselves "
+    "whom someone something anyone anything everyone everything nobody nothing none one ones there here "
+    "of in on at by for with from into onto over under above below between among through during before after "
+    "against without within about across behind beyond near off out up down since until upon via per toward towards "
+    "and or but nor yet so if because although though while whereas unless than as whether when where why how "
+    "very too also just only even still already always often again now then once quite rather almost ever well "
+    "more most less least much many few several own same other another else like last next first second "
+    "two three four five six seven eight nine ten hundred thousand million billion mr mrs ms dr"
+)
+_STOP |= _DETERMINERS | _BEFORE_VERBS
+
+
+@dataclass(frozen=True)
+class Synonym(Maker):
+    """A share of the words gives way to synonyms, in the same inflection and with the same capitals."""
+
+    name = "synonym"
+    about = "English words replaced through WordNet"
+    unchanged = "WordNet knows English words alone: for another language choose mlm with a model that knows it"
+
+    ratio: float = setting(
+        0.3,
+        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2; repeat-words: at most, 0.32)",
+        above=0.0,
+        maximum=1.0,
+    )
+    sense: Literal["first", "random"] = setting(
+        "first",
+        "synonyms of a word's most frequent sense, or of any (random: the paper's)",
+        choices=("first", "random"),
+    )
+    wordnet: str | None = setting(None, "directory with WordNet's files, instead of Debian's wordnet-base")
+
+    def identity(self) -> Any:
+        """Options, and the state of WordNet's files."""
+        return [*super().identity(), state_of(find_wordnet(self.wordnet))]
+
+    @contextmanager
+    def start(self) -> Iterator[Change]:
+        """Open WordNet."""
+        words = _Words(WordNet(self.wordnet), self.sense)
+
+        def change(sentences: Sentences, key: int) -> list[str]:
+            pairs = zip(sentences.texts, sentences.rows.tolist(), strict=True)
+            return [words.change(text, row, key, self.ratio) for text, row in pairs]
+
+        yield change
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A word that can be replaced: its place among the words of the sentence, and what WordNet has for it."""
+
+    place: int
+    part: Part
+    form: Form
+    senses: tuple[tuple[str, ...], ...]
+
+
+class _Words:
+    """Replaces the words of sentences."""
+
+    def __init__(self, wordnet: WordNet, sense: str) -> None:
+        self.wordnet, self.sense = wordnet, sense
+
+    def change(self, text: str, row: int, key: int, ratio: float) -> str:
+        """The sentence with a share of its words replaced; itself when none can be."""
+        import numpy as np
+
+        from selfsent.data.random import uniforms
+
+        found = [match for match in _WORD.finditer(text) if match[0][0] != "<"]
+        choices = [choice for choice in (self._choice(text, found, place) for place in range(len(found))) if choice]
+        if not choices:
+            return text
+        rows, places = np.full(len(choices), row), np.array([choice.place for choice in choices])
+        order, sense, synonym = (uniforms(key, rows, places, draw).tolist() for draw in range(3))
+        wanted = max(1, round(ratio * len(found)))
+        drawn = sorted(sorted(range(len(choices)), key=order.__getitem__)[:wanted])
+        parts, end = [], 0
+        for number in drawn:
+            choice, match = choices[number], found[choices[number].place]
+            new = self._drawn(choice, match[0], sense[number], synonym[number])
+            parts += [_agreeing(text[end : match.start()], new), new]
+            end = match.end()
+        return "".join([*parts, text[end:]])
+
+    def _drawn(self, choice: _Choice, word: str, sense: float, synonym: float) -> str:
+        words = choice.senses[int(sense * len(choice.senses))]
+        new = inflected(words[int(synonym * len(words))], choice.part, choice.form, self.wordnet.irregular)
+        return with_capitals_of(new, word)
+
+    def _choice(self, text: str, found: Sequence[re.Match[str]], place: int) -> _Choice | None:
+        match = found[place]
+        word, lower = match[0], match[0].lower()
+        if not _plain(text, match, place) or lower in _STOP:
+            return None
+        before = found[place - 1][0].lower() if place else ""
+        part = self._part(lower, before)
+        if part is None:
+            return None
+        lemma = self.wordnet.lemma(lower, part) or lower
+        senses = self.wordnet.senses(lemma, part)
+        kept = [_usable(words, lemma, word) for words in (senses[:1] if self.sense == "first" else senses)]
+        filled = tuple(words for words in kept if words)
+        return _Choice(place, part, form_of(lower, lemma, part, before), filled) if filled else None
+
+    def _part(self, word: str, before: str) -> Part | None:
+        """The part of speech: how often WordNet's makers met each, weighed by the word in front and by the ending."""
+        weights: dict[Part, float] = {}
+        for part in PARTS:
+            lemma = self.wordnet.lemma(word, part)
+            if lemma:
+                weights[part] = (self.wordnet.count(lemma, part) + 0.5) * _likely(word, lemma, part, before)
+        if not weights:
+            return None
+        return max(weights, key=weights.__getitem__)
+
+
+def _likely(word: str, lemma: str, part: Part, before: str) -> float:
+    """How much the surroundings speak for a part of speech; hand-set, as nothing here needs more."""
+    weight = 1.0
+    if before in _DETERMINERS and before not in _CLAUSES:
+        weight *= {"noun": 4.0, "adj": 4.0, "verb": 0.05, "adv": 0.3}[part]
+    elif before in _BEFORE_VERBS:
+        weight *= {"noun": 0.1, "adj": 0.3, "verb": 10.0, "adv": 1.0}[part]
+    if word.endswith("ly"):
+        weight *= 5.0 if part == "adv" else 1.0
+    if word != lemma and word.endswith(("ed", "ing")):
+        weight *= 5.0 if part == "verb" else 1.0
+    return weight
+
+
+def _plain(text: str, match: re.Match[str], place: int) -> bool:
+    """Whether a word may be replaced: ASCII, no name or acronym, no part of a longer thing such as don't or a URL."""
+    word, before, behind = match[0], text[: match.start()][-1:], text[match.end() : match.end() + 2]
+    if not word.isascii() or len(word) < 2:
+        return False
+    # A capital that does not begin the sentence makes a name, unless everything is in capitals.
+    if not text.isupper() and (word[1:] != word[1:].lower() or (place and word[0].isupper())):
+        return False
+    if before in _GLUE_BEFORE or behind[:1] in _GLUE_BEHIND or re.match(r"\.\w", behind):
+        return False
+    combining = bool(behind) and unicodedata.category(behind[0])[0] == "M"
+    return not combining and not _CLITIC.match(text, match.end())
+
+
+def _usable(words: tuple[str, ...], lemma: str, word: str) -> tuple[str, ...]:
+    """The words of a sense that can stand for another: single, no names, and not the word itself."""
+    # Nothing here knows whether "be" must say am, are or is.
+    unfit = ("be", lemma, word.lower())
+    return tuple(w for w in words if w.isalpha() and w.islower() and w not in unfit and len(w) > 1)
+
+
+def _agreeing(between: str, new: str) -> str:
+    """The text in front of a new word, with its article a or an as the word asks for."""
+    match = re.search(r"(?<![\w'’])(an?)( +)$", between, re.IGNORECASE)
+    if not match:
+        return between
+    # A capital A says nothing of the letter behind it: where all is in capitals, so is the new word.
+    pattern = new if match[1].isupper() and new.isupper() else match[1][0]
+    return between[: match.start(1)] + with_capitals_of(article_before(new), pattern) + match[2]

@@ -1,0 +1,143 @@
+"""There and back through another language: the views of BSL (Zhang et al. 2021, section 4.1)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from selfsent.augment.apertium import Translator, apertium, mode_file
+from selfsent.augment.maker import Change, Maker, Sentences, state_of
+from selfsent.errors import SettingsError
+from selfsent.settings import setting
+
+
+@dataclass(frozen=True)
+class Translate(Maker):
+    """The sentence, translated into another language and back."""
+
+    name = "translate"
+    about = "translated into another language and back"
+    random = False
+    unchanged = "is the corpus in another language than --language says?"
+
+    engine: Literal["apertium", "marian", "command"] = setting(
+        "apertium",
+        "apertium: rules, Debian's packages; marian: neural models; command: programs that map lines to lines",
+        choices=("apertium", "marian", "command"),
+    )
+    pivot: str = setting("spa", "language to go through, as the engine names it")
+    language: str = setting("eng", "language of the corpus, as the engine names it")
+    there: str | None = setting(
+        None, "marian: model into the pivot, directory or hub id (default: opus-mt's); command: the program"
+    )
+    back: str | None = setting(None, "the same for the way back")
+    beams: int = setting(1, "marian: translations followed at once", minimum=1)
+    pipelines: int | None = setting(
+        None, "apertium: pipelines side by side (default: one for each two cores)", minimum=1
+    )
+    patience: float = setting(120.0, "seconds without an answer after which a program counts as hung", above=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.engine == "command" and not (self.there and self.back):
+            raise SettingsError("translate --engine command needs two programs: give --there and --back")
+        if self.engine == "apertium" and (self.there or self.back):
+            raise SettingsError("--there and --back belong to --engine marian or command")
+        if self.engine == "command":
+            self._commands()
+
+    @property
+    def chunk(self) -> int:
+        """Few, as some engines make three views a second; but a program is started anew for each chunk."""
+        return super().chunk if self.engine == "command" else 32
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """What views are made with; of programs the pivot is not known."""
+        return ("engine",) if self.engine == "command" else ("engine", "pivot")
+
+    def identity(self) -> Any:
+        """What decides the translation: the number of pipelines and the patience do not."""
+        kept = ("engine", "pivot", "language", "there", "back", "beams")
+        used = [mode_file(*pair) for pair in self._ways] if self.engine == "apertium" else self._used()
+        return [self.name, *(getattr(self, name) for name in kept), *(state_of(path) for path in used)]
+
+    @contextmanager
+    def start(self) -> Iterator[Change]:
+        """Start both ways."""
+        with ExitStack() as opened:
+            there, back = (opened.enter_context(way) for way in self._translators())
+
+            def change(sentences: Sentences, key: int) -> list[str]:
+                return back(there(sentences.texts))
+
+            yield change
+
+    @property
+    def _ways(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        return (self.language, self.pivot), (self.pivot, self.language)
+
+    def _used(self) -> list[str]:
+        if self.engine == "marian":
+            return list(self._models())
+        used: list[str] = []
+        for program, *words in self._commands():
+            # A script or a model that an interpreter is given decides as much as the interpreter.
+            used += [shutil.which(program) or program, *(word for word in words if Path(word).is_file())]
+        return used
+
+    def _commands(self) -> tuple[list[str], list[str]]:
+        """The words of both programs."""
+        return _words(self.there or ""), _words(self.back or "")
+
+    def _models(self) -> tuple[str, str]:
+        pivot, language = _SHORT.get(self.pivot, self.pivot), _SHORT.get(self.language, self.language)
+        there = self.there or f"Helsinki-NLP/opus-mt-{language}-{pivot}"
+        return there, self.back or f"Helsinki-NLP/opus-mt-{pivot}-{language}"
+
+    def _translators(self) -> Iterator[AbstractContextManager[Translator]]:
+        if self.engine == "apertium":
+            pipelines = self.pipelines or max(1, (os.cpu_count() or 1) // 2)
+            yield from (apertium(*way, pipelines, self.patience) for way in self._ways)
+        elif self.engine == "marian":
+            from selfsent.augment.marian import marian
+
+            yield from (marian(model, self.beams) for model in self._models())
+        else:
+            yield from (_command(words, self.patience) for words in self._commands())
+
+
+_SHORT = {"eng": "en", "spa": "es", "cat": "ca", "deu": "de", "fra": "fr", "ara": "ar", "tur": "tr", "zho": "zh"}
+"""Names of languages as opus-mt's models write them."""
+
+
+def _words(line: str) -> list[str]:
+    """The words of a command, as a shell reads them."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise SettingsError(f"{line!r} is no command: {str(error).lower()}") from None
+    if not words:
+        raise SettingsError(f"{line!r} is no command: it is empty")
+    return words
+
+
+@contextmanager
+def _command(words: list[str], patience: float) -> Iterator[Translator]:
+    """A program that maps lines to lines; started anew for every chunk, as it may hold its answers back to the end."""
+    from selfsent.augment.processes import Program
+
+    if shutil.which(words[0]) is None:
+        raise SettingsError(f"there is no program {words[0]} to translate with")
+
+    def translate(texts: Sequence[str]) -> list[str]:
+        with closing(Program(shlex.join(words), words, b"\n", patience)) as program:
+            return program.answers(texts, last=True)
+
+    yield translate

@@ -1,0 +1,6 @@
+"""Which method makes the best encoder of a text, found out without labels."""
+
+from selfsent.comparison.result import Candidate, Selection
+from selfsent.comparison.run import CANDIDATES, PAGE, compare
+
+__all__ = ["CANDIDATES", "PAGE", "Candidate", "Selection", "compare"]

@@ -1,7 +1,0 @@
-"""The corpus: text in any common format becomes a clean, memory-mapped table, one row a sentence."""
-
-from selfsent.corpus.read import check_corpus, read_corpus
-from selfsent.corpus.sentences import split_sentences
-from selfsent.corpus.table import Corpus, CorpusReport
-
-__all__ = ["Corpus", "CorpusReport", "check_corpus", "read_corpus", "split_sentences"]

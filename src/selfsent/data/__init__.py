@@ -1,0 +1,1 @@
+"""Text on its way in: corpora, views, tokens and batches."""

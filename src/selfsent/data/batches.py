@@ -1,0 +1,194 @@
+"""Which sentences share a batch, and how they look in it: a pure function of seed and step."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from selfsent.data.random import make_key
+from selfsent.data.token_table import Table
+from selfsent.data.views import Documents, Template, Tokens, View
+from selfsent.distributed import rank, world_size
+from selfsent.fast.packing import Packed
+from selfsent.files import saying
+from selfsent.settings import Precision, Settings
+
+_CHUNK, _TOKENS = 4096, 8192
+"""Sentences read, and tokens packed, at a time where every sentence is read once."""
+_PASSAGES = 1 << 32
+"""What keys of passages are made of, beside seed and epoch."""
+
+
+Taught = Callable[[int, str, Precision], Sequence[np.ndarray]]
+"""From a text column, a device and a precision to (corpus rows, d) vectors, of each teacher."""
+
+
+class Batches:
+    """The batches of a run, by step. Nothing is drawn from a running state, so any step can be asked for, in any order.
+
+    Sentences are drawn at random, without replacement within an epoch; the last, incomplete batch of an epoch is
+    left out. Batches of similar length would save nothing, because packed batches hold no padding, and would weigh
+    short sentences more.
+
+    Args:
+        tables: the token table of each text column.
+        rows: (sentences,) corpus rows to train on.
+        views: what the method reads.
+        template: the tokenizer's special tokens.
+        settings: batch size, seed, accumulation and maximum length.
+        told: where every sentence is read once: is told how many were read, over all processes, since it was last told.
+        labels: (corpus rows,) classes or scores of all rows of the corpus; None where the method needs none.
+        documents: the documents of all rows of the corpus, for views that read what stands beside a sentence.
+        apart: whether sentences are told which document they are from, so that none is a negative of another one's.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        rows: np.ndarray,
+        views: Sequence[View],
+        template: Template,
+        settings: Settings,
+        told: Callable[[int], None] = lambda count: None,
+        labels: np.ndarray | None = None,
+        documents: Documents | None = None,
+        apart: bool = True,
+    ) -> None:
+        self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
+        self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
+        self.told, self.labels, self.documents, self.apart = told, labels, documents, apart
+        self.taught: Taught | None = None
+        """Where frozen vectors are kept beside the corpus: gives them."""
+        self._vectors: dict[int, Sequence[np.ndarray]] = {}
+        self._order = lru_cache(maxsize=1)(self._order_of)
+
+    def _order_of(self, epoch: int) -> np.ndarray:
+        generator = np.random.Generator(np.random.Philox(make_key(self.settings.seed, epoch, 0)))
+        dtype = np.int32 if len(self.rows) < 2**31 else np.int64
+        order: np.ndarray = generator.permutation(np.arange(len(self.rows), dtype=dtype))
+        return order
+
+    def rows_at(self, step: int) -> np.ndarray:
+        """(batch,) corpus rows of the batch of a step, over all processes."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        size = self.settings.batch_size
+        chosen: np.ndarray = self.rows[self._order(epoch)[place * size : (place + 1) * size]]
+        return chosen
+
+    def views_of(self, rows: np.ndarray, epoch: int, device: str = "cpu") -> list[Packed]:
+        """Every view of the sentences at `rows`, damaged as in the given epoch."""
+        packed = []
+        for number, view in enumerate(self.views):
+            key = make_key(self.settings.seed, epoch, 1 + number)
+            chosen = rows if view.partners is None else view.partners(rows, key, self.rows)
+            if view.passage is not None and self.documents is not None:
+                read, counts = view.passage(rows, self._passages_key(epoch), self.documents)
+                tokens = self.tables[view.column][read].joined(rows, counts)
+            else:
+                tokens = self.tables[view.column][chosen]
+            if view.noise is not None:
+                tokens = view.noise(tokens, key, self.template)
+            packed.append(self._pack(tokens, view, device))
+        return packed
+
+    def _passages_key(self, epoch: int) -> int:
+        """One for all views: they draw alike, so that one knows what the other reads."""
+        return make_key(self.settings.seed, epoch, _PASSAGES)
+
+    def lengths(self) -> Iterator[np.ndarray]:
+        """(chosen,) tokens of what is read of each sentence before it is cut, special ones included, some at a time.
+
+        Where views read passages of several sentences: of the longest of them, as drawn in the first epoch. Else of the
+        first text column.
+        """
+        passages = [(view.passage, view.column) for view in self.views if view.passage and view.passage.grows_with]
+        special = len(self.template.prefix) + len(self.template.suffix)
+        for begin in range(0, len(self.rows), _CHUNK):
+            rows = self.rows[begin : begin + _CHUNK]
+            found = [] if passages else [self.tables[0].lengths(rows)]
+            for passage, column in passages:
+                assert self.documents is not None
+                read, counts = passage(rows, self._passages_key(0), self.documents)
+                found.append(np.add.reduceat(self.tables[column].lengths(read), np.cumsum(counts) - counts))
+            yield np.max(found, axis=0) + special
+
+    def labels_of(self, rows: np.ndarray, device: str = "cpu") -> Tensor | None:
+        """(chosen,) labels of the corpus rows `rows`, (chosen,): int64 classes or float32 scores; None without any."""
+        return None if self.labels is None else torch.from_numpy(self.labels[rows]).to(device)
+
+    def _pack(self, tokens: Tokens, view: View, device: str) -> Packed:
+        if view.joined is not None:
+            behind = self.tables[view.joined][tokens.rows]
+            return self.template.pack_pairs(tokens, behind, self.settings.max_length).to(device)
+        packed = self.template.pack(tokens, self.settings.max_length)
+        if self.documents is not None and self.apart:
+            packed.given_documents = self.documents.numbers[tokens.rows]
+        if view.ready and view.column in self._vectors:
+            parts = [vectors[tokens.rows] for vectors in self._vectors[view.column]]
+            packed.vectors = torch.from_numpy(np.concatenate(parts, axis=1, dtype=np.float32))
+        return packed.to(device)
+
+    def once(self, device: str = "cpu") -> Iterator[list[Packed]]:
+        """Every sentence once, undamaged, one packed batch a text column: this process' share, in random order."""
+        columns = sorted({view.column: view for view in self.views}.items())
+        for rows in self._parts(rank(), world_size()):
+            yield [self._pack(self.tables[column][rows], view, device) for column, view in columns]
+
+    def _parts(self, first: int, every: int) -> Iterator[np.ndarray]:
+        """All rows, some thousand tokens at a time, in random order: chunk `first` and every `every`th from there."""
+        columns, order = sorted({view.column for view in self.views}), self._order(0)
+        told = bool(self._vectors)  # of sentences that were made ready before
+        for begin in range(_CHUNK * first, len(order), _CHUNK * every):
+            chunk = self.rows[order[begin : begin + _CHUNK]]
+            ends = np.cumsum(np.max([self.tables[column][chunk].lengths for column in columns], axis=0))
+            cuts = np.searchsorted(ends, np.arange(_TOKENS, ends[-1], _TOKENS))
+            yield from (rows for rows in np.split(chunk, cuts) if len(rows))
+            if not told:
+                self.told(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
+
+    def make_ready(
+        self,
+        features: Callable[[Packed], Tensor],
+        folder: Path,
+        device: str = "cpu",
+        precision: Precision = "float32",
+    ) -> None:
+        """Where views are to be ready, have every sentence encoded once, on every process, or take what is kept.
+
+        Args:
+            features: makes (sentences, d) vectors of a batch, where none are kept.
+            folder: where these vectors lie during the run, in a file without a name.
+            device: where the batches are wanted.
+            precision: what kept vectors are computed in.
+        """
+        for column in sorted({view.column for view in self.views if view.ready}):
+            if self.taught is not None:
+                self._vectors[column] = self.taught(column, device, precision)
+                continue
+            for rows in self._parts(0, 1):
+                packed = self.template.pack(self.tables[column][rows], self.settings.max_length)
+                vectors = features(packed.to(device)).float().cpu().numpy()
+                if column not in self._vectors:
+                    shape = int(self.rows.max()) + 1, vectors.shape[1]
+                    with saying(folder), tempfile.TemporaryFile(dir=folder) as file:
+                        # Taken now: a disk that is full later would end the process without a word.
+                        if hasattr(os, "posix_fallocate"):
+                            os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])
+                        self._vectors[column] = [np.memmap(file, np.float32, "w+", shape=shape)]
+                self._vectors[column][0][rows] = vectors
+
+    def micro_batches(self, step: int, device: str = "cpu") -> Iterator[tuple[list[Packed], Tensor | None]]:
+        """This process' part of a step's batch, cut into as many micro-batches as gradients are accumulated over.
+
+        Each is given as its views and its labels.
+        """
+        parts = np.array_split(self.rows_at(step), world_size() * self.settings.accumulate)
+        for part in parts[rank() :: world_size()]:
+            yield self.views_of(part, step // self.steps_per_epoch, device), self.labels_of(part, device)

@@ -1,0 +1,237 @@
+"""From batches of raw rows to the table on disk: clean, split, number documents, drop duplicates, write."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.data.corpus.batch import Batch, Columns
+from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
+from selfsent.data.corpus.dedupe import KeySet, hash_keys
+from selfsent.data.corpus.sentences import split_sentences
+from selfsent.data.corpus.streams import fail
+from selfsent.data.corpus.table import DESCRIPTION, Corpus, CorpusReport
+from selfsent.data.corpus.writer import ArrayFile, TableFile, close_safely, digest_file, write_labels
+
+Integers = NDArray[np.int64]
+
+
+def build_table(
+    batches: Iterable[Batch],
+    directory: Path,
+    columns: Columns,
+    source: str,
+    split: bool,
+    banned: Corpus | None = None,
+) -> str:
+    """Write the whole corpus into an empty folder.
+
+    Args:
+        batches: raw rows, in order.
+        directory: an existing, empty folder.
+        columns: the columns of the source.
+        source: what the user named, for messages and cards.
+        split: whether each text is to be split into sentences.
+        banned: sentences that no row may hold.
+
+    Returns:
+        The fingerprint of the contents.
+
+    Raises:
+        CorpusError: a fault in the source, or fewer than two distinct sentences.
+    """
+    with ExitStack() as opened, _progress() as show:
+        unwanted = frozenset(map(letters, banned.texts() if banned else ())) - {""}
+        builder = _Builder(directory, columns, split, opened, unwanted)
+        for batch in batches:
+            show(builder.add(batch))
+        return builder.finish(source)
+
+
+class _Builder:
+    def __init__(
+        self, directory: Path, columns: Columns, split: bool, opened: ExitStack, banned: frozenset[str]
+    ) -> None:
+        self._directory = directory
+        self._columns = columns
+        self._split = split
+        self._banned = banned
+        self._table = TableFile(directory, columns.kept, columns.label is not None, opened)
+        self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
+        # Blank lines count as borders only if some lie between texts, which is known at the end: until then both
+        # numberings are kept, by document and by row.
+        self._documents = _Documents(directory / "document.npy", opened)
+        self._rows = _Documents(directory / "row.npy", opened) if split else None
+        self._all_documented = True
+        self._separated = False
+        self._seen = KeySet()
+        self._counts: Counter[str] = Counter()
+
+    def add(self, batch: Batch) -> int:
+        """Add the rows of a batch that are neither empty nor known; the number of rows kept so far."""
+        count = self._counts
+        self._separated |= batch.separated
+        count["files"] += batch.files
+        count["skipped_files"] += batch.skipped_files
+        texts, origin = self._cleaned(batch)
+        filled = np.fromiter(map(all, zip(*texts, strict=True)), dtype=bool, count=len(origin))
+        # A blank line of plain text is a border, and no text that got lost.
+        borders = 0 if batch.blocks is None else sum(not text or text.isspace() for text in batch.texts[0])
+        count["empty"] += int(len(filled) - filled.sum()) - borders
+        if self._banned:
+            free = np.fromiter((self._is_free(row) for row in zip(*texts, strict=True)), bool, len(origin))
+            count["excluded"] += int((filled & ~free).sum())
+            filled &= free
+        rows = np.flatnonzero(filled)
+        texts = [[column[row] for row in rows.tolist()] for column in texts]
+        keys = hash_keys(texts[0] if len(texts) == 1 else zip(*texts, strict=True), len(rows))
+        first = self._seen.add(keys)
+        count["duplicates"] += int(len(first) - first.sum())
+        if not first.all():
+            texts = [[text for text, kept in zip(column, first.tolist(), strict=True) if kept] for column in texts]
+        self._write(batch, texts, origin[rows[first]])
+        count["rows_read"] += len(batch)
+        count["split"] += self._split * len(batch)
+        return len(self._seen)
+
+    def _is_free(self, row: tuple[str, ...]) -> bool:
+        return not any(letters(text) in self._banned for text in row)
+
+    def finish(self, source: str) -> str:
+        """Close all files, decide what documents and labels are, describe the whole; the fingerprint."""
+        if not len(self._seen):
+            left_out = " besides what is to be left out" if self._counts["excluded"] else ""
+            fail(source, "no text in it" + self._columns.condition + left_out)
+        digests = self._table.close()
+        documents = self._finish_documents()
+        label_names: tuple[str, ...] | None = None
+        if self._scores is not None:
+            self._scores.close()
+        if self._columns.label is not None:
+            label_names = write_labels(self._directory, len(self._columns.kept), f"column {self._columns.label!r}")
+        for name in ("document", "label", "score"):
+            path = self._directory / f"{name}.npy"
+            digests.append(digest_file(path) if path.exists() else b"")
+        digests += [name.encode() for name in label_names or ()]
+        fingerprint = hashlib.blake2b(repr(digests).encode(), digest_size=16).hexdigest()
+        description = {
+            "source": source,
+            "fingerprint": fingerprint,
+            "text_columns": self._columns.kept,
+            "label_names": label_names,
+            "report": dataclasses.asdict(CorpusReport(kept=len(self._seen), documents=documents, **self._counts)),
+        }
+        file = (self._directory / DESCRIPTION).open("w", encoding="utf-8")
+        json.dump(description, file, indent=1)
+        close_safely(file)
+        return fingerprint
+
+    def _cleaned(self, batch: Batch) -> tuple[list[list[str]], Integers]:
+        """Clean texts for each column, and the row of the batch that each comes from."""
+        too_long: set[int] = set()
+        texts = [_cut(column, too_long) for column in batch.texts]
+        self._counts["too_long"] += len(too_long)
+        origin = np.arange(len(batch))
+        if self._split:
+            parts = [split_sentences(text) or [""] for text in texts[0]]
+            origin = np.repeat(origin, list(map(len, parts)))
+            texts = [[sentence for part in parts for sentence in part]]
+        control: set[int] = set()
+        for index, column in enumerate(texts):
+            texts[index], rows = clean(column)
+            control.update(origin[rows].tolist())
+        self._counts["control_characters"] += len(control)
+        return texts, origin
+
+    def _write(self, batch: Batch, texts: list[list[str]], origin: Integers) -> None:
+        """Write the kept texts, with document, label and score of the rows of the batch they come from."""
+        if not len(origin):
+            return
+        if batch.labels is not None:
+            texts = [*texts, [batch.labels[row] for row in origin.tolist()]]
+        self._table.append(texts)
+        if self._scores is not None and batch.scores is not None:
+            self._scores.append(np.asarray(batch.scores)[origin])
+        if self._rows is not None:
+            self._rows.follow(self._counts["rows_read"] + origin)
+        if batch.documents is not None:
+            self._documents.look_up([batch.documents[row] for row in origin.tolist()])
+        elif batch.blocks is not None:
+            self._documents.follow((self._counts["files"] << 40) + batch.blocks[origin])
+        else:
+            self._all_documented = False
+            self._documents.follow(np.zeros(len(origin), dtype=np.int64))
+
+    def _finish_documents(self) -> int:
+        """Keep the numbering that holds, if any; the number of documents."""
+        self._documents.file.close()
+        if self._rows is not None:
+            self._rows.file.close()
+        if self._all_documented and (self._separated or self._columns.document or self._documents.looked_up):
+            if self._rows is not None:
+                self._rows.file.path.unlink()
+            return self._documents.count
+        if self._rows is not None:
+            self._rows.file.path.replace(self._documents.file.path)
+            return self._rows.count
+        self._documents.file.path.unlink()
+        return 0
+
+
+class _Documents:
+    """Numbers documents 0, 1, 2, ... by first appearance and writes the number of each row."""
+
+    def __init__(self, path: Path, opened: ExitStack) -> None:
+        self.file = ArrayFile(path, np.int64, opened)
+        self.looked_up = False
+        self._known = KeySet(numbered=True)
+        self._last = -1
+        self._changes = 0
+
+    @property
+    def count(self) -> int:
+        return len(self._known) if self.looked_up else self._changes
+
+    def look_up(self, values: list[str]) -> None:
+        """Rows (n,) named by a value that may come back at any time."""
+        self.looked_up = True
+        self.file.append(self._known.number(hash_keys(values, len(values))))
+
+    def follow(self, keys: Integers) -> None:
+        """Rows (n,) with a key that never decreases: a new document begins wherever it changes."""
+        changed = np.diff(keys, prepend=self._last) != 0
+        self._last = int(keys[-1])
+        self.file.append(self._changes - 1 + np.cumsum(changed))
+        self._changes += int(changed.sum())
+
+
+def _cut(column: list[str], too_long: set[int]) -> list[str]:
+    """Texts of bounded length; the rows of those that were longer join `too_long`."""
+    if max(map(len, column), default=0) <= LONGEST_TEXT:
+        return column
+    too_long.update(row for row, text in enumerate(column) if len(text) > LONGEST_TEXT)
+    return [text[:LONGEST_TEXT] for text in column]
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int], None]]:
+    """A line on a terminal's standard error that counts sentences; nothing when it is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda kept: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    shown = (SpinnerColumn(), TextColumn("Reading: {task.completed:,} sentences"), TimeElapsedColumn())
+    with Progress(*shown, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda kept: progress.update(task, completed=kept)

@@ -1,0 +1,234 @@
+"""Readers: each turns one file into batches of rows, as a stream."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, at_lines, at_rows, make_batch
+from selfsent.data.corpus.clean import LONGEST_TEXT
+from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, chunks, fail, line_lists, open_file
+
+_SHOWN_COLUMNS = 20
+
+
+def read_file(path: Path, columns: Columns) -> Iterator[Batch]:
+    """The rows of one file, by the reader for its suffix.
+
+    Raises:
+        CorpusError: with the file, and the line or row, of whatever is wrong.
+    """
+    with open_file(path) as file:
+        yield Batch.start(columns)
+        yield from READERS[format_of(path)](file, str(path), columns)
+
+
+def format_of(path: Path) -> str:
+    """The suffix that decides how a file is read, without compression: `.csv` for `x.csv.gz`; empty when unknown."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSION:
+        suffixes.pop()
+    return suffixes[-1] if suffixes and suffixes[-1] in READERS else ""
+
+
+def read_text(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
+    """One sentence a line; a blank line ends a document."""
+    extra = columns.wanted[1:]
+    if extra:
+        fail(
+            name,
+            f"plain text has no column {extra[0]!r}: leave the option out, or give a .csv, .jsonl or .parquet file",
+        )
+    block, first_block, separated = 0, -1, False
+    for _, lines in line_lists(file, name, LONGEST_TEXT, refuse=False):
+        blank = np.fromiter((not line or line.isspace() for line in lines), dtype=bool, count=len(lines))
+        blocks = block + np.cumsum(blank, dtype=np.int64)
+        block = int(blocks[-1])
+        filled = blocks[~blank]
+        if len(filled):
+            first_block = int(filled[0]) if first_block < 0 else first_block
+            separated = separated or int(filled[-1]) != first_block
+        yield Batch([lines], blocks=blocks, separated=separated)
+
+
+def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
+    """A header, then rows; quoting as in RFC 4180; semicolons where the header has them and no comma."""
+    lines, blank = _lines(file, name), 0
+    while (header_line := next(lines, "")) and not header_line.strip():
+        blank += 1
+    delimiter = ";" if ";" in header_line and "," not in header_line else ","
+    limit = csv.field_size_limit()
+    # The limit belongs to the whole process: never lowered, and put back after.
+    csv.field_size_limit(max(limit, LONGEST_RECORD))
+    try:
+        reader = csv.reader(chain(repeat("\n", blank), [header_line], lines), delimiter=delimiter, strict=True)
+        yield from _read_rows(_checked_csv(reader, name), name, columns)
+    finally:
+        csv.field_size_limit(limit)
+
+
+def read_tsv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
+    """A header, then rows split at tabs; a cell that is quoted as a whole loses its quotes, any other quote is text."""
+    split = (line.rstrip("\n").split("\t") for line in _lines(file, name))
+    cells = ([_unquote(cell) if cell[:1] == '"' else cell for cell in row] if row != [""] else [] for row in split)
+    yield from _read_rows(enumerate(cells, start=1), name, columns)
+
+
+def read_jsonl(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
+    """One JSON object a line; blank lines are skipped. Fields that the first has may be missing in others: null."""
+    known = False
+    wanted = columns.wanted
+    rows: list[list[Any]] = []
+    numbers: list[int] = []
+    size = 0
+    for first, lines in line_lists(file, name, LONGEST_RECORD, refuse=True):
+        for number, line in enumerate(lines, start=first):
+            if not line or line.isspace():
+                continue
+            rows.append(_fields(line, name, number, wanted, known))
+            known = True
+            numbers.append(number)
+            size += len(line)
+            if len(rows) == BATCH_ROWS or size > BATCH_CHARACTERS:
+                yield make_batch(dict(zip(wanted, zip(*rows), strict=True)), name, columns, at_lines(numbers))
+                rows, numbers, size = [], [], 0
+    if rows:
+        yield make_batch(dict(zip(wanted, zip(*rows), strict=True)), name, columns, at_lines(numbers))
+
+
+def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
+    """The chosen columns of a parquet file, a few thousand rows at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with tempfile.TemporaryFile() as unpacked:
+        if isinstance(file, pa.NativeFile):  # Parquet is read from its end: a compressed one has to be unpacked first.
+            for chunk in chunks(file, name):
+                unpacked.write(chunk)
+            file = unpacked
+        try:
+            parquet = pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
+            _check_header(parquet.schema_arrow.names, name, columns)
+            described = parquet.metadata
+            size = sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups))
+            rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * described.num_rows // max(1, size)))
+            start = 1
+            for batch in parquet.iter_batches(batch_size=rows, columns=columns.wanted):
+                values = {column: batch.column(column).to_pylist() for column in columns.wanted}
+                yield make_batch(values, name, columns, at_rows(start))
+                start += batch.num_rows
+        except UnicodeDecodeError:
+            fail(name, "a text is not UTF-8", row=start)
+        except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
+            fail(name, f"not a whole parquet file, or one with values that cannot be read: {_first_line(error)}")
+
+
+READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {
+    ".txt": read_text,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".parquet": read_parquet,
+}
+
+
+def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Columns) -> Iterator[Batch]:
+    """Batches from numbered rows of cells, the first of which is the header."""
+    header = [cell.strip() for cell in next((cells for _, cells in rows if cells), [])]
+    if not header:
+        return
+    _check_header(header, name, columns)
+    indices = [header.index(wanted) for wanted in columns.wanted]
+    kept: list[list[str]] = []
+    numbers: list[int] = []
+    size = 0
+
+    def batch() -> Batch:
+        cells = {wanted: [row[i] for row in kept] for wanted, i in zip(columns.wanted, indices, strict=True)}
+        return make_batch(cells, name, columns, at_lines(numbers))
+
+    for number, row in rows:
+        if len(row) != len(header):
+            if not row:
+                continue
+            fail(name, f"{len(row)} columns where the header has {len(header)}: is a text unquoted?", number)
+        kept.append(row)
+        numbers.append(number)
+        size += sum(map(len, row))
+        if len(kept) == BATCH_ROWS or size > BATCH_CHARACTERS:
+            yield batch()
+            kept, numbers, size = [], [], 0
+    if kept:
+        yield batch()
+
+
+def _checked_csv(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a csv reader with the number of the line each begins on."""
+    while True:
+        number = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            fail(name, f"broken quoting ({error}): is a quote not closed, or not doubled?", number)
+        yield number, row
+
+
+def _fields(line: str, name: str, number: int, wanted: list[str], known: bool) -> list[Any]:
+    """The wanted fields of one object; where they are known from another, one that is missing is null."""
+    try:
+        record = json.loads(line)
+    except RecursionError:
+        fail(name, "not a JSON object: nested too deeply", number)
+    except ValueError as error:
+        fail(name, f"not a JSON object: {error}", number)
+    if not isinstance(record, dict):
+        fail(name, f"not a JSON object but {type(record).__name__}", number)
+    if known:
+        return [record.get(field) for field in wanted]
+    try:
+        return [record[field] for field in wanted]
+    except KeyError as error:
+        fail(name, missing_column(str(error.args[0]), list(record), "field"), number)
+
+
+def _lines(file: IO[bytes], name: str) -> Iterator[str]:
+    """Lines with their ends, which csv needs inside quotes."""
+    for _, lines in line_lists(file, name, LONGEST_RECORD, refuse=True):
+        for line in lines:
+            yield line + "\n"
+
+
+def _unquote(cell: str) -> str:
+    inner = cell[1:-1].replace('""', "\0")
+    whole = len(cell) > 1 and cell.endswith('"') and '"' not in inner
+    return inner.replace("\0", '"') if whole else cell
+
+
+def _check_header(header: list[str], name: str, columns: Columns) -> None:
+    for wanted in columns.wanted:
+        if wanted not in header:
+            fail(name, missing_column(wanted, header, "column"))
+        if header.count(wanted) > 1:
+            fail(name, f"{header.count(wanted)} columns are called {wanted!r}: rename all but one")
+
+
+def missing_column(wanted: str, found: list[str], kind: str) -> str:
+    """What to say when a column (or field) is not among those found."""
+    shown = ", ".join(repr(column[:40]) for column in found[:_SHOWN_COLUMNS])
+    more = f" and {len(found) - _SHOWN_COLUMNS} more" if len(found) > _SHOWN_COLUMNS else ""
+    flags = "--text-column, --text-columns, --document-column and the like"
+    return f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: name the right one ({flags})"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,102 @@
+"""Data sets of the Hugging Face hub: from a local mirror first, then from the hub itself, as a stream."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, at_rows, make_batch
+from selfsent.data.corpus.formats import missing_column
+from selfsent.data.corpus.streams import fail
+
+_IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")
+
+
+_PATIENCE = 1.5
+
+
+@dataclass(frozen=True)
+class HubDataset:
+    """A data set of the hub, written `org/name`, `org/name:config`, `org/name:config:split` or `org/name::split`."""
+
+    name: str
+    config: str | None
+    split: str
+
+    @classmethod
+    def parse(cls, text: str) -> HubDataset | None:
+        """The data set a text names, `train` being the usual split; None if it names none."""
+        if not _IDENTIFIER.fullmatch(text):
+            return None
+        name, config, split = (*text.split(":"), "", "")[:3]
+        return cls(name, config or None, split or "train")
+
+    def mirrored(self, root: str | Path | None = None) -> Path | None:
+        """Its parquet file in a mirror, if there is one.
+
+        Args:
+            root: the folder of the mirror; by default `$SELFSENT_DATA`.
+
+        Raises:
+            CorpusError: the mirror has the data set but not this split.
+        """
+        root = root or os.environ.get("SELFSENT_DATA")
+        if not root:
+            return None
+        folder = Path(root) / self.name / (self.config or "")
+        path = folder / f"{self.split}.parquet"
+        if path.is_file():
+            return path
+        splits = sorted(file.stem for file in folder.glob("*.parquet"))
+        configs = sorted(child.name for child in folder.glob("*") if child.is_dir()) if folder.is_dir() else []
+        if splits:
+            fail(self.name, f"the mirror has no split {self.split!r}, only {', '.join(splits)}: write org/name::split")
+        if configs and self.config is None:
+            fail(self.name, f"the mirror has it in parts {', '.join(configs[:20])}: write org/name:part:split")
+        return None
+
+    def read(self, columns: Columns) -> Iterator[Batch]:
+        """Its rows, streamed from the hub.
+
+        Raises:
+            CorpusError: `datasets` is not installed, or the hub cannot be reached or does not have it.
+        """
+        _require_hub(self.name)
+        try:
+            import datasets
+        except ImportError:
+            fail(self.name, "no such file, and reading it as a hub data set needs: pip install 'selfsent[hub]'")
+        start = 1
+        try:
+            rows = datasets.load_dataset(self.name, self.config, split=self.split, streaming=True)
+            yield Batch.start(columns)
+            for values in rows.iter(batch_size=BATCH_ROWS):
+                yield self._batch(values, columns, start)
+                start += len(values[columns.texts[0]])
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            # What the library raises has many kinds and pages of text; the first line says it.
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+            fail(self.name, f"no such file, and not to be had as a hub data set: {reason}")
+
+    def _batch(self, values: dict[str, list[object]], columns: Columns, start: int) -> Batch:
+        for wanted in columns.wanted:
+            if wanted not in values:
+                fail(self.name, missing_column(wanted, list(values), "column"))
+        return make_batch(values, self.name, columns, at_rows(start))
+
+
+def _require_hub(name: str) -> None:
+    """Knock at the hub first: without a network the library would try again for half a minute."""
+    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    if getproxies():
+        return
+    try:
+        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=_PATIENCE).close()
+    except OSError as error:
+        fail(name, f"no such file, and the hub cannot be reached to look there: {error.strerror or error}")

@@ -1,0 +1,215 @@
+"""`read_corpus`: the way in. What was read once is kept in a cache and opened from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from selfsent.data.corpus.batch import Batch, Columns
+from selfsent.data.corpus.build import build_table
+from selfsent.data.corpus.parts import Part, Parts, joined, parts_of
+from selfsent.data.corpus.sentences import split_sentences as split_text
+from selfsent.data.corpus.sources import SourceName
+from selfsent.data.corpus.streams import fail
+from selfsent.data.corpus.table import Corpus
+from selfsent.errors import CorpusError, OutputError, SettingsError
+from selfsent.files import read_json, sweep_stale, write_json
+
+_VERSION = 2
+"""Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
+_LOOKED_AT, _BEGINNING = 1000, 5000
+"""Texts that decide whether all are split, and characters of each that are looked at."""
+_SMALL = 2**20
+"""Bytes of a corpus that is read in well under a second."""
+
+
+def read_corpus(
+    source: SourceName | Parts,
+    *,
+    text_column: str = "text",
+    text_columns: tuple[str, ...] | list[str] | None = None,
+    document_column: str | None = None,
+    label_column: str | None = None,
+    score_column: str | None = None,
+    split_sentences: bool | None = False,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    stack: bool = False,
+    without: SourceName | Parts | None = None,
+    cache: str | Path | None = None,
+    least: int = 2,
+) -> Corpus:
+    r"""Read text in any common format into a clean, memory-mapped table of distinct sentences.
+
+    The text is read as a stream, in memory that grows by about 12 bytes a sentence. It is brought into Unicode NFC,
+    freed of control characters and surplus white space; empty rows and exact duplicates are dropped; all of it is
+    counted in the report. The table stays in the cache and is opened from there as long as the files do not change.
+
+    Args:
+        source: a file, folder or pattern (`.txt` with one sentence a line and blank lines between documents, `.csv`,
+            `.tsv`, `.jsonl`, `.parquet`, each also `.gz` or `.zst`), a list of those, `-` for lines on standard input,
+            `python:stdlib` for the docstrings of the standard library, a hub data set (`org/name`, `org/name:config`,
+            `org/name:config:split`, `org/name::split`; looked for under `$SELFSENT_DATA` first), or strings. A list of
+            strings is taken for paths if each of them exists or ends like a known file, for sentences otherwise. Or a
+            list of mappings, `{"source": ..., "text_columns": ...}`, each a source with columns of its own.
+        text_column: the column that holds the text.
+        text_columns: one to three columns, in place of `text_column`, for pairs and triples.
+        document_column: the column that tells which rows belong together; not needed in plain text.
+        label_column: whole numbers or names (to `labels`), or other numbers (to `scores`).
+        score_column: numbers (to `scores`).
+        split_sentences: split each text into sentences; a row is then a document if nothing else says what is. None
+            splits them where nothing else makes documents and most texts hold several sentences.
+        where: column -> the value, or values, that a row must have there to be read.
+        stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
+        without: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
+            dropped and counted. Only letters and digits are compared, upper and lower case alike.
+        cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
+        least: distinct sentences that there must be. Training needs two, encoding one.
+
+    Raises:
+        CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
+        SettingsError: options that do not go together.
+    """
+    common: dict[str, Any] = {
+        "text_columns": tuple(text_columns or (text_column,)),
+        "document_column": document_column,
+        "label_column": label_column,
+        "score_column": score_column,
+        "where": where,
+        "stack": stack,
+    }
+    part, folder = joined(parts_of(source, common)), _folder(cache)
+    if split_sentences is None:
+        part, split_sentences = _decided(part, folder)
+    if split_sentences and len(part.columns.kept) > 1:
+        raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
+    banned = None if without is None else _texts(without, part.columns, cache)
+    options = [_VERSION, *part.options(), split_sentences, *part.more_options()]
+    options += [] if banned is None else ["without", banned.fingerprint]
+    known = None
+    if part.source.identity is not None:
+        known = _open(folder / _key(part.source.identity, options))
+    corpus = _build(part, split_sentences, banned, folder, options) if known is None else known
+    if len(corpus) < least:
+        fail(part.source.name, "only one distinct sentence: two are needed at least" + part.columns.condition)
+    return corpus
+
+
+def _folder(cache: str | Path | None) -> Path:
+    return Path(cache or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser() / "corpora"
+
+
+def _decided(part: Part, folder: Path) -> tuple[Part, bool]:
+    """As `_looked_at`; what was found is kept beside the tables, so that a source that is known is not read again."""
+    if part.source.identity is None:
+        return _looked_at(part)
+    place = folder / f"{_key(part.source.identity, [_VERSION, *part.options(), *part.more_options()])}.json"
+    split = read_json(place).get("split_sentences")
+    if not isinstance(split, bool):
+        part, split = _looked_at(part)
+        with suppress(OutputError):  # then it is looked at again the next time
+            write_json(place, {"split_sentences": split})
+    return part, split
+
+
+def _looked_at(part: Part) -> tuple[Part, bool]:
+    """The same part, and whether its texts are to be split: by a look at the first of them, which is not lost."""
+    if len(part.columns.kept) > 1 or part.columns.document:
+        return part, False
+    batches = part.source.read(part.columns)
+    first: list[Batch] = []
+    while sum(map(len, first)) < _LOOKED_AT and (batch := next(batches, None)) is not None:
+        first.append(batch)
+    # What comes through a pipe comes once, and a network is slow.
+    part = replace(part, source=replace(part.source, read=lambda columns: chain(first, batches)))
+    if any(batch.separated or batch.documents for batch in first):
+        return part, False
+    texts = [text for batch in first for text in batch.texts[0] if text.strip()][:_LOOKED_AT]
+    several = sum(len(split_text(text[:_BEGINNING])) > 1 for text in texts)
+    return part, 2 * several > len(texts)
+
+
+def _texts(source: SourceName | Parts, columns: Columns, cache: str | Path | None) -> Corpus:
+    """The sentences of another source, which has the same text columns if it does not say otherwise."""
+    sources = [source] if isinstance(source, str | Path | Mapping) else source
+    parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
+    return read_corpus([{"text_columns": columns.texts, "stack": True, **part} for part in parts], cache=cache, least=1)
+
+
+def check_corpus(source: SourceName | Parts, **options: Any) -> None:
+    """Find the faults of a small corpus, or those at the beginning of a large one, before anything slow is begun.
+
+    Args:
+        source: as for `read_corpus`; what does not lie in files is left alone.
+        **options: as for `read_corpus`.
+
+    Raises:
+        CorpusError: as `read_corpus` would.
+    """
+    names = ("text_columns", "document_column", "label_column", "score_column", "where", "stack")
+    texts = tuple(options.get("text_columns") or (options.get("text_column", "text"),))
+    part = joined(parts_of(source, {**{name: options.get(name) for name in names}, "text_columns": texts}))
+    if part.source.size is None:
+        return
+    if part.source.size > _SMALL:
+        next(iter(part.source.read(part.columns)), None)
+        return
+    undecided = options.get("split_sentences", False) is None
+    if not (undecided and _decided(part, _folder(options.get("cache")))[1]):
+        read_corpus(source, **options)
+        return
+    # A method that reads single texts will have them whole: a table of them split might be made in vain.
+    if options.get("without") is not None:
+        _texts(options["without"], part.columns, options.get("cache"))
+    for _ in part.source.read(part.columns):
+        pass
+
+
+def _build(part: Part, split: bool, banned: Corpus | None, folder: Path, options: list[object]) -> Corpus:
+    """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        sweep_stale(folder, ".building-*")
+        building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder))
+        try:
+            source, columns = part.source, part.columns
+            fingerprint = build_table(source.read(columns), building, columns, source.name, split, banned)
+            final = folder / _key(source.identity if source.identity is not None else fingerprint, options)
+            if _open(final) is None:
+                shutil.rmtree(final, ignore_errors=True)
+                _move(building, final)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+        return Corpus(final)
+    except OSError as error:
+        raise CorpusError(
+            f"{folder}: cannot write the corpus cache: {error.strerror or error}; set SELFSENT_CACHE to another folder"
+        ) from error
+
+
+def _move(building: Path, final: Path) -> None:
+    try:
+        building.rename(final)
+    except OSError:
+        if _open(final) is None:  # Otherwise another process was first, with the same table.
+            raise
+
+
+def _open(directory: Path) -> Corpus | None:
+    """The corpus in a folder; None if there is none, or not a whole one."""
+    try:
+        return Corpus(directory)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _key(identity: object, options: list[object]) -> str:
+    return hashlib.blake2b(json.dumps([identity, options]).encode(), digest_size=12).hexdigest()

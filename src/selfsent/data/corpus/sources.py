@@ -1,0 +1,158 @@
+"""What a user may name as a corpus: files, folders, patterns, standard input, strings, the hub, the library."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns
+from selfsent.data.corpus.formats import READERS, format_of, read_file, read_text
+from selfsent.data.corpus.hub import HubDataset
+from selfsent.data.corpus.stdlib import NAME as STDLIB
+from selfsent.data.corpus.stdlib import read_stdlib, stdlib_files, stdlib_identity
+from selfsent.data.corpus.streams import fail
+from selfsent.errors import CorpusError
+
+SourceName = str | Path | Iterable[str] | Iterable[Path]
+
+_KNOWN = f"{', '.join(READERS)}, each also with .gz or .zst"
+_PROBED = 200
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something to read rows from."""
+
+    name: str
+    identity: Any
+    """What the rows depend on, as JSON; None if only reading them can tell."""
+    read: Callable[[Columns], Iterator[Batch]]
+    size: int | None = None
+    """Bytes on disk; None if it does not lie in files."""
+
+
+def find_source(source: SourceName) -> Source:
+    """Find out what a user means, without reading it.
+
+    Raises:
+        CorpusError: nothing is there, or nothing that can be read.
+    """
+    try:
+        if isinstance(source, str | Path):
+            return _named(str(source))
+        if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
+            files = [file for item in source for file in _files_at(Path(item))]
+            return _files(files, ", ".join(str(item) for item in source[:3]) + (", ..." if len(source) > 3 else ""))
+    except OSError as error:
+        fail(str(error.filename), f"cannot be read: {error.strerror}")
+    return Source("sentences given from Python", None, lambda columns: _read_strings(source, columns))
+
+
+def _named(name: str) -> Source:
+    if name == "-":
+        return Source("standard input", None, lambda columns: _read_lines(sys.stdin.buffer, "standard input", columns))
+    if name == STDLIB:
+        return Source(STDLIB, [STDLIB, *stdlib_identity()], lambda columns: read_stdlib(stdlib_files()))
+    path = Path(name)
+    if os.path.lexists(path):
+        return _files(_files_at(path), name)
+    if glob.has_magic(name):
+        matches = [Path(match) for match in sorted(glob.glob(name, recursive=True))]  # noqa: PTH207, a pattern may be absolute
+        files = [path for path in matches if path.is_file()]
+        if not files:
+            fail(name, "no file matches this pattern")
+        return _files(files, name)
+    dataset = None if format_of(path) or path.is_absolute() else HubDataset.parse(name)
+    if dataset is None:
+        fail(name, "no such file or directory")
+    mirrored = dataset.mirrored()
+    if mirrored is not None:
+        return _files([mirrored], name)
+    return Source(name, [dataset.name, dataset.config, dataset.split], dataset.read)
+
+
+def _is_path(item: object) -> bool:
+    """Whether an item of a list is a file rather than a sentence: a Path, or text that ends or exists like a file."""
+    if isinstance(item, str):
+        return bool(format_of(Path(item))) or _exists(item)
+    return isinstance(item, Path)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # Sentences can be too long for a path, or hold NUL.
+        return False
+
+
+def _files_at(path: Path) -> list[Path]:
+    """The file itself, or all files of known kinds under a folder, sorted, hidden ones left out."""
+    if not path.is_dir():
+        if not path.exists():
+            fail(str(path), "no such file or directory")
+        return [path]
+    files: list[Path] = []
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        files += [Path(folder, name) for name in names if not name.startswith(".") and format_of(Path(name))]
+    if not files:
+        fail(str(path), f"no text in this folder; known are {_KNOWN}")
+    return sorted(files)
+
+
+def _files(files: list[Path], name: str) -> Source:
+    states: list[tuple[str, int, int]] = []
+    for path in files:
+        if path.is_file() and not format_of(path):
+            fail(str(path), f"unknown kind of file; known are {_KNOWN}")
+        state = path.stat()
+        states.append((str(path.resolve()), state.st_size, state.st_mtime_ns))
+    # A pipe tells nothing about what will come out of it.
+    identity = states if all(path.is_file() for path in files) else None
+    size = None if identity is None else sum(state[1] for state in states)
+    return Source(name, identity, lambda columns: _read_files(files, columns), size)
+
+
+def _read_files(files: list[Path], columns: Columns) -> Iterator[Batch]:
+    # A fault at the beginning of a later file is found before hours are spent on the earlier ones.
+    for path in files[1:_PROBED]:
+        if path.is_file():
+            next(islice(read_file(path, columns), 1, None), None)
+    for path in files:
+        yield from read_file(path, columns) if path.is_file() else _read_pipe(path, columns)
+
+
+def _read_pipe(path: Path, columns: Columns) -> Iterator[Batch]:
+    try:
+        with path.open("rb") as file:
+            yield from _read_lines(file, str(path), columns)
+    except OSError as error:
+        fail(str(path), f"cannot be read: {error.strerror}")
+
+
+def _read_lines(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
+    yield Batch.start(columns)
+    yield from read_text(file, name, columns)
+
+
+def _read_strings(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
+    if len(columns.wanted) > 1:
+        raise CorpusError("sentences given from Python have one column: leave out document, label and score columns")
+    waiting: list[str] = []
+    size = 0
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise CorpusError(f"item {row} of the sentences is {type(text).__name__}, not a string")
+        waiting.append(text)
+        size += len(text)
+        if len(waiting) == BATCH_ROWS or size > BATCH_CHARACTERS:
+            yield Batch([waiting])
+            waiting, size = [], 0
+    if waiting:
+        yield Batch([waiting])

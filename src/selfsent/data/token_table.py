@@ -1,0 +1,130 @@
+"""The token table: a corpus tokenised once, memory-mapped, and read by row ever after."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from selfsent.data.corpus import Corpus
+from selfsent.data.tokenizing import Reader
+from selfsent.data.views import Tokens
+from selfsent.files import saying, sweep_stale
+
+_FORMAT = 1
+LONGEST = 512
+"""Tokens kept of a sentence in the table; training cuts further, to its `max_length`."""
+
+
+class Table(Protocol):
+    """What batches are drawn from: tokens by row."""
+
+    def lengths(self, rows: np.ndarray) -> np.ndarray:
+        """(chosen,) tokens of the sentences at `rows`, (chosen,)."""
+        ...
+
+    def __getitem__(self, rows: np.ndarray) -> Tokens:
+        """The tokens of the sentences at `rows`, (chosen,), in that order."""
+        ...
+
+
+class TokenTable:
+    """The tokens of one text column of a corpus, without special tokens.
+
+    Args:
+        directory: where `build` wrote it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        about = json.loads((directory / "tokens.json").read_text())
+        dtype = np.dtype(about["dtype"])
+        self.offsets: np.ndarray = np.load(directory / "offsets.npy", mmap_mode="r")
+        self.ids: np.ndarray
+        self.word_starts: np.ndarray
+        shape = (int(self.offsets[-1]),)
+        empty = shape == (0,)
+        self.ids = np.empty(0, dtype) if empty else np.memmap(directory / "ids.bin", dtype, "r", shape=shape)
+        self.word_starts = np.empty(0, bool) if empty else np.memmap(directory / "starts.bin", bool, "r", shape=shape)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def lengths(self, rows: np.ndarray) -> np.ndarray:
+        """(chosen,) tokens of the sentences at `rows`, (chosen,)."""
+        return np.asarray(self.offsets[rows + 1] - self.offsets[rows])
+
+    def __getitem__(self, rows: np.ndarray) -> Tokens:
+        """The tokens of the sentences at `rows`, (chosen,), in that order."""
+        begins, lengths = self.offsets[rows], self.lengths(rows)
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        index = np.repeat(begins, lengths) + within
+        return Tokens(self.ids[index].astype(np.int64), lengths, self.word_starts[index], rows)
+
+
+def build_table(
+    corpus: Corpus,
+    tokenizer: Any,
+    column: str,
+    advance: Callable[[int], None] = lambda count: None,
+    folder: Path | None = None,
+) -> TokenTable:
+    """Tokenise a text column, or open the table made before by the same tokenizer.
+
+    The table lies under a name made of the tokenizer's content.
+
+    Args:
+        corpus: the corpus.
+        tokenizer: a transformers tokenizer.
+        column: the text column.
+        advance: called with the number of sentences done since the last call.
+        folder: where the table is to lie; the corpus' own directory when None.
+    """
+    content = tokenizer.backend_tokenizer.to_str()
+    key = hashlib.sha256(f"{_FORMAT}|{LONGEST}|{column}|{content}".encode()).hexdigest()[:16]
+    folder = folder or corpus.directory
+    target = folder / f"tokens-{key}"
+    if (target / "tokens.json").is_file():
+        return TokenTable(target)
+    reader = Reader(Tokenizer.from_str(content))
+    sweep_stale(folder, ".tokens-*")
+    temporary = Path(tempfile.mkdtemp(prefix=".tokens-", dir=folder))
+    try:
+        with saying(folder):
+            _write(corpus, reader, column, temporary, advance)
+        try:
+            temporary.rename(target)
+        except OSError:
+            if not (target / "tokens.json").is_file():
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return TokenTable(target)
+
+
+def _write(corpus: Corpus, reader: Reader, column: str, directory: Path, advance: Callable[[int], None]) -> None:
+    size = reader.tokenizer.get_vocab_size(with_added_tokens=True)
+    dtype = np.dtype(np.uint16 if size <= 2**16 else np.uint32)
+    offsets = np.zeros(len(corpus) + 1, dtype=np.int64)
+    done = 0
+    with (directory / "ids.bin").open("wb") as ids, (directory / "starts.bin").open("wb") as starts:
+        for texts in corpus.batches(column, size=4096):
+            read = reader(texts).parts(np.arange(len(texts)), LONGEST)
+            ids.write(read.ids.astype(dtype).tobytes())
+            starts.write(read.word_starts.tobytes())
+            offsets[done + 1 : done + 1 + len(texts)] = read.lengths
+            done += len(texts)
+            advance(len(texts))
+        for file in (ids, starts):
+            file.flush()
+            os.fsync(file.fileno())
+    np.cumsum(offsets, out=offsets)
+    np.save(directory / "offsets.npy", offsets)
+    (directory / "tokens.json").write_text(json.dumps({"dtype": dtype.name, "rows": done, "tokens": int(offsets[-1])}))

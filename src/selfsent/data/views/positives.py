@@ -1,0 +1,213 @@
+"""Positives from the document: what stands beside a sentence, instead of the sentence itself.
+
+Which sentences a view reads is a pure function of (key, row) over the corpus' table of documents, like noise: the same
+whatever the number of workers, ranks or restarts, and whichever rows are trained on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from selfsent.data.random import uniforms
+from selfsent.data.views.noise import checked_share
+from selfsent.errors import SettingsError
+
+
+class Documents:
+    """Which sentences stand beside each other: the rows of a corpus in the order of their documents.
+
+    Places count the rows in that order. Where the rows of every document follow each other, as in plain text, places
+    are rows and nothing is kept but where documents begin.
+
+    Args:
+        numbers: (rows,) number of each row's document, 0, 1, 2 ...
+    """
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers = numbers
+        sizes = np.bincount(numbers)
+        self._begins = np.concatenate(([0], np.cumsum(sizes)))
+        self._order: np.ndarray | None = None
+        self._place: np.ndarray | None = None
+        if (numbers[1:] < numbers[:-1]).any():
+            dtype = np.int32 if len(numbers) < 2**31 else np.int64
+            self._order = np.argsort(numbers, kind="stable").astype(dtype)
+            self._place = np.empty_like(self._order)
+            self._place[self._order] = np.arange(len(numbers), dtype=dtype)
+        self.in_company = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
+        """Share of the rows that are not alone in their document."""
+
+    def most_in_one(self, rows: np.ndarray) -> float:
+        """Share of `rows`, (n,), that are from the document which has most of them."""
+        return float(np.bincount(self.numbers[rows]).max(initial=0) / max(1, len(rows)))
+
+    def sizes(self, rows: np.ndarray) -> np.ndarray:
+        """(n,) sentences in the documents of `rows`, (n,)."""
+        numbers = self.numbers[rows]
+        return np.asarray(self._begins[numbers + 1] - self._begins[numbers])
+
+    def around(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of `rows`, (n,): where each one's document begins, the row's own place, and where the document ends."""
+        numbers = self.numbers[rows]
+        place = rows if self._place is None else self._place[rows]
+        return self._begins[numbers], np.asarray(place, dtype=np.int64), self._begins[numbers + 1]
+
+    def rows(self, places: np.ndarray) -> np.ndarray:
+        """(n,) rows at `places`, (n,)."""
+        return places if self._order is None else self._order[places].astype(np.int64)
+
+
+class Passage(Protocol):
+    """Which sentences of its document a view reads in place of a row's own."""
+
+    @property
+    def grows_with(self) -> str | None:
+        """The option that says how many sentences it holds at most; None where it is one."""
+        ...
+
+    def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) corpus rows, those of one passage behind the other, and (n,) how many each of `rows` gets."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Anchors:
+    """Spans in their documents, each field (n,) places: where the document and the span begin, and where they end."""
+
+    first: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    last: np.ndarray
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span of consecutive sentences around a row, or, as `positive`, a second span near the first.
+
+    With spans of one sentence and no overlap the positive is a neighbour: any other sentence at most `within` away,
+    each equally likely. Longer spans are crops: overlapping, adjacent or apart.
+
+    Args:
+        part: `anchor`: the span that holds the row itself; `positive`: one near it.
+        within: how far the positive may be from the anchor: 1 for adjacent, 2 with one sentence between, and so on.
+        longest: sentences in a span at most.
+        overlap: whether the positive may share sentences with the anchor: anywhere from adjacent to equal.
+        skew: the two exponents of the beta distribution from which the share of `longest` is drawn; (1, 1) is uniform.
+        anchor_skew: likewise of the anchor.
+        number: tells several positives of one anchor apart.
+    """
+
+    part: Literal["anchor", "positive"]
+    within: int = 1
+    longest: int = 1
+    overlap: bool = False
+    skew: tuple[float, float] = (1.0, 1.0)
+    anchor_skew: tuple[float, float] = (1.0, 1.0)
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        if self.within < 1 or self.longest < 1:
+            raise SettingsError(f"--within and --span must be at least 1, not {self.within} and {self.longest}")
+
+    @property
+    def grows_with(self) -> str | None:
+        """`--span`, of more than one sentence."""
+        return "--span" if self.longest > 1 else None
+
+    def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
+        """The sentences of each row's span."""
+        first, place, last = documents.around(rows)
+        length = np.minimum(
+            self._length(key, rows, 0, self.anchor_skew), np.maximum(1, last - first - (not self.overlap))
+        )
+        share = _uniform(key, rows, 1)
+        begin = _between(np.maximum(first, place - length + 1), np.minimum(place, last - length), share)
+        end = begin + length
+        if self.part == "positive":
+            draw = 2 + 2 * self.number
+            length = np.minimum(self._length(key, rows, draw, self.skew), last - first)
+            choose = self._overlapping if self.overlap else self._beside
+            begin, end = choose(_Anchors(first, begin, end, last), length, _uniform(key, rows, draw + 1))
+        places, counts = _flat(begin, end)
+        return documents.rows(places), counts
+
+    def _length(self, key: int, rows: np.ndarray, draw: int, skew: tuple[float, float]) -> np.ndarray:
+        share = _uniform(key, rows, draw)
+        if skew != (1.0, 1.0):
+            from scipy.special import betaincinv
+
+            share = betaincinv(*skew, share)
+        return np.minimum(self.longest, 1 + (share * self.longest).astype(np.int64))
+
+    def _overlapping(self, anchors: _Anchors, length: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Anywhere from `within` away on the left to `within` away on the right."""
+        earliest = np.maximum(anchors.first, anchors.begin - length - (self.within - 1))
+        latest = np.minimum(anchors.last - length, anchors.end + self.within - 1)
+        chosen = _between(earliest, latest, share)
+        return chosen, chosen + length
+
+    def _beside(self, anchors: _Anchors, length: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A sentence at most `within` away, and those behind it, away from the anchor, as far as the document goes.
+
+        A row that is alone in its document gets itself.
+        """
+        first, begin, end, last = anchors.first, anchors.begin, anchors.end, anchors.last
+        left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
+        drawn = (share * (left + right)).astype(np.int64)
+        before = drawn < left
+        nearest = np.where(before, begin - 1 - drawn, end + drawn - left)
+        alone = left + right == 0
+        starts = np.where(before, np.maximum(first, nearest - length + 1), nearest)
+        ends = np.where(before, nearest + 1, np.minimum(last, nearest + length))
+        return np.where(alone, begin, starts), np.where(alone, end, ends)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The sentences at most `within` before and behind a row, without the row itself: its cloze, inverted.
+
+    Args:
+        within: sentences on either side.
+        kept: share of the rows that stay in their surroundings (Lee et al. 2019: 0.1), so that words in common count.
+    """
+
+    within: int = 3
+    kept: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.within < 1:
+            raise SettingsError(f"--within is {self.within}; it must be at least 1")
+        checked_share(self.kept, "the share of sentences that stay in their surroundings")
+
+    @property
+    def grows_with(self) -> str:
+        """`--within`."""
+        return "--within"
+
+    def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
+        """The sentences around each row; a row that is alone in its document gets itself."""
+        first, place, last = documents.around(rows)
+        begin, end = np.maximum(first, place - self.within), np.minimum(last, place + self.within + 1)
+        places, counts = _flat(begin, end)
+        stays = (_uniform(key, rows, 0) < self.kept) | (counts == 1)
+        keep = np.repeat(stays, counts) | (places != np.repeat(place, counts))
+        return documents.rows(places[keep]), counts - ~stays
+
+
+def _uniform(key: int, rows: np.ndarray, draw: int) -> np.ndarray:
+    return uniforms(key, rows, np.zeros(len(rows), dtype=np.int64), draw)
+
+
+def _between(low: np.ndarray, high: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """(n,) whole numbers from `low` to `high`, both included, each as likely where `share` is uniform in [0, 1)."""
+    return np.asarray(low + (share * (high - low + 1)).astype(np.int64))
+
+
+def _flat(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All whole numbers from each of `begins` to before its end, and how many each gives."""
+    counts = ends - begins
+    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(begins, counts) + within, counts

@@ -1,0 +1,175 @@
+"""A batch of tokenised sentences on its way from the token table to the model: what noise works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from selfsent.fast.packing import Packed
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a batch of sentences, one sentence behind the other, without special tokens.
+
+    Args:
+        ids: (tokens,) token ids.
+        lengths: (sentences,) tokens of each sentence; zero is possible.
+        word_starts: (tokens,) whether a token begins a word.
+        rows: (sentences,) row of each sentence in the corpus: with seed and epoch, all that noise may depend on.
+        targets: (tokens,) what to predict at each position, `IGNORED` where nothing; or None.
+    """
+
+    ids: np.ndarray
+    lengths: np.ndarray
+    word_starts: np.ndarray
+    rows: np.ndarray
+    targets: np.ndarray | None = None
+
+    @property
+    def starts(self) -> np.ndarray:
+        """(sentences,) place of each sentence's first token."""
+        return np.asarray(np.cumsum(self.lengths) - self.lengths)
+
+    @property
+    def sentence(self) -> np.ndarray:
+        """(tokens,) number of the sentence each token belongs to."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    def words(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(tokens,) running number of each token's word; (words,) sentence of each word and (words,) place in it."""
+        begins = self.word_starts.copy()
+        begins[self.starts[self.lengths > 0]] = True
+        word = np.cumsum(begins) - 1
+        sentence = self.sentence[begins]
+        first = np.searchsorted(sentence, np.arange(len(self.lengths)))
+        return word, sentence, np.arange(len(sentence)) - first[sentence]
+
+    def take(self, index: np.ndarray) -> Tokens:
+        """The tokens at `index`, (chosen,) in rising order of sentence; a token may be taken more than once."""
+        return Tokens(
+            self.ids[index],
+            np.bincount(self.sentence[index], minlength=len(self.lengths)),
+            self.word_starts[index],
+            self.rows,
+            None if self.targets is None else self.targets[index],
+        )
+
+    def joined(self, rows: np.ndarray, counts: np.ndarray) -> Tokens:
+        """The same tokens, with so many sentences, (rows,), as one each; `rows`, (rows,), is what noise goes by."""
+        ends = np.concatenate(([0], np.cumsum(self.lengths)))[np.cumsum(counts)]
+        return Tokens(self.ids, np.diff(ends, prepend=0), self.word_starts, rows, self.targets)
+
+    def take_words(self, order: np.ndarray) -> Tokens:
+        """The words of these running numbers, in this order, which must not lead from one sentence into another."""
+        word, sentence, _ = self.words()
+        sizes = np.bincount(word, minlength=len(sentence))
+        starts, taken = np.cumsum(sizes) - sizes, sizes[order]
+        within = np.arange(int(taken.sum())) - np.repeat(np.cumsum(taken) - taken, taken)
+        return self.take(np.repeat(starts[order], taken) + within)
+
+
+@dataclass(frozen=True)
+class Template:
+    """What a tokenizer puts around a sentence, and the special ids that noise needs.
+
+    Args:
+        prefix: ids in front of a sentence, such as [CLS].
+        suffix: ids behind it, such as [SEP].
+        mask: id of the mask token, or None.
+        ordinary: (vocabulary,) whether an id is an ordinary token: noise draws random words from these.
+        between: ids between two texts that are joined as one input.
+        types: token types of what stands before the first text, of that text, between, of the second text, and behind
+            it; None for a tokenizer without types.
+    """
+
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    mask: int | None
+    ordinary: np.ndarray
+    between: tuple[int, ...] = ()
+    types: tuple[int, int, int, int, int] | None = None
+
+    @classmethod
+    def of(cls, tokenizer: Any, vocabulary: int) -> Template:
+        """The template of a transformers tokenizer."""
+        encoded = tokenizer("a", return_special_tokens_mask=True)
+        special = np.asarray(encoded["special_tokens_mask"], dtype=bool)
+        ids = encoded["input_ids"]
+        inside = np.flatnonzero(~special)
+        ordinary = np.ones(vocabulary, dtype=bool)
+        ordinary[[i for i in tokenizer.all_special_ids if i < vocabulary]] = False
+        between, types = _of_pairs(tokenizer)
+        prefix, suffix = tuple(ids[: inside[0]]), tuple(ids[inside[-1] + 1 :])
+        return cls(prefix, suffix, tokenizer.mask_token_id, ordinary, between, types)
+
+    def pack(self, tokens: Tokens, max_length: int) -> Packed:
+        """Cut sentences to `max_length` tokens in all, put the special tokens around them, and pack them."""
+        from selfsent.fast.packing import IGNORED, Packed  # torch is slow to import, and makers of text need none
+
+        room = max_length - len(self.prefix) - len(self.suffix)
+        within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
+        kept = tokens if tokens.lengths.max(initial=0) <= room else tokens.take(np.flatnonzero(within < room))
+        lengths = kept.lengths + len(self.prefix) + len(self.suffix)
+        starts = np.cumsum(lengths) - lengths
+        ids = np.empty(int(lengths.sum()), dtype=np.int64)
+        targets = None if kept.targets is None else np.full(len(ids), IGNORED, dtype=np.int64)
+        inner = np.ones(len(ids), dtype=bool)
+        for place, value in enumerate(self.prefix):
+            ids[starts + place], inner[starts + place] = value, False
+        for place, value in enumerate(reversed(self.suffix)):
+            at = starts + lengths - 1 - place
+            ids[at], inner[at] = value, False
+        ids[inner] = kept.ids
+        if targets is not None and kept.targets is not None:
+            targets[inner] = kept.targets
+        return Packed(ids, lengths, targets)
+
+    def pack_pairs(self, first: Tokens, second: Tokens, max_length: int) -> Packed:
+        """Join two texts as one input each, with the special tokens of a pair; the longer one is cut first."""
+        from selfsent.fast.packing import Packed
+
+        room = max_length - len(self.prefix) - len(self.between) - len(self.suffix)
+        kept = _longest_first(first.lengths, second.lengths, room)
+        parts = []
+        for tokens, lengths in zip((first, second), kept, strict=True):
+            within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
+            parts.append(tokens.ids[within < np.repeat(lengths, tokens.lengths)])
+        count = len(first.lengths)
+        fixed = [np.tile(np.array(ids, np.int64), count) for ids in (self.prefix, self.between, self.suffix)]
+        values = [fixed[0], parts[0], fixed[1], parts[1], fixed[2]]
+        sizes: list[int | np.ndarray] = [len(self.prefix), kept[0], len(self.between), kept[1], len(self.suffix)]
+        owners = [np.repeat(np.arange(count), size) for size in sizes]
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        types = None
+        if self.types is not None:
+            types = np.concatenate([np.full(len(v), t) for v, t in zip(values, self.types, strict=True)])[order]
+        lengths = kept[0] + kept[1] + max_length - room
+        return Packed(np.concatenate(values)[order], lengths, types=types)
+
+
+def _of_pairs(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, int, int, int, int] | None]:
+    """What a tokenizer puts between two texts, and the token types of a pair's five parts."""
+    encoded = tokenizer("a", "a", return_special_tokens_mask=True)
+    inside = np.flatnonzero(~np.asarray(encoded["special_tokens_mask"], dtype=bool))
+    gaps = np.flatnonzero(np.diff(inside) > 1)
+    # Without special tokens in between there is no telling where the second text begins, and no need to.
+    left, right = (inside[gaps[0]], inside[gaps[0] + 1]) if len(gaps) else (inside[0], inside[0] + 1)
+    between, types = encoded["input_ids"][left + 1 : right], encoded.get("token_type_ids")
+    if types is None:
+        return tuple(between), None
+    middle = types[left + 1] if between else 0
+    return tuple(between), (types[0], types[left], middle, types[right], types[-1])
+
+
+def _longest_first(first: np.ndarray, second: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """(pairs,) tokens kept of each text of a pair, as tokenizers cut: from the longer one, then from both alike."""
+    short, long = np.minimum(first, second), np.maximum(first, second)
+    long = np.minimum(long, np.maximum(short, room - short))
+    over = short + long > room
+    short, long = np.where(over, room // 2, short), np.where(over, room // 2 + room % 2, long)
+    swapped = first > second
+    return np.where(swapped, long, short), np.where(swapped, short, long)

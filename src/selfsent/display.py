@@ -1,0 +1,65 @@
+"""What is shown, and by which process: tables on a terminal, as text in Python, as Markdown."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
+
+
+def leads() -> bool:
+    """Whether this process is the one that speaks: the only one, or the first of those that `torchrun` started.
+
+    It is asked before torch is imported.
+    """
+    return os.environ.get("RANK", "0") == "0"
+
+
+def with_wide_title(table: Table) -> Group:
+    """A table whose title and caption may be wider than it is."""
+    from rich.console import Group
+    from rich.text import Text
+
+    bare = copy(table)
+    title, bare.title = bare.title, None
+    caption, bare.caption = bare.caption, None
+    above = [Text(str(title), style="table.title")] if title else []
+    return Group(*above, bare, *([Text(str(caption), style="table.caption")] if caption else []))
+
+
+def text_of(table: Table, lines: Iterable[str] = ()) -> str:
+    """A table and lines below it as text, as wide as the terminal: what `print` shows of a result."""
+    from rich.console import Console
+
+    # Notebooks and variables such as FORCE_COLOR would otherwise make something else of it.
+    plain: dict[str, Any] = {"force_jupyter": False, "force_terminal": False, "color_system": None}
+    console = Console(file=io.StringIO(), markup=False, emoji=False, highlight=False, **plain)
+    console.print(with_wide_title(table))
+    for line in lines:
+        console.print(line, soft_wrap=True)
+    return str(console.file.getvalue()).rstrip("\n")  # type: ignore[attr-defined]  # the file above
+
+
+def markdown(table: Table) -> str:
+    """A terminal table as a Markdown table, its caption below."""
+
+    def row(cells: Iterable[Any]) -> str:
+        return "| " + " | ".join(literal(str(cell)) for cell in cells) + " |"
+
+    columns = [list(column.cells) for column in table.columns]
+    rule = "|" + "|".join("---:" if column.justify == "right" else "---" for column in table.columns) + "|"
+    lines = [row(column.header for column in table.columns), rule, *map(row, zip(*columns, strict=True))]
+    caption = ["", *(f"{line}  " for line in literal(str(table.caption), "\n").split("\n"))] if table.caption else []
+    return "\n".join(lines + caption) + "\n"
+
+
+def literal(text: str, newline: str = " ") -> str:
+    """Text that Markdown shows as it is: a name may hold anything, also HTML."""
+    return re.sub(r"([\\`*\[\]<|])", r"\\\1", text).replace("\n", newline)

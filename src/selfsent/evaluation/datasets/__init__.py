@@ -1,0 +1,1 @@
+"""Data sets: their declarations, where they come from, and what was published of them."""

@@ -1,0 +1,191 @@
+"""Evaluation data sets as declarations, read from a mirror first, then from the hub's cache, then from the hub."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from selfsent.errors import DataError
+from selfsent.evaluation.datasets.hub import hub_reachable, offline_if_unreachable
+
+Columns = dict[str, list[Any]]
+PublisherReader = Callable[[Path], Columns | None]
+"""From a mirror's root, the columns as the publisher's own files hold them, or None if those are not there."""
+
+PAIR = {"sentence1": "sentence1", "sentence2": "sentence2", "score": "score"}
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Where a data set is, what it holds, and what it should look like.
+
+    Args:
+        name: unique in the registry; a task names its data by it.
+        place: `<org>/<name>`, its folder in a mirror and, when `hub` is true, its id on the hub.
+        rows: published number of rows; another number is a warning. None if the publisher names none.
+        split: file name without `.parquet` in a mirror, split on the hub.
+        config: sub-folder in a mirror, configuration on the hub.
+        columns: our name -> the publisher's name.
+        optional: columns, also in `columns`, that some copies lack.
+        hub: whether the hub has it under `place`.
+        publisher: reads the files as the publisher ships them.
+        hashes: fingerprints of known good copies; another one is a warning. Empty accepts all.
+        licence: its terms, as far as they are stated.
+        citation: the paper or page it comes from.
+    """
+
+    name: str
+    place: str
+    rows: int | None
+    split: str = "test"
+    config: str | None = None
+    columns: Mapping[str, str] = field(default_factory=lambda: PAIR)
+    optional: tuple[str, ...] = ()
+    hub: bool = True
+    publisher: PublisherReader | None = None
+    hashes: tuple[str, ...] = ()
+    licence: str = "none stated"
+    citation: str = ""
+
+    @property
+    def path(self) -> Path:
+        """Its place in a mirror."""
+        return Path(self.place, *([self.config] if self.config else []), f"{self.split}.parquet")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A data set in memory.
+
+    Args:
+        name: of the data set.
+        columns: by our names; all of one length.
+        fingerprint: six hexadecimal digits that stand for the content.
+        warnings: one line each, naming the set.
+    """
+
+    name: str
+    columns: Mapping[str, list[Any]]
+    fingerprint: str
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.columns
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+
+class Store:
+    """Reads data sets, each once.
+
+    Args:
+        data: the mirror's folder; without it, the environment variable SELFSENT_DATA; without that, only the hub.
+
+    Raises:
+        DataError: the mirror is not a folder.
+    """
+
+    def __init__(self, data: str | Path | None = None) -> None:
+        chosen = data or os.environ.get("SELFSENT_DATA")
+        self.mirror = Path(chosen) if chosen else None
+        self._read: dict[str, Rows] = {}
+        if self.mirror is not None and not self.mirror.is_dir():
+            raise DataError(f"{self.mirror} is not a folder: --data or SELFSENT_DATA must name a mirror of data sets")
+
+    def load(self, dataset: DataSet) -> Rows:
+        """The rows of a data set.
+
+        Raises:
+            DataError: it is absent, or not in the layout its publishers describe.
+        """
+        if dataset.name not in self._read:
+            self._read[dataset.name] = checked(dataset, self._columns(dataset))
+        return self._read[dataset.name]
+
+    def _columns(self, dataset: DataSet) -> Columns:
+        if self.mirror is not None:
+            if (self.mirror / dataset.path).is_file():
+                return _read_parquet(self.mirror / dataset.path, dataset)
+            if dataset.publisher and (columns := dataset.publisher(self.mirror)) is not None:
+                return columns
+        if dataset.hub:
+            return self._from_hub(dataset)
+        raise DataError(f"{dataset.name} is absent: {self._not_here(dataset)}, and no hub has it")
+
+    def _from_hub(self, dataset: DataSet) -> Columns:
+        try:
+            import datasets
+        except ImportError as error:
+            raise DataError(
+                f"{dataset.name} is absent: {self._not_here(dataset)}; for the hub, pip install 'selfsent[hub]'"
+            ) from error
+        try:
+            with offline_if_unreachable():
+                rows = datasets.load_dataset(dataset.place, dataset.config, split=dataset.split)
+        except (OSError, ValueError, RuntimeError) as error:
+            why = "does not provide it" if hub_reachable() else "cannot be reached and its cache lacks it"
+            raise DataError(f"{dataset.name} is absent: {self._not_here(dataset)}, and the hub {why}") from error
+        return _choose(dataset, rows.column_names, lambda name: list(rows[name]), f"the hub's {dataset.place}")
+
+    def _not_here(self, dataset: DataSet) -> str:
+        if self.mirror is None:
+            return f"no mirror is given (--data or SELFSENT_DATA, with {dataset.path})"
+        return f"the mirror {self.mirror} does not hold {dataset.path}"
+
+
+def checked(dataset: DataSet, columns: Columns) -> Rows:
+    """The rows of a data set, those without a score dropped, with a warning where they are not as published.
+
+    Args:
+        dataset: what they should be.
+        columns: what was read, by our names.
+    """
+    if "score" in columns:
+        keep = [row for row, score in enumerate(columns["score"]) if score is not None and score == score]
+        columns = {name: [values[row] for row in keep] for name, values in columns.items()}
+    rows, found = len(next(iter(columns.values()))), fingerprint(columns)
+    warnings = []
+    if dataset.rows is not None and rows != dataset.rows:
+        warnings.append(f"{dataset.name} has {rows} rows here, {dataset.rows} as published")
+    elif dataset.hashes and found not in dataset.hashes:
+        known = " or ".join(dataset.hashes)
+        warnings.append(f"{dataset.name} has content {found}, known copies have {known}: scores may not compare")
+    return Rows(dataset.name, columns, found, tuple(warnings))
+
+
+def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Six hexadecimal digits over texts, labels and scores; `subset` is left out because hub copies lack it."""
+    digest = hashlib.sha256()
+    for name in sorted(set(columns) - {"subset"}):
+        digest.update(f"\x1d{name}\x1e".encode())
+        values = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in columns[name])
+        digest.update("\x1f".join(values).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:6]
+
+
+def _read_parquet(path: Path, dataset: DataSet) -> Columns:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names = pq.read_schema(path).names
+        wanted = [name for name in dataset.columns.values() if name in names]
+        table = pq.read_table(path, columns=wanted)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{dataset.name}: {path} cannot be read as parquet; fetch it again") from error
+    return _choose(dataset, names, lambda name: list(table[name].to_pylist()), str(path))
+
+
+def _choose(dataset: DataSet, names: Sequence[str], column: Callable[[str], list[Any]], place: str) -> Columns:
+    lacking = [t for our, t in dataset.columns.items() if t not in names and our not in dataset.optional]
+    if lacking:
+        raise DataError(f"{dataset.name}: {place} lacks the column {lacking[0]}; it has {', '.join(names)}")
+    return {our: column(theirs) for our, theirs in dataset.columns.items() if theirs in names}

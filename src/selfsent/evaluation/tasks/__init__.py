@@ -1,0 +1,1 @@
+"""One file for each published protocol, and for the label-free score."""

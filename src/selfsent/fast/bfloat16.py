@@ -1,0 +1,75 @@
+"""An encoder that is only run: products in bfloat16, the weights for them made once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import MethodType
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from accelerate.utils.operations import convert_to_fp32
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+if TYPE_CHECKING:
+    from selfsent.models.encoder import Encoder
+
+ROWS = 2048
+"""For which the layout of the weights is chosen; it serves any other number, too."""
+
+
+class LaidOutLinear(nn.Linear):
+    """`nn.Linear` in bfloat16 that is only run; oneDNN else lays its weight out anew at every call."""
+
+    laid_out: Tensor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(..., in) to (..., out)."""
+        states = input.to(torch.bfloat16)
+        return cast(Tensor, torch.ops.mkldnn._linear_pointwise(states, self.laid_out, self.bias, "none", [], ""))
+
+
+def into_bfloat16(model: Encoder) -> Encoder:
+    """Let an encoder compute its token states in bfloat16 from now on; it can be run, and not be trained any more.
+
+    Products are bfloat16, as under autocast, which would cast the weights anew for every batch. What stands between
+    layers, and what makes a sentence's vector of its token states, stays float32: scores of the suite `sts` are moved
+    by 0.01 points, and by 0.08 if all of it is bfloat16.
+
+    Args:
+        model: an encoder on the device that it is to be run on. It is changed, and returned.
+    """
+    model.requires_grad_(False).eval()
+    transformer = model.transformer
+    for part in transformer.modules():
+        if type(part) in (nn.Linear, Conv1D):
+            part.to(torch.bfloat16)
+        if type(part) is nn.Linear and model.device.type == "cpu" and _lays_out():
+            _lay_out(part)
+    transformer.forward = MethodType(_under_autocast(type(transformer).forward), transformer)
+    return model
+
+
+def _under_autocast(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A transformer's forward pass with products in bfloat16 and outputs in float32."""
+
+    @functools.wraps(forward)
+    def computed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with torch.autocast(self.device.type, torch.bfloat16):
+            return convert_to_fp32(forward(self, *args, **kwargs))
+
+    return computed
+
+
+def _lays_out() -> bool:
+    """Whether this torch and this processor have what keeps a weight as oneDNN reads it; it is not part of the API."""
+    operations: Any = torch.ops.mkldnn
+    wanted = ("_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_bf16_supported")
+    return all(hasattr(operations, name) for name in wanted) and bool(operations._is_mkldnn_bf16_supported())
+
+
+@torch.inference_mode()
+def _lay_out(layer: Any) -> None:
+    layer.laid_out = torch.ops.mkldnn._reorder_linear_weight(layer.weight, ROWS)
+    layer.__class__ = LaidOutLinear

@@ -1,0 +1,336 @@
+"""Packed batches: the tokens of many sentences in one flat row.
+
+A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that
+block is padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers,
+norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, is told of the borders
+on a GPU; elsewhere it runs on groups of sentences of similar length, or of a few of any.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+IGNORED = -1
+"""The target of a position that is not to be predicted."""
+_WASTE = 4096
+"""Scores of padding, of one head, that attention may compute for one group less: so long takes a group by itself."""
+
+# Hardly any two packed rows are as long as each other, and torch keeps the code of the last 1,024 shapes of products in
+# bfloat16, of each thread: up to 1 MB each, which is more than a small encoder takes to train.
+for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
+    os.environ.setdefault(_name, "64")
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where rows lie in a padded block: the row of each slot, the slot of each row, and the slots that hold none."""
+
+    pad: Tensor
+    unpad: Tensor
+    empty: Tensor
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sentences of similar length, which lie one behind the other in the packed row.
+
+    `slots` says where their tokens lie in a (sentences, length) block, `mask` which of it is no padding; both are None
+    when all sentences have the same length, so that the block is a plain view.
+    """
+
+    start: int
+    tokens: int
+    sentences: int
+    length: int
+    slots: Slots | None
+    mask: Tensor | None
+    _of_heads: dict[int, Slots] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def of_heads(self, heads: int) -> Slots:
+        """The same for rows of one head of one token, and a (sentences, heads, length) block; on a CPU."""
+        if heads not in self._of_heads:
+            every, head = torch.arange(self.tokens), torch.arange(heads)
+            slots = self.slots or Slots(every, every, every[:0])
+
+            def spread(places: Tensor) -> Tensor:
+                sentence, place = places // self.length, places % self.length
+                return (sentence[:, None] * heads + head).mul_(self.length).add_(place[:, None]).flatten()
+
+            rows = slots.pad.view(-1, 1, self.length) * heads + head[:, None]
+            self._of_heads[heads] = Slots(rows.flatten(), spread(slots.unpad), spread(slots.empty))
+        return self._of_heads[heads]
+
+
+class Packed:
+    """The token ids of a batch of sentences, special tokens included, packed into one row.
+
+    Args:
+        ids: (tokens,) token ids, sentence after sentence.
+        lengths: (sentences,) tokens of each sentence, in the same order; none is zero.
+        targets: (tokens,) what to predict at each position, `IGNORED` where nothing; or None.
+        device: where the tensors are wanted.
+        vectors: (sentences, d) what a frozen encoder made of the sentences, when that is known already.
+        types: (tokens,) token types, 0 in the first and 1 in the second of two texts joined as one input; or None.
+        documents: (sentences,) number of the document that each sentence is from; or None.
+
+    Inside, sentences are kept in order of falling length; everything that leaves by sentence (`pool`, `first`) is in
+    the order given.
+    """
+
+    def __init__(
+        self,
+        ids: np.ndarray,
+        lengths: np.ndarray,
+        targets: np.ndarray | None = None,
+        device: torch.device | str = "cpu",
+        vectors: Tensor | None = None,
+        types: np.ndarray | None = None,
+        documents: np.ndarray | None = None,
+    ) -> None:
+        self.given_ids, self.given_targets, self.given_types, self.vectors = ids, targets, types, vectors
+        self.given_documents = documents
+        self.given_lengths = np.asarray(lengths, dtype=np.int64)
+        self.device = torch.device(device)
+
+    def __len__(self) -> int:
+        return len(self.given_lengths)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the batch holds."""
+        return len(self.given_ids)
+
+    # What follows is made when it is first asked for: a table of token vectors reads the tokens in the order given.
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """(sentences,) numbers of the sentences in packed order."""
+        return np.asarray(np.argsort(-self.given_lengths, kind="stable"))
+
+    @cached_property
+    def _given_starts(self) -> np.ndarray:
+        return np.asarray(np.cumsum(self.given_lengths) - self.given_lengths)
+
+    @cached_property
+    def _sorted_lengths(self) -> np.ndarray:
+        return np.asarray(self.given_lengths[self.order])
+
+    @cached_property
+    def _sorted_starts(self) -> np.ndarray:
+        return np.asarray(np.cumsum(self._sorted_lengths) - self._sorted_lengths)
+
+    @cached_property
+    def _within(self) -> np.ndarray:
+        return np.asarray(np.arange(self.tokens) - np.repeat(self._sorted_starts, self._sorted_lengths))
+
+    @cached_property
+    def _source(self) -> np.ndarray:
+        return np.asarray(np.repeat(self._given_starts[self.order], self._sorted_lengths) + self._within)
+
+    def to(self, device: torch.device | str) -> Packed:
+        """The same batch for another device."""
+        vectors = None if self.vectors is None else self.vectors.to(device)
+        return Packed(
+            self.given_ids,
+            self.given_lengths,
+            self.given_targets,
+            device,
+            vectors,
+            self.given_types,
+            self.given_documents,
+        )
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        tensor = torch.from_numpy(np.ascontiguousarray(array))
+        if self.device.type == "cuda":
+            # From memory that may be swapped out, a copy would be waited for.
+            tensor = tensor.pin_memory()
+        return tensor.to(self.device, non_blocking=True)
+
+    @cached_property
+    def ids(self) -> Tensor:
+        """(tokens,) token ids in packed order."""
+        return self._tensor(self.given_ids[self._source].astype(np.int64))
+
+    @cached_property
+    def flat_ids(self) -> Tensor:
+        """(tokens,) token ids, sentence after sentence in the order given."""
+        return self._tensor(self.given_ids.astype(np.int64, copy=False))
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """(sentences,) where each sentence begins in `flat_ids`."""
+        return self._tensor(self._given_starts)
+
+    @cached_property
+    def targets(self) -> Tensor:
+        """(tokens,) what to predict at each position, `IGNORED` where nothing."""
+        if self.given_targets is None:
+            return torch.full_like(self.ids, IGNORED)
+        return self._tensor(self.given_targets[self._source].astype(np.int64))
+
+    @cached_property
+    def types(self) -> Tensor | None:
+        """(tokens,) token types in packed order, where there are any."""
+        return None if self.given_types is None else self._tensor(self.given_types[self._source].astype(np.int64))
+
+    @cached_property
+    def documents(self) -> Tensor | None:
+        """(sentences,) number of the document that each sentence is from, in the order given, where that is known."""
+        return None if self.given_documents is None else self._tensor(self.given_documents.astype(np.int64))
+
+    @cached_property
+    def texts(self) -> Tensor:
+        """(sentences,) a 64-bit number for each sentence, in the order given: equal for sentences of equal tokens."""
+        starts = self._given_starts
+        within = np.arange(len(self.given_ids)) - np.repeat(starts, self.given_lengths)
+        # A sum of products, one factor of which is drawn for the place, wraps around on purpose.
+        terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]
+        return self._tensor(np.add.reduceat(terms, starts).view(np.int64))
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """(tokens,) place of each token in its sentence, from 0."""
+        return self._tensor(self._within)
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """(sentences,) tokens of each sentence, in the order given."""
+        return self._tensor(self.given_lengths)
+
+    @cached_property
+    def sentence(self) -> Tensor:
+        """(tokens,) number of the sentence, in the order given, that each token belongs to."""
+        return self._tensor(np.repeat(self.order, self._sorted_lengths))
+
+    @cached_property
+    def first(self) -> Tensor:
+        """(sentences,) packed position of each sentence's first token."""
+        where = np.empty_like(self._sorted_starts)
+        where[self.order] = self._sorted_starts
+        return self._tensor(where)
+
+    @cached_property
+    def last(self) -> Tensor:
+        """(sentences,) packed position of each sentence's last token."""
+        return self.first + self.lengths - 1
+
+    @cached_property
+    def cu_seqlens(self) -> Tensor:
+        """(sentences + 1,) int32: where each sentence begins in the packed row, and where the last one ends."""
+        return self._tensor(np.append(self._sorted_starts, self.tokens).astype(np.int32))
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence."""
+        return int(self._sorted_lengths[0])
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Neighbours in the packed row whose lengths are within an eighth of the longest of them, for whole layers."""
+        return self._grouped(0)
+
+    @cached_property
+    def attention_groups(self) -> list[Group]:
+        """The same for attention alone, where a few slots of padding cost less than one group more."""
+        return self._grouped(_WASTE)
+
+    def _grouped(self, waste: int) -> list[Group]:
+        groups, begin = [], 0
+        lengths = self._sorted_lengths
+        while begin < len(lengths):
+            longest = int(lengths[begin])
+            alike = int(np.searchsorted(-lengths, -(longest - longest // 8 - 1), side="left"))
+            wasted = np.cumsum(longest**2 - lengths[begin:] ** 2)
+            end = max(alike, begin + int(np.searchsorted(wasted, waste, side="right")))
+            groups.append(self._group(begin, end, longest))
+            begin = end
+        return groups
+
+    def _group(self, begin: int, end: int, longest: int) -> Group:
+        start, lengths = int(self._sorted_starts[begin]), self._sorted_lengths[begin:end]
+        tokens = int(lengths.sum())
+        if lengths[-1] == longest:
+            return Group(start, tokens, end - begin, longest, None, None)
+        mask = np.arange(longest) < lengths[:, None]
+        unpad = np.flatnonzero(mask)
+        pad = np.zeros(mask.size, dtype=np.int64)
+        pad[unpad] = np.arange(tokens)
+        slots = Slots(self._tensor(pad), self._tensor(unpad), self._tensor(np.flatnonzero(~mask)))
+        return Group(start, tokens, end - begin, longest, slots, self._tensor(mask[:, None, None]))
+
+    @property
+    def attention_slots(self) -> int:
+        """Token slots that attention computes, padding included."""
+        return sum(group.sentences * group.length for group in self.attention_groups)
+
+    def mean(self, states: Tensor) -> Tensor:
+        """Mean of each sentence's (tokens, d) states, in float32, as (sentences, d)."""
+        total = states.new_zeros(len(self), states.shape[-1], dtype=torch.float32)
+        total.index_add_(0, self.sentence, states.float())
+        return total / self.lengths[:, None]
+
+    def max(self, states: Tensor) -> Tensor:
+        """Maximum over each sentence's (tokens, d) states, as (sentences, d)."""
+        index = self.sentence[:, None].expand_as(states)
+        floor = states.new_full((len(self), states.shape[-1]), -torch.inf)
+        return floor.scatter_reduce(0, index, states, "amax")
+
+    def take(self, sentences: Sequence[int]) -> Packed:
+        """The sentences of these numbers, in this order."""
+        ends = np.cumsum(self.given_lengths)
+        pieces = [slice(ends[number] - self.given_lengths[number], ends[number]) for number in sentences]
+        targets = self.given_targets
+        return Packed(
+            np.concatenate([self.given_ids[piece] for piece in pieces]),
+            self.given_lengths[list(sentences)],
+            None if targets is None else np.concatenate([targets[piece] for piece in pieces]),
+            self.device,
+        )
+
+    def without_last(self) -> Packed:
+        """Every sentence less its last token; each position's target is the token behind it: teacher forcing."""
+        last = np.cumsum(self.given_lengths) - 1
+        keep = np.ones(len(self.given_ids), dtype=bool)
+        keep[last] = False
+        following = np.roll(self.given_ids, -1)
+        return Packed(self.given_ids[keep], self.given_lengths - 1, following[keep], self.device)
+
+    def shift_right(self, start: int) -> Packed:
+        """The same with a start token in front of every sentence, so that its first token is a target, too."""
+        shifted = np.roll(self.given_ids, 1)
+        shifted[np.cumsum(self.given_lengths) - self.given_lengths] = start
+        return Packed(shifted, self.given_lengths, self.given_ids, self.device)
+
+
+@lru_cache(maxsize=8)
+def _factors(count: int) -> np.ndarray:
+    """(count,) random numbers, the same for ever, and the same at the beginning whatever the count."""
+    return np.random.default_rng(0).integers(2**64, size=count, dtype=np.uint64)
+
+
+def concatenate(batches: Sequence[Packed]) -> Packed:
+    """Several packed batches as one, for one forward pass; sentences keep their order."""
+    if len(batches) == 1:
+        return batches[0]
+    return Packed(
+        np.concatenate([batch.given_ids for batch in batches]),
+        np.concatenate([batch.given_lengths for batch in batches]),
+        _joined([batch.given_targets for batch in batches]),
+        batches[0].device,
+        types=_joined([batch.given_types for batch in batches]),
+    )
+
+
+def _joined(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Arrays one behind the other; None where one of them is."""
+    given = [part for part in parts if part is not None]
+    return np.concatenate(given) if len(given) == len(parts) else None

@@ -1,0 +1,89 @@
+"""A base encoder by name: one that ships with selfsent, a local directory, or an id on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+from selfsent.errors import BaseEncoderError
+from selfsent.files import read_json
+
+BUNDLED, RAW, RAW_STATIC = "bundled", "bundled-raw", "bundled-raw-static"
+SHIPPED = {BUNDLED: "static", RAW: "raw", RAW_STATIC: "raw_static"}
+"""The encoders that ship with selfsent, and their directories: what serves best, a table of token vectors; and from raw
+text alone, without teacher or label, a transformer and another table."""
+_NAMES = "'bundled' or another that ships with selfsent"
+_WANTED = ["README.md", "*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def resolve(base: str | Path) -> Path:
+    """The local directory of a base encoder, fetched from the hub when it is an id that is not in the hub's cache yet.
+
+    Args:
+        base: the name of an encoder that ships with selfsent, a directory in transformers or
+            sentence-transformers layout, the directory of a finished run, or a hub id.
+
+    Raises:
+        BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be
+            reached.
+    """
+    name = str(base)
+    if name in SHIPPED:
+        return Path(str(resources.files("selfsent"))) / "models" / "bundled" / SHIPPED[name]
+    directory = Path(name).expanduser()
+    if directory.is_dir():
+        return _checked(directory)
+    if directory.exists():
+        raise BaseEncoderError(f"{name} is a file; a base encoder is a directory, a hub id, or {_NAMES}")
+    if directory.name == "model" and (directory.parent / "run.json").is_file():
+        return _checked(directory.parent)
+    if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
+        raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id, or {_NAMES}")
+    return _from_hub(name)
+
+
+def _checked(directory: Path) -> Path:
+    is_run = (directory / "run.json").is_file()
+    if is_run and (directory / "model").is_dir():
+        return directory / "model"
+    if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
+        if is_run:
+            raise BaseEncoderError(f"{directory} is a run without a model: {_why_none(directory)}")
+        if any((directory / "seeds").glob("*/run.json")):
+            raise BaseEncoderError(f"{directory} holds a run of each seed: give one or all of {directory}/seeds/*")
+        raise BaseEncoderError(
+            f"{directory} holds no encoder: neither config.json (transformers)"
+            " nor modules.json (sentence-transformers) is there"
+        )
+    return directory
+
+
+def _why_none(run: Path) -> str:
+    """Why a run has no model yet, or never will."""
+    record = read_json(run / "run.json")
+    if stopped := record.get("stopped"):
+        return f"{stopped}; leave it out"
+    if record.get("status") == "finished":  # a comparison in which the untrained base is best, or models of folds
+        return "it ended without one"
+    return "go on with it by --resume"
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=_WANTED, local_files_only=True))
+    except Exception:  # not in the cache: whatever the reason, the hub is asked next
+        pass
+    try:
+        return Path(snapshot_download(name, allow_patterns=_WANTED, etag_timeout=5))
+    # The hub client raises its own and its HTTP library's errors, which change between versions.
+    except Exception as error:
+        reason = str(error).strip().splitlines()
+        raise BaseEncoderError(
+            f"there is no directory {name}, and as a hub id it is not in the hub's cache and could not be fetched"
+            f" ({type(error).__name__}{': ' + reason[0][:120] if reason else ''}): check the name and the network,"
+            " or copy the model here and give its directory"
+        ) from None

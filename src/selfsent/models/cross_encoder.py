@@ -1,0 +1,123 @@
+"""A cross-encoder: two texts as one input, and scores instead of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.packing import Packed
+from selfsent.fast.two_threads import share_out
+from selfsent.files import read_json
+from selfsent.models.encoder import Encoder, Pooling
+from selfsent.models.heads.language_model import save_head
+from selfsent.models.heads.options import POOLINGS
+from selfsent.models.loading import transformer_alone
+
+_TOKENS = 2048
+"""Tokens in one forward pass, of which there are two at a time on a CPU."""
+
+
+class CrossEncoder(Encoder):
+    """An encoder of joined pairs with a dense layer and an output layer behind its pooling.
+
+    Saved, it is a CrossEncoder of sentence-transformers; called, it gives the (pairs, e) vectors of joined pairs. It
+    takes transformer and pooling of the encoder; heads and maps were learned for vectors of single sentences.
+
+    Args:
+        encoder: the encoder it grows from.
+        outputs: numbers that it gives a pair.
+        activation: makes scores of these numbers: `nn.Sigmoid()` or `nn.Identity()`.
+    """
+
+    def __init__(self, encoder: Encoder, outputs: int, activation: nn.Module) -> None:
+        from sentence_transformers.base.modules import Dense
+
+        encoder = transformer_alone(encoder, cast(Pooling, encoder.pooling) if encoder.pooling in POOLINGS else "cls")
+        super().__init__(encoder.sentence_transformer, encoder.language_model_head)
+        width = encoder.embedding_size
+        self.hidden: Any = Dense(width, width)
+        self.output: Any = Dense(width, outputs, activation_function=nn.Identity(), module_output_name="scores")
+        self.drop, self.activation = nn.Dropout(self.dropout_rate), activation
+        if (pooler := self._pooler()) is not None:
+            self.hidden.linear.load_state_dict(pooler.state_dict())
+
+    def _pooler(self) -> nn.Linear | None:
+        """The dense layer that next-sentence prediction was pre-trained with, where the base has a fitting one."""
+        pooler = getattr(self.transformer, "pooler", None)
+        layer = getattr(pooler, "dense", pooler)
+        fits = isinstance(layer, nn.Linear) and layer.weight.shape == self.hidden.linear.weight.shape
+        return layer if fits else None
+
+    def scores(self, packed: Packed) -> Tensor:
+        """(pairs, outputs) numbers for joined pairs, before the activation."""
+        features = self.hidden({"sentence_embedding": self(packed)})
+        vectors = self.drop(features["sentence_embedding"])
+        scores: Tensor = self.output({"sentence_embedding": vectors})["scores"]
+        return scores
+
+    @torch.inference_mode()
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """The scores of pairs of texts, (pairs,) or with several outputs (pairs, outputs)."""
+        found = np.empty((len(pairs), self.output.out_features), dtype=np.float32)
+
+        def fill(pack: tuple[NDArray[np.int64], Packed]) -> None:
+            chosen, packed = pack
+            found[chosen] = self.activation(self.scores(packed).float()).cpu().numpy()
+
+        with without_dropout(self):
+            share_out(fill, self._packs(pairs), self.device)
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    def _packs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[NDArray[np.int64], Packed]]:
+        """Packed batches of joined pairs of similar length, with their places in `pairs`."""
+        first, second = ([pair[side] for pair in pairs] for side in (0, 1))
+        longest = self.tokenizer.model_max_length
+        encoded = self.tokenizer(first, second, truncation="longest_first", max_length=longest, padding=False)
+        lengths = np.array([len(ids) for ids in encoded["input_ids"]])
+        order = np.argsort(-lengths, kind="stable")
+        packs, begin = [], 0
+        while begin < len(order):
+            chosen = order[begin : begin + max(1, _TOKENS // int(lengths[order[begin]]))]
+            ids, types = (
+                np.concatenate([np.asarray(encoded[name][i], dtype=np.int64) for i in chosen])
+                if name in encoded
+                else None
+                for name in ("input_ids", "token_type_ids")
+            )
+            assert ids is not None
+            packs.append((chosen, Packed(ids, lengths[chosen], device=self.device, types=types)))
+            begin += len(chosen)
+        return packs
+
+    def save(self, directory: Path) -> None:
+        """Write a CrossEncoder of sentence-transformers, the language-model head in a file of its own beside it.
+
+        The dense layer becomes the transformer's pooler, where it has one: another cross-encoder begins with it.
+        """
+        import sentence_transformers
+
+        if (pooler := self._pooler()) is not None:
+            pooler.load_state_dict(self.hidden.linear.state_dict())
+
+        modules = [*self.sentence_transformer, self.hidden, self.output]
+        whole = sentence_transformers.CrossEncoder(
+            modules=modules, device=str(self.device), activation_fn=self.activation
+        )
+        whole.save(str(directory), create_model_card=False)
+        if self.language_model_head is not None:
+            save_head(self.language_model_head, directory, self.transformer)
+
+
+def is_cross_encoder(directory: Path) -> bool:
+    """Whether a directory holds a CrossEncoder of sentence-transformers, of any version."""
+    if (directory / "modules.json").exists():
+        return read_json(directory / "config_sentence_transformers.json").get("model_type") == "CrossEncoder"
+    architectures = read_json(directory / "config.json").get("architectures") or [""]
+    return str(architectures[0]).endswith("ForSequenceClassification")

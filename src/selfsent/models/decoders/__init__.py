@@ -1,0 +1,1 @@
+"""Decoders that rebuild a sentence from one vector."""

@@ -1,0 +1,326 @@
+"""The encoder that is trained: a SentenceTransformer run on packed batches, its language-model head kept beside it."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.fast.packing import Packed
+from selfsent.models.heads.language_model import (
+    LanguageModelHead,
+    new_head,
+    predicts_by_decoder,
+    predicts_hidden,
+    save_head,
+)
+from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
+from selfsent.models.heads.options import CNN_POOL
+from selfsent.models.token_states import TokenStates
+
+logger = logging.getLogger(__name__)
+
+Pooling = Literal["cls", "mean", "max", "lasttoken"]
+DROPOUTS = (
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "dropout",
+    "attention_dropout",
+    "embedding_dropout",
+    "mlp_dropout",
+    "attn_pdrop",
+    "resid_pdrop",
+    "embd_pdrop",
+    "hidden_dropout",
+    "activation_dropout",
+    "dropout_rate",
+)
+"""What the architectures call their dropout rates."""
+
+
+class Encoder(nn.Module):
+    """Sentences in, vectors out, on packed batches; what a run trains and saves.
+
+    Args:
+        sentence_transformer: the ordinary model: a transformer, perhaps an n-gram CNN, a pooling, and whatever follows.
+        language_model_head: the head that predicts words from the transformer's states, when the base has one.
+        whole: the directory of the encoder-decoder that the transformer is the first half of, if it is one.
+    """
+
+    def __init__(
+        self,
+        sentence_transformer: Any,
+        language_model_head: LanguageModelHead | None = None,
+        whole: Path | None = None,
+    ) -> None:
+        super().__init__()
+        self.sentence_transformer, self.whole = sentence_transformer, whole
+        self.language_model_head = language_model_head
+        # A pooler behind the first token belongs to next-sentence prediction: nothing here ever gives it a gradient.
+        pooler = getattr(self.transformer, "pooler", None)
+        if isinstance(pooler, nn.Module):
+            pooler.requires_grad_(False)
+        for module in filter(is_layer_mean, self.token_modules):
+            module.requires_grad_(False)
+        self.states = TokenStates(self.transformer, self.tokenizer)
+        """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
+
+    @property
+    def transformer(self) -> Any:
+        """The transformers model inside, without any head; of an encoder-decoder its encoder."""
+        model = self.sentence_transformer[0].model
+        return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
+
+    @property
+    def is_static(self) -> bool:
+        """Whether this is a table of token vectors instead of a transformer."""
+        return False
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Tokens that have an embedding."""
+        return int(self.transformer.config.vocab_size)
+
+    @property
+    def description(self) -> str:
+        """What makes its vectors what they are, beside weights and tokenizer."""
+        return str(self.transformer.config.to_json_string())
+
+    @property
+    def is_half(self) -> bool:
+        """Whether the transformer is the first half of an encoder-decoder."""
+        return predicts_by_decoder(self.transformer.config)
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of the transformer."""
+        return self.sentence_transformer.tokenizer
+
+    @property
+    def pooling(self) -> str:
+        """How token states become one vector: one of `POOLINGS`, or `cnn-pool`."""
+        return cast(str, self.pooling_module.pooling_mode)
+
+    @property
+    def pooling_module(self) -> Any:
+        """The module that makes a sentence vector of token states."""
+        return self.sentence_transformer[self._pooling_place]
+
+    @property
+    def _pooling_place(self) -> int:
+        return cast(int, pooling_place(self.sentence_transformer))
+
+    @property
+    def token_modules(self) -> list[nn.Module]:
+        """What stands between transformer and pooling, and makes other token states of token states; mostly nothing."""
+        return list(self.sentence_transformer)[1 : self._pooling_place]
+
+    def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
+        """Add modules that make token states into others, just before the pooling.
+
+        Args:
+            modules: sentence-transformers modules.
+            width: of the token states that come out.
+
+        Raises:
+            BaseEncoderError: what stands behind the pooling expects vectors of another width.
+        """
+        behind = list(self.sentence_transformer)[self._pooling_place + 1 :]
+        if any(getattr(module, "in_features", width) != width for module in behind):
+            raise BaseEncoderError(
+                f"this base has a dense layer behind its pooling that takes no vectors of width {width}: choose another"
+            )
+        pooling = type(self.pooling_module)(**{**self.pooling_module.get_config_dict(), "embedding_dimension": width})
+        pooling.load_state_dict(self.pooling_module.state_dict())
+        self._assemble([*self.token_modules, *modules, pooling, *behind])
+
+    def put_pooling(self, module: nn.Module) -> None:
+        """Replace the pooling by another module that makes a sentence vector, of the same width, of token states."""
+        self._assemble([*self.token_modules, module, *list(self.sentence_transformer)[self._pooling_place + 1 :]])
+
+    def _assemble(self, modules: Sequence[nn.Module]) -> None:
+        """Let these modules stand behind the transformer, and nothing else."""
+        parts = [self.sentence_transformer[0], *modules]
+        for module in parts:
+            module.to(self.device)
+        self.sentence_transformer._modules = OrderedDict((str(place), module) for place, module in enumerate(parts))
+
+    def average_layers(self, layers: Layers) -> None:
+        """Let the pooling read the mean of two layers' states instead of the last layer's.
+
+        Raises:
+            BaseEncoderError: something stands between transformer and pooling already.
+        """
+        if layers == "last":
+            return
+        if self.token_modules:
+            raise BaseEncoderError(f"this base has modules before its pooling, which --layers {layers} would replace")
+        if self.transformer is not self.sentence_transformer[0].model:
+            raise BaseEncoderError(
+                f"sentence-transformers reads only the last layer of this base's encoder: --layers {layers} cannot be"
+            )
+        config = self.transformer.config
+        self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
+        config.output_hidden_states = True
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of a token state."""
+        return int(self.transformer.config.hidden_size)
+
+    @property
+    def embedding_size(self) -> int:
+        """Width of a sentence vector."""
+        return int(self.sentence_transformer.get_embedding_dimension())
+
+    @property
+    def dropout_rate(self) -> float:
+        """The largest dropout rate anywhere in the transformer; 0 when it has none."""
+        return max((float(getattr(self.transformer.config, name, 0.0) or 0.0) for name in DROPOUTS), default=0.0)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def token_vectors(self, packed: Packed) -> Tensor:
+        """What the pooling reads, (tokens, e), in packed order: token states, led through the modules in between."""
+        modules = self.token_modules
+        if not modules:
+            return self.states(packed)
+        if is_layer_mean(modules[0]):
+            return self.states(packed, lambda output: mean_of(modules[0], output.hidden_states))
+        from selfsent.models.heads.ngram_cnn import forward_packed, reads_padding
+
+        if reads_padding(modules):
+            features, mask = self._padded(packed, modules)
+            return cast(Tensor, features["token_embeddings"][mask])
+        return forward_packed(modules, self.states(packed), packed)
+
+    def _padded(self, packed: Packed, modules: Sequence[nn.Module]) -> tuple[Any, Tensor]:
+        """What modules that look at padding make of one block, as sentence-transformers does it; its mask.
+
+        The block's rows are in packed order, and as long as the longest sentence or as the pooling wants them to be.
+        """
+        longest = max(int(packed.given_lengths.max()), getattr(self.pooling_module, "length", 0))
+        lengths = packed.lengths[torch.from_numpy(packed.order).to(packed.device)]
+        mask = torch.arange(longest, device=packed.device) < lengths[:, None]
+        ids = torch.full_like(mask, self.tokenizer.pad_token_id or 0, dtype=torch.long)
+        ids[mask] = packed.ids
+        typed = {}
+        if (types := self.states.types(packed)) is not None:
+            typed["token_type_ids"] = torch.zeros_like(ids).masked_scatter(mask, types)
+        block = self.transformer(input_ids=ids, attention_mask=mask.long(), **typed).last_hidden_state
+        features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask.long()}
+        for module in modules:
+            features = module(features)
+        return features, mask
+
+    def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
+        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and what stands behind it."""
+        if self.pooling == CNN_POOL:
+            if not self.pooling_module.masked:
+                raise SettingsError("the CNN pooling of this base reads padding, which this method has none of")
+            vectors: Tensor = self.pooling_module.of_packed(states, packed)
+        elif self.pooling == "mean":
+            vectors = packed.mean(states)
+        elif self.pooling == "max":
+            vectors = packed.max(states)
+        else:
+            vectors = states[packed.first if self.pooling == "cls" else packed.last]
+        return self.after_pooling(vectors, leave_out)
+
+    def after_pooling(self, vectors: Tensor, leave_out: int = 0) -> Tensor:
+        """What the modules behind the pooling, but for so many at the end, make of (sentences, e) vectors."""
+        features = {"sentence_embedding": vectors}
+        modules = list(self.sentence_transformer)
+        for module in modules[self._pooling_place + 1 : len(modules) - leave_out]:
+            features = module(features)
+        return features["sentence_embedding"]
+
+    @property
+    def ends_normalized(self) -> bool:
+        """Whether a module at the end gives vectors length 1."""
+        return type(list(self.sentence_transformer)[-1]).__name__ == "Normalize"
+
+    def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
+        """(sentences, e) vectors of a packed batch, in the order of its sentences.
+
+        Args:
+            packed: the batch.
+            leave_out: modules at the end that are left out.
+        """
+        if getattr(self.pooling_module, "masked", True):
+            return self.pool(self.token_vectors(packed), packed, leave_out)
+        modules = list(self.sentence_transformer)
+        features, _ = self._padded(packed, modules[1 : len(modules) - leave_out])
+        back = torch.from_numpy(packed.order.argsort()).to(packed.device)
+        return cast(Tensor, features["sentence_embedding"][back])
+
+    def twin(self) -> Encoder:
+        """A copy with weights of its own, and without language-model head."""
+        head, self.language_model_head = self.language_model_head, None
+        try:
+            return copy.deepcopy(self)
+        finally:
+            self.language_model_head = head
+
+    def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
+        """The language-model head; made from nothing, with a warning, when the base came without one.
+
+        Args:
+            purpose: what needs it, for the warning.
+            hidden: whether it is to predict hidden words from both sides, for which causal states are of no use.
+
+        Raises:
+            BaseEncoderError: there is no such head for this architecture.
+        """
+        config: Any = self.transformer.config
+        if hidden and not predicts_hidden(config) and not predicts_by_decoder(config):
+            raise BaseEncoderError(
+                f"{purpose} hides words, and transformers has no masked language model for {config.model_type!r}:"
+                " choose another base or method"
+            )
+        if self.language_model_head is None:
+            self.language_model_head = new_head(self.transformer).to(self.device)
+            if self.language_model_head.own_tensors(self.transformer):
+                logger.warning("this base has no language-model head: %s starts with a new, untrained one", purpose)
+        self.language_model_head.requires_grad_(True)
+        return self.language_model_head
+
+    def forget(self) -> None:
+        """Give transformer and language-model head random weights, as if nobody had trained them."""
+        fresh = type(self.transformer)(self.transformer.config)
+        self.transformer.load_state_dict(fresh.state_dict(), strict=False)
+        if self.language_model_head is not None:
+            self.language_model_head = new_head(self.transformer).to(self.device)
+
+    def save(self, directory: Path) -> None:
+        """Write an ordinary sentence-transformers directory, the language-model head in a file of its own beside it.
+
+        Raises:
+            BaseEncoderError: it computes in 8 bits, for which no other program has a name.
+        """
+        if any(parameter.dtype == torch.int8 for parameter in self.transformer.parameters()):
+            raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before, or export it with --int8")
+        self.sentence_transformer.save(str(directory), create_model_card=False)
+        if self.language_model_head is not None:
+            save_head(self.language_model_head, directory, self.transformer)
+
+
+def pooling_place(sentence_transformer: Any) -> int | None:
+    """Where the only pooling of a model stands; None when there is none, or several."""
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    poolings = [
+        isinstance(module, PoolingModule) or getattr(module, "pooling_mode", None) == CNN_POOL
+        for module in sentence_transformer
+    ]
+    return poolings.index(True) if sum(poolings) == 1 and not poolings[0] else None

@@ -1,0 +1,151 @@
+"""Many sentences to vectors: sorted by length, packed without padding, the next tokenised while these are computed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.packing import Packed
+from selfsent.fast.two_threads import share_out
+from selfsent.models.encoder import Encoder
+from selfsent.models.static import StaticEncoder
+
+UNKNOWN = 0.1
+"""Share of unknown tokens from which an encoder can hardly read a text."""
+LOOKED_AT = 500
+"""Sentences that are looked at for that, the first ones."""
+CHUNK = 4096
+"""Sentences tokenised and sorted together, at most."""
+CHARACTERS = 1 << 22
+"""Characters tokenised together, at most; one longer text stands alone."""
+TOKENS = {"cpu": 1 << 11, "cuda": 1 << 14}
+"""Tokens in one forward pass, by kind of device; on a CPU there are two passes at a time."""
+
+Pack = tuple[NDArray[np.int64], Packed]
+"""A packed batch, with the places of its sentences in their chunk."""
+
+
+def tokens_at_once(model: Encoder) -> int:
+    """Tokens of one forward pass where a model lies."""
+    return TOKENS.get(model.device.type, TOKENS["cpu"])
+
+
+def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts in order, as many at a time as are tokenised and sorted together; the texts alone say where it cuts."""
+    chunk: list[str] = []
+    characters = 0
+    for text in texts:
+        if chunk and (len(chunk) == CHUNK or characters + len(text) > CHARACTERS):
+            yield chunk
+            chunk, characters = [], 0
+        chunk.append(text)
+        characters += len(text)
+    if chunk:
+        yield chunk
+
+
+def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
+    """Packed batches of sentences of similar length; those of which the tokenizer leaves nothing are in none."""
+    prompt = model.sentence_transformer.prompts.get(model.sentence_transformer.default_prompt_name) or ""
+    if prompt:
+        texts = [prompt + text for text in texts]
+    if isinstance(model, StaticEncoder):
+        places = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
+        read = model.reader(texts).parts(places, model.tokenizer.model_max_length)
+        return [(places, Packed(read.ids, read.lengths, device=model.device))]
+    encoded = model.tokenizer(
+        list(texts),
+        truncation=True,
+        max_length=model.tokenizer.model_max_length,
+        padding=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )["input_ids"]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    packs, begin = [], 0
+    room = tokens_at_once(model)
+    while begin < len(order):
+        size = max(1, room // int(lengths[order[begin]]))
+        chosen = order[begin : begin + size]
+        ids = np.concatenate([np.asarray(encoded[i], dtype=np.int64) for i in chosen])
+        packs.append((chosen, Packed(ids, lengths[chosen], device=model.device)))
+        begin += size
+    return packs
+
+
+@torch.inference_mode()
+def _compute(model: Encoder, packs: Sequence[Pack], count: int) -> NDArray[np.float32]:
+    """The vectors of the `count` sentences of one chunk, without dropout; zeros for those that are in no pack."""
+    vectors = np.zeros((count, model.embedding_size), dtype=np.float32)
+
+    def fill(pack: Pack) -> None:
+        chosen, packed = pack
+        vectors[chosen] = model(packed).float().cpu().numpy()
+
+    with without_dropout(model):
+        share_out(fill, packs, model.device)
+    return vectors
+
+
+def encode_stream(model: Encoder, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
+    """Vectors of a stream of sentences, (up to CHUNK, d) at a time, in order."""
+    waiting: deque[tuple[Future[list[Pack]], int]] = deque()
+
+    def compute() -> NDArray[np.float32]:
+        packs, count = waiting.popleft()
+        return _compute(model, packs.result(), count)
+
+    with ThreadPoolExecutor(1) as thread:
+        for chunk in _chunked(texts):
+            waiting.append((thread.submit(_packs, model, chunk), len(chunk)))
+            if len(waiting) > 1:
+                yield compute()
+        while waiting:
+            yield compute()
+
+
+def unknown_share(model: Encoder, texts: Sequence[str]) -> float:
+    """The share of the tokens of some sentences that the encoder's tokenizer does not know, from 0 to 1."""
+    limit = model.tokenizer.model_max_length
+    ids = model.tokenizer(list(texts), add_special_tokens=False, truncation=True, max_length=limit)["input_ids"]
+    flat = [token for sentence in ids for token in sentence]
+    return flat.count(model.tokenizer.unk_token_id) / max(1, len(flat))
+
+
+def complaint_of_unknown(model: Encoder, texts: Sequence[str]) -> str | None:
+    """What to say where an encoder can hardly read some sentences; None where it can."""
+    share = unknown_share(model, texts)
+    if share < UNKNOWN:
+        return None
+    return f"{share:.0%} of the tokens are unknown to this encoder: it can hardly read this text, choose another one"
+
+
+def encode(
+    model: Encoder,
+    texts: Sequence[str],
+    advance: Callable[[int], None] = lambda count: None,
+) -> NDArray[np.float32]:
+    """The vectors of sentences, as `SentenceTransformer.encode` gives them.
+
+    Args:
+        model: the encoder; it is run without dropout.
+        texts: (n,) sentences.
+        advance: called with the number of sentences done since the last call.
+
+    Returns:
+        (n, d) float32; zeros for a sentence of which the tokenizer leaves nothing.
+    """
+    vectors = np.empty((len(texts), model.embedding_size), dtype=np.float32)
+    done = 0
+    for part in encode_stream(model, texts):
+        vectors[done : done + len(part)] = part
+        done += len(part)
+        advance(len(part))
+    return vectors

@@ -1,0 +1,1 @@
+"""The modules between or above transformer and sentence vector."""

@@ -1,0 +1,121 @@
+"""CNN-SBERT's pooling: max-pools and convolutions along the tokens, the same small filters for every hidden unit.
+
+The network reads the (tokens, d) states of a sentence as a picture of one channel. Five times it takes the maximum of
+two neighbouring rows and convolves along the tokens, with tanh behind; what is left of the rows is averaged into a
+vector of width d, every entry between -1 and 1 (Choi et al. 2021, section III, figure 1, read from below).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from selfsent.fast.packing import Packed
+from selfsent.models.heads.module import OwnModule
+from selfsent.models.heads.options import CNN_POOL
+
+CHANNELS = (1, 32, 64, 128, 128, 1)
+WINDOWS = (1, 5, 3, 3, 1)
+
+
+class CnnPool(OwnModule):
+    """The pooling of a SentenceTransformer by this network.
+
+    Args:
+        embedding_dimension: d, the width of a token state and of the sentence vector.
+        stride: rows that a max-pool of two rows moves on. With 2 it halves their number, rounding up; with 1 it keeps
+            it, the last row being its own neighbour.
+        masked: whether padding is left out. If not, its states are read like others, and a vector depends on how far
+            its sentence was padded.
+        length: tokens that every sentence is padded to where padding is read; 0: as the batch comes.
+    """
+
+    config_keys = ("embedding_dimension", "stride", "masked", "length")
+    pooling_mode = CNN_POOL
+
+    def __init__(self, embedding_dimension: int, stride: int = 2, masked: bool = True, length: int = 0) -> None:
+        super().__init__()
+        self.embedding_dimension, self.stride, self.masked, self.length = embedding_dimension, stride, masked, length
+        sizes = zip(CHANNELS, CHANNELS[1:], WINDOWS, strict=False)
+        self.convolutions = nn.ModuleList(nn.Conv2d(ins, outs, (window, 1)) for ins, outs, window in sizes)
+
+    def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """As a module of a SentenceTransformer: makes the sentence vectors of a padded block."""
+        states, mask = features["token_embeddings"], features["attention_mask"].bool()
+        if not self.masked:
+            mask = torch.ones_like(mask)
+        features["sentence_embedding"] = self.pooled(states[mask], mask.sum(1).cpu().numpy())
+        return features
+
+    def of_packed(self, states: Tensor, packed: Packed) -> Tensor:
+        """(sentences, d) from (tokens, d) states in packed order, padding left out."""
+        vectors = self.pooled(states, packed.given_lengths[packed.order])
+        back = np.argsort(packed.order)
+        return vectors[torch.from_numpy(back).to(states.device)]
+
+    def pooled(self, states: Tensor, lengths: np.ndarray) -> Tensor:
+        """(sentences, d) from the (tokens, d) states of sentences one behind the other, in float32.
+
+        Args:
+            states: token states.
+            lengths: (sentences,) tokens of each.
+        """
+        rows = states[None]
+        for convolution in self.convolutions:
+            rows, lengths = self._maxima(rows, lengths)
+            rows = torch.tanh(_convolved(cast(nn.Conv2d, convolution), rows, lengths))
+        sentence = _on(np.repeat(np.arange(len(lengths)), lengths), rows)
+        total = rows.new_zeros(len(lengths), rows.shape[-1], dtype=torch.float32)
+        return total.index_add(0, sentence, rows[0].float()) / _on(lengths, rows)[:, None]
+
+    def _maxima(self, rows: Tensor, lengths: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        """The maxima of neighbouring rows of each sentence, (channels, fewer rows, d), and how many there are of each.
+
+        A last row without a neighbour is its own: what padding of minus infinity would give.
+        """
+        starts, last = np.cumsum(lengths) - lengths, np.cumsum(lengths) - 1
+        fewer = -(-lengths // self.stride)
+        place = np.arange(fewer.sum()) - np.repeat(np.cumsum(fewer) - fewer, fewer)
+        first = np.repeat(starts, fewer) + self.stride * place
+        second = np.minimum(first + 1, np.repeat(last, fewer))
+        return torch.maximum(rows[:, _on(first, rows)], rows[:, _on(second, rows)]), fewer
+
+    def get_embedding_dimension(self) -> int:
+        """Length of the vectors that come out."""
+        return self.embedding_dimension
+
+    def like(self, options: Mapping[str, Any]) -> bool:
+        """Whether it has these options."""
+        return all(getattr(self, name) == value for name, value in options.items())
+
+
+def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Tensor:
+    """A convolution along the tokens of each sentence, as if there were nothing but zeros around it.
+
+    Rows of zeros are put between the sentences, so that one convolution over all of them crosses no border.
+
+    Args:
+        convolution: without padding, its window odd.
+        rows: (channels, rows, d).
+        lengths: (sentences,) rows of each sentence.
+
+    Returns:
+        (other channels, rows, d).
+    """
+    gap = convolution.kernel_size[0] // 2
+    if not gap:
+        out: Tensor = convolution(rows[None])[0]
+        return out
+    place = np.arange(rows.shape[1]) + gap * np.repeat(np.arange(len(lengths)), lengths)
+    wide = rows.new_zeros(rows.shape[0], rows.shape[1] + gap * (len(lengths) + 1), rows.shape[2])
+    wide = wide.index_copy(1, _on(place + gap, rows), rows)
+    convolved: Tensor = convolution(wide[None])[0]
+    return convolved[:, _on(place, rows)]
+
+
+def _on(array: np.ndarray, like: Tensor) -> Tensor:
+    return torch.from_numpy(array).to(like.device)

@@ -1,0 +1,123 @@
+"""From a base to an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from selfsent.errors import BaseEncoderError
+from selfsent.files import read_json
+from selfsent.models.bases import resolve
+from selfsent.models.encoder import DROPOUTS, Encoder, Pooling, pooling_place
+from selfsent.models.encoder_decoder import keep_encoder
+from selfsent.models.heads.language_model import load_head, predicts_by_decoder
+from selfsent.models.heads.layers import is_layer_mean
+from selfsent.models.heads.loading import is_static, load_sentence_transformer
+from selfsent.models.heads.options import CNN_POOL, POOLINGS
+from selfsent.models.static import StaticEncoder
+
+
+def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
+    """Assemble an encoder in float32 from a base: transformer, pooling, and the language-model head when it has one.
+
+    Args:
+        base: `bundled`, a directory or a hub id; see `selfsent.models.bases.resolve`.
+        pooling: how token states become a vector; by default what the base was saved with, else mean.
+        dropout: dropout rate everywhere in the transformer; by default what the base's configuration says.
+
+    Raises:
+        BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
+    """
+    if is_static(directory := resolve(base)):
+        return _load_static(base, directory, pooling, dropout)
+    from safetensors import SafetensorError
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+    from transformers import AutoConfig
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    transformer_directory = directory if (directory / "config.json").is_file() else directory / "0_Transformer"
+    try:
+        config = AutoConfig.from_pretrained(transformer_directory)
+        rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
+        model = load_sentence_transformer(
+            directory,
+            device="cpu",
+            local_files_only=True,
+            config_kwargs=rates,
+            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+        )
+        keep_encoder(model[0])
+        head = load_head(transformer_directory, model[0].model)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+    place = pooling_place(model)
+    if place is None or not _known(list(model)[1:place]):
+        raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
+    if pooling is not None:
+        model[place] = PoolingModule(model[place].embedding_dimension, pooling)
+    if model[place].pooling_mode not in (*POOLINGS, CNN_POOL):
+        raise BaseEncoderError(
+            f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
+        )
+    return Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
+
+
+def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> StaticEncoder:
+    """Assemble a table of token vectors, in float32.
+
+    Raises:
+        BaseEncoderError: it cannot be loaded, or has not what is asked for.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+
+    if pooling not in (None, "mean"):
+        raise BaseEncoderError(
+            f"{base} is a table of token vectors, and takes their mean: leave out --pooling {pooling}"
+        )
+    if dropout:
+        raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out --dropout")
+    try:
+        if (directory / "modules.json").is_file():
+            model = load_sentence_transformer(directory, device="cpu", local_files_only=True)
+        else:  # model2vec's own layout, whose configuration says whether vectors get length 1
+            ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
+            model = SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
+        return StaticEncoder(model.float())
+    except Exception as error:  # what `tokenizers` raises has no class of its own
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+
+
+def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
+    """The transformer of an encoder with a pooling right behind it, and nothing else.
+
+    Raises:
+        BaseEncoderError: it has no transformer.
+    """
+    if encoder.is_static:
+        raise BaseEncoderError(
+            "this base is a table of token vectors, which reads no pairs: choose a transformer, such as --base"
+            " bundled-raw"
+        )
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    modules = [encoder.sentence_transformer[0], PoolingModule(encoder.hidden_size, pooling)]
+    alone = SentenceTransformer(modules=modules, device=str(encoder.device))
+    return Encoder(alone, encoder.language_model_head, encoder.whole)
+
+
+def _known(token_modules: Sequence[nn.Module]) -> bool:
+    """Whether these modules between transformer and pooling can be run on packed batches."""
+    if not token_modules or (len(token_modules) == 1 and is_layer_mean(token_modules[0])):
+        return True
+    from selfsent.models.heads.ngram_cnn import is_known
+
+    return all(map(is_known, token_modules))

@@ -1,0 +1,110 @@
+"""The states of a transformer's tokens, on packed batches."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from selfsent.fast import attention
+from selfsent.fast.dropout import without_dropout
+from selfsent.fast.packing import Packed
+
+logger = logging.getLogger(__name__)
+
+Read = Callable[[Any], Tensor]
+"""From what a transformer puts out to (batch, length, d) states."""
+
+
+def _last_layer(output: Any) -> Tensor:
+    return cast(Tensor, output.last_hidden_state)
+
+
+class TokenStates:
+    """Runs a transformer on packed batches: end to end, or where that does not give the same, in small padded blocks.
+
+    Args:
+        transformer: of transformers, without any head; its attention is replaced where that changes no state.
+        tokenizer: its tokenizer.
+    """
+
+    def __init__(self, transformer: Any, tokenizer: Any) -> None:
+        self.transformer, self.tokenizer = transformer, tokenizer
+        self.position_offset = _position_offset(transformer)
+        """What is added to positions, which count from 0."""
+        self.reads_types = "token_type_ids" in inspect.signature(transformer.forward).parameters
+        self.runs_packed = self._try_packed()
+        """Whether sentences lie end to end, without padding."""
+
+    def __call__(self, packed: Packed, read: Read = _last_layer) -> Tensor:
+        """Last-layer states of every token, (tokens, d), in packed order.
+
+        Args:
+            packed: the batch.
+            read: makes (batch, length, d) states of the transformer's output, where the last layer's are not wanted.
+        """
+        return self._end_to_end(packed, read) if self.runs_packed else self.by_blocks(packed, read)
+
+    def types(self, packed: Packed) -> Tensor | None:
+        """(tokens,) token types in packed order, where the batch has any and the transformer reads them."""
+        return packed.types if self.reads_types else None
+
+    def by_blocks(self, packed: Packed, read: Read = _last_layer) -> Tensor:
+        """The same from small padded blocks of sentences of similar length, for any architecture."""
+        parts = []
+        for group in packed.groups:
+            here = slice(group.start, group.start + group.tokens)
+            ids, types = packed.ids[here], self.types(packed)
+            types = torch.zeros_like(ids) if types is None else types[here]
+            if group.slots is None or group.mask is None:
+                mask = torch.ones(group.sentences, group.length, dtype=torch.long, device=ids.device)
+            else:
+                mask = group.mask[:, 0, 0].long()
+                ids = ids[group.slots.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
+                types = types[group.slots.pad].where(group.mask.flatten(), 0)
+            # Zeros are not nothing: GPT-2 adds the embedding of whatever type it is given.
+            typed = {} if self.types(packed) is None else {"token_type_ids": types.view_as(mask)}
+            output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask, **typed)
+            states = read(output).flatten(0, 1)
+            parts.append(states if group.slots is None else states[group.slots.unpad])
+        return torch.cat(parts)
+
+    def _end_to_end(self, packed: Packed, read: Read = _last_layer) -> Tensor:
+        positions = packed.positions + self.position_offset
+        typed = {} if (types := self.types(packed)) is None else {"token_type_ids": types[None]}
+        output = self.transformer(input_ids=packed.ids[None], position_ids=positions[None], packed=packed, **typed)
+        return read(output)[0]
+
+    def _try_packed(self) -> bool:
+        """Switch to packed attention if this architecture provably gives the same states with it as without."""
+        if not getattr(self.transformer, "is_backend_compatible", lambda: False)():
+            return False
+        attention.register()
+        low = max(self.tokenizer.all_special_ids, default=0) + 1
+        ids = (torch.arange(12) * 7 + low).numpy() % int(self.transformer.config.vocab_size)
+        probe = Packed(ids, torch.tensor([5, 3, 4]).numpy(), device=next(self.transformer.parameters()).device)
+        before = self.transformer.config._attn_implementation
+        with torch.no_grad(), without_dropout(self.transformer):
+            padded = self.by_blocks(probe)
+            self.transformer.set_attn_implementation(attention.ATTENTION)
+            try:
+                fits = torch.allclose(self._end_to_end(probe), padded, atol=1e-3, rtol=1e-3)
+            except (TypeError, ValueError, RuntimeError, IndexError):
+                fits = False
+        if not fits:
+            self.transformer.set_attn_implementation(before)
+            logger.info("%s runs on padded batches", self.transformer.config.model_type)
+        return fits
+
+
+def _position_offset(transformer: nn.Module) -> int:
+    """RoBERTa and its kin count positions from the padding id plus one; everyone else from zero."""
+    for module in transformer.modules():
+        padding = getattr(module, "padding_idx", None)
+        if isinstance(padding, int) and isinstance(getattr(module, "position_embeddings", None), nn.Embedding):
+            return padding + 1
+    return 0

@@ -1,6 +1,0 @@
-"""Which method makes the best encoder of a text, found out without labels."""
-
-from selfsent.selection.result import Candidate, Selection
-from selfsent.selection.run import CANDIDATES, PAGE, compare
-
-__all__ = ["CANDIDATES", "PAGE", "Candidate", "Selection", "compare"]

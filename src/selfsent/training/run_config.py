@@ -1,0 +1,47 @@
+"""What a run does beside training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from selfsent.errors import SettingsError
+from selfsent.models.encoder import Encoder
+from selfsent.training.trackers import check_trackers
+
+Scorer = Callable[[Encoder], float]
+Notice = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run does beside training.
+
+    Args:
+        checkpoint_every: steps between two checkpoints; None for ten in a run, at least half a minute apart.
+        keep: checkpoints kept, the newest, and one more where none of these is from before the last look at the space.
+        scorer: scores the encoder on development data; higher is better.
+        score_every: steps between two scores; None for ten in a run.
+        keep_best: whether the model with the best score is the result, instead of the last.
+        trackers: names of accelerate's trackers that are told the figures as well.
+
+    Raises:
+        SettingsError: a value is out of range.
+    """
+
+    checkpoint_every: int | None = None
+    keep: int = 2
+    scorer: Scorer | None = None
+    score_every: int | None = None
+    keep_best: bool = False
+    trackers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_trackers(self.trackers)
+        if self.keep < 2:
+            raise SettingsError(
+                f"--keep is {self.keep}; at least 2 checkpoints are kept, in case the newest is cut short"
+            )
+        for flag, every in (("--checkpoint-every", self.checkpoint_every), ("--dev-every", self.score_every)):
+            if every is not None and every < 1:
+                raise SettingsError(f"{flag} is {every}; it must be at least 1")

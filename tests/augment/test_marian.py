@@ -1,0 +1,89 @@
+import sys
+import types
+
+import pytest
+import torch
+
+import tiny
+from selfsent.augment.marian import batches, marian
+from selfsent.augment.translate import Translate
+from selfsent.errors import BaseEncoderError
+
+TEXTS = tiny.make_sentences(6, words=(2, 6))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A tiny Marian with random weights."""
+    from transformers import MarianConfig, MarianMTModel
+
+    tokenizer = tiny.make_tokenizer("word pieces")
+    config = MarianConfig(
+        vocab_size=len(tokenizer), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=128,
+        pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.sep_token_id, init_std=0.5,
+        decoder_start_token_id=tokenizer.pad_token_id, forced_eos_token_id=None,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    directory = tmp_path_factory.mktemp("marian")
+    MarianMTModel(config).save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return str(directory)
+
+
+def test_one_translation_a_sentence(model, views):
+    from transformers import AutoTokenizer, MarianMTModel
+
+    with marian(model, 1) as translate:
+        found = translate(TEXTS)
+    network, tokenizer = MarianMTModel.from_pretrained(model).eval(), AutoTokenizer.from_pretrained(model)
+    for text, translated in zip(TEXTS, found, strict=True):
+        ids = tokenizer(text, return_tensors="pt")
+        out = network.generate(ids["input_ids"], attention_mask=ids["attention_mask"], num_beams=1, max_new_tokens=100)
+        alone = tokenizer.decode(out[0], skip_special_tokens=True)
+        assert alone.startswith(translated)  # the limit on length is the batch's longest
+        assert translated
+    maker = Translate(engine="marian", there=model, back=model)
+    assert len(views(maker, TEXTS[:3])) == 3
+    assert maker.identity() != Translate(engine="marian", there=model, back=model, beams=2).identity()
+
+
+def test_batches_hold_every_sentence_once():
+    lengths = [5, 900, 3, 3000, 7] * 20
+    chosen = list(batches(lengths))
+    assert sorted(number for batch in chosen for number in batch) == list(range(100))
+    assert max(len(batch) * max(lengths[n] for n in batch) for batch in chosen) <= 3000
+    assert len(chosen) < 70
+
+
+def test_a_converted_model(model, tmp_path, monkeypatch):
+    class Translator:
+        def __init__(self, path, **options):
+            assert path == str(tmp_path)
+
+        def translate_batch(self, tokens, **options):
+            return [types.SimpleNamespace(hypotheses=[list(reversed(one[1:-1]))]) for one in tokens]
+
+    monkeypatch.setitem(sys.modules, "ctranslate2", types.SimpleNamespace(Translator=Translator))
+    tiny.make_tokenizer("word pieces").save_pretrained(tmp_path)
+    (tmp_path / "model.bin").touch()
+    with marian(str(tmp_path), 1) as translate, marian(str(tmp_path), 1) as again:
+        assert again(translate(["ba da", "fa"])) != ["", ""]
+        assert len(translate(TEXTS)) == len(TEXTS)
+
+
+def test_models_that_are_not_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with (
+        pytest.raises(BaseEncoderError, match=f"{tmp_path} cannot be loaded as a translator: "),
+        marian(str(tmp_path), 1),
+    ):
+        pass
+    (tmp_path / "model.bin").touch()
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(BaseEncoderError, match="cannot be loaded as a translator"), marian(str(tmp_path), 1):
+        pass
+    assert Translate(engine="marian", pivot="deu")._models() == (
+        "Helsinki-NLP/opus-mt-en-de",
+        "Helsinki-NLP/opus-mt-de-en",
+    )

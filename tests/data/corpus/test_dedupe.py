@@ -1,0 +1,61 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from selfsent.data.corpus.dedupe import KeySet, hash_keys
+
+
+def random_keys(count, seed=0, distinct=2**63):
+    return np.random.default_rng(seed).integers(1, distinct, count, dtype=np.uint64) * np.uint64(
+        0x9E3779B97F4A7C15
+    ) | np.uint64(1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 50) | st.integers(2**64 - 50, 2**64 - 1))))
+def test_add_agrees_with_a_set(batches):
+    keys, seen = KeySet(), set()
+    for batch in batches:
+        expected = [not (key in seen or seen.add(key)) for key in batch]
+        assert keys.add(np.array(batch, dtype=np.uint64)).tolist() == expected
+    assert len(keys) == len(seen)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 50))))
+def test_number_agrees_with_a_dictionary(batches):
+    keys, known = KeySet(numbered=True), {}
+    for batch in batches:
+        expected = [known.setdefault(key, len(known)) for key in batch]
+        assert keys.number(np.array(batch, dtype=np.uint64)).tolist() == expected
+    assert len(keys) == len(known)
+
+
+def test_growth_keeps_keys_and_numbers():
+    keys = random_keys(200_000, distinct=60_000)
+    keyset, numbered, known = KeySet(), KeySet(numbered=True), {}
+    for batch in np.array_split(keys, 30):
+        keyset.add(batch)
+        expected = [known.setdefault(key, len(known)) for key in batch.tolist()]
+        assert numbered.number(batch).tolist() == expected
+    assert len(keyset) == len(numbered) == len(known)
+    assert not keyset.add(keys).any()
+
+
+def test_equal_low_bits_collide_and_still_work():
+    keys = (np.arange(1500, dtype=np.uint64) << np.uint64(32)) | np.uint64(7)
+    keyset = KeySet()
+    assert keyset.add(keys).all()
+    assert not keyset.add(keys[::-1]).any()
+
+
+def test_memory_stays_below_thirteen_bytes_a_key_at_any_size():
+    keyset = KeySet()
+    for seed in range(40):
+        keyset.add(random_keys(8192, seed))
+        if len(keyset) > 100_000:
+            assert keyset.nbytes / len(keyset) < 13
+
+
+def test_no_value_hashes_to_the_mark_of_a_free_slot():
+    assert hash_keys([0, 1, "text"], 3).all()

@@ -1,0 +1,189 @@
+import gzip
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from corpus_files import COMPRESS, SENTENCES, csv_bytes, encoded, jsonl_bytes, parquet_bytes
+
+from selfsent.errors import CorpusError
+
+SUFFIXES = [".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"]
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_format_and_compression(suffix, compression, read, write):
+    path = write(f"corpus{suffix}{compression}", COMPRESS[compression](encoded(suffix, SENTENCES)))
+    assert read(path).texts() == SENTENCES
+
+
+@pytest.mark.parametrize("compression", [".gz", ".zst"])
+def test_joined_archives_are_read_to_the_end(compression, read, write):
+    parts = [COMPRESS[compression](f"sentence {n}\n".encode()) for n in range(3)]
+    assert read(write(f"x.txt{compression}", b"".join(parts))).texts() == [f"sentence {n}" for n in range(3)]
+
+
+def test_line_ends_and_byte_order_mark(read, write):
+    assert read(write("x.txt", b"\xef\xbb\xbfone\r\ntwo\rthree\n\nfour")).texts() == ["one", "two", "three", "four"]
+    assert read(write("x.csv", b"\xef\xbb\xbftext,id\r\none,1\r\n\r\ntwo,2\r\n")).texts() == ["one", "two"]
+
+
+def test_csv_quoting_semicolons_and_line_breaks_in_cells(read, write):
+    assert read(write("a.csv", 'text,id\n"a, ""b""\nc",1\nd,2\n')).texts() == ['a, "b" c', "d"]
+    assert read(write("b.csv", "id;text\n1;one, two\n2;three\n")).texts() == ["one, two", "three"]
+
+
+def test_tsv_quotes_are_text_unless_the_whole_cell_is_quoted(read, write):
+    rows = ['"an ""old"" one"', '"Stop', 'she said "no"', '"yes" or "no"']
+    expected = ['an "old" one', '"Stop', 'she said "no"', '"yes" or "no"']
+    assert read(write("x.tsv", "text\n" + "\n".join(rows))).texts() == expected
+
+
+def test_null_texts_are_empty(read, write):
+    assert read(write("x.jsonl", jsonl_bytes([{"text": t} for t in ("a", None, "b")]))).report.empty == 1
+    assert read(write("x.parquet", parquet_bytes(text=["a", None, "b", ""]))).report.empty == 2
+
+
+def test_lone_surrogates_in_json(read, write):
+    assert read(write("x.jsonl", '{"text": "bad \\ud800 one"}\n{"text": "fine"}\n')).texts() == ["bad one", "fine"]
+
+
+def test_a_field_limit_of_the_process_is_left_alone(read, write):
+    import csv
+
+    before = csv.field_size_limit()
+    long = "word " * 50_000
+    assert [len(t) for t in read(write("x.csv", f"text\n{long}\nb\n")).texts()] == [len(long) - 1, 1]
+    assert csv.field_size_limit() == before
+
+
+def test_many_rows_in_small_and_large_batches(read, write):
+    texts = [f"sentence number {n}" for n in range(20_000)]
+    for suffix in (".csv", ".jsonl", ".parquet", ".txt"):
+        assert read(write(f"x{suffix}", encoded(suffix, texts))).texts() == texts
+
+
+def test_a_line_of_50_megabytes_is_cut_in_bounded_memory(read, write):
+    path = write("x.txt.gz", gzip.compress(b"first\n" + b"long line " * 5_000_000 + b"\nlast\n", compresslevel=1))
+    corpus = read(path)
+    assert [len(text) for text in corpus.texts()] == [5, (1 << 20) - 1, 4] or len(corpus.texts()[1]) == 1 << 20
+    assert corpus.report.too_long == 1
+    assert corpus.texts()[2] == "last"
+
+
+def test_a_csv_cell_of_20_megabytes_is_refused(read, write):
+    path = write("x.csv", b"id,text\n1,fine\n2," + b"x" * 20_000_000 + b"\n")
+    with pytest.raises(CorpusError, match=r"x\.csv, line 3: longer than"):
+        read(path)
+
+
+BAD = {
+    "utf8.txt": (b"good\nfine\r\nbad \xe9 one\n", r", line 3: not UTF-8 \(byte 0xE9\)"),
+    "utf8.csv": (b"text\ngood\n\xff\xff\n", r", line 3: not UTF-8 \(byte 0xFF\)"),
+    "utf8.jsonl": (b'{"text": "a"}\n{"text": "\xc3"}\n', r", line 2: not UTF-8"),
+    "cut.txt": (b"good\nfine\ncut \xe2\x82", r", line 3: not UTF-8 \(byte 0xE2\)"),
+    "nul.txt": (b"good\nb\0ad\nx\n", r", line 2: not text: it holds NUL"),
+    "zip.csv": (b"PK\x03\x04rest", ": not text but a zip archive"),
+    "utf16.txt": ("text here".encode("utf-16"), ": not text but UTF-16"),
+    "gzipped.txt": (gzip.compress(b"a\nb\n"), ": not text but gzip"),
+    "renamed.txt": (parquet_bytes(text=["a"]), ": not text but a parquet file"),
+    "broken.txt.gz": (b"no gzip at all, really", ": cannot be read: .*broken or cut short"),
+    "cut.txt.gz": (gzip.compress(csv_bytes(SENTENCES))[:-9], ": cannot be read: .*broken or cut short"),
+    "broken.txt.zst": (b"no zstd at all, really", ": cannot be read: .*broken or cut short"),
+    "cut.jsonl.zst": (zstandard.compress(jsonl_bytes([{"text": "a"}]))[:-1], ": cannot be read: .*cut short"),
+    "broken.parquet": (b"no parquet at all, really", ": not a whole parquet file"),
+    "cut.parquet": (parquet_bytes(text=["a", "b"])[:-5], ": not a whole parquet file"),
+    "cut.parquet.gz": (gzip.compress(parquet_bytes(text=["a"]))[:-5], ": cannot be read"),
+    "json.jsonl": (b'{"text": "a"}\n\n{"text": \n', ", line 3: not a JSON object"),
+    "deep.jsonl": (b"[" * 200_000, ", line 1: not a JSON object"),
+    "digits.jsonl": (b'{"text": ' + b"1" * 10_000 + b"}", ", line 1: not a JSON object"),
+    "list.jsonl": (b'["text"]\n', ", line 1: not a JSON object but list"),
+    "field.jsonl": (b'\n{"body": "b"}\n{"text": "a"}\n', r", line 2: no field 'text'; it has 'body': .*--text-column"),
+    "type.jsonl": (b'{"text": "a"}\n{"text": 5}\n', ", line 2: int '5' in column 'text'"),
+    "type.parquet": (parquet_bytes(text=[1, 2]), ", row 1: int '1' in column 'text'"),
+    "column.csv": (b"id, body\n1,a\n", r": no column 'text'; it has 'id', 'body': .*--text-column"),
+    "column.tsv": (b"id\tbody\n1\ta\n", r": no column 'text'; it has 'id', 'body'"),
+    "column.parquet": (parquet_bytes(id=[1], body=["a"]), r": no column 'text'; it has 'id', 'body'"),
+    "ragged.csv": (b"id,text\n1,a\n2,b,c\n", ", line 3: 3 columns where the header has 2"),
+    "short.tsv": (b"id\ttext\n1\ta\n2\n", ", line 3: 1 columns where the header has 2"),
+    "quote.csv": (b'id,text\n1,a\n2,"b\n3,c\n', ", line 3: broken quoting"),
+    "empty.txt": (b"", ": no text in it"),
+    "empty.csv": (b"", ": no text in it"),
+    "header.csv": (b"text\n", ": no text in it"),
+    "blank.txt": (b"\n \n\t\n", ": no text in it"),
+    "rows.parquet": (parquet_bytes(text=[""]), ": no text in it"),
+    "one.txt": (b"same\nsame \n", ": only one distinct sentence"),
+    "kind.docx": (b"x", ": unknown kind of file; known are .txt"),
+    "none": (b"x", ": unknown kind of file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_get_one_line_with_file_and_place(name, read, write, tmp_path):
+    content, expected = BAD[name]
+    with pytest.raises(CorpusError, match=rf"{name}{expected}") as caught:
+        read(write(name, content))
+    assert len(str(caught.value).splitlines()) == 1
+    whole = name == "one.txt"  # too little to train on, and a table all the same: it can be encoded
+    assert whole or not list((tmp_path / "cache").rglob("*.arrow"))
+
+
+def test_a_bad_later_file_is_found_before_the_first_is_read(read, write, tmp_path, monkeypatch):
+    write("d/a.txt", "one\ntwo\n")
+    write("d/b.csv", "id\n1\n")
+    monkeypatch.setattr("selfsent.data.corpus.build._Builder.add", lambda self, batch: pytest.fail("reading began"))
+    with pytest.raises(CorpusError, match=r"b\.csv: no column"):
+        read(tmp_path / "d")
+
+
+def test_names_with_line_breaks_stay_on_one_line(read, write):
+    with pytest.raises(CorpusError) as caught:
+        read(write("two\nlines.txt", ""))
+    assert "\n" not in str(caught.value)
+
+
+def test_markup_is_kept_as_text(read, write):
+    assert read(write("x.txt", "<script>alert(1)</script>\n&lt;b&gt;\n")).texts() == [
+        "<script>alert(1)</script>",
+        "&lt;b&gt;",
+    ]
+
+
+def test_long_columns_lists_are_cut(read, write):
+    with pytest.raises(CorpusError, match="and 180 more"):
+        read(write("x.csv", ",".join(f"c{n}" for n in range(200)) + "\n"))
+
+
+def test_recursion_limit_is_not_touched(read, write):
+    before = sys.getrecursionlimit()
+    with pytest.raises(CorpusError):
+        read(write("x.jsonl", b'{"text": ' * 100_000))
+    assert sys.getrecursionlimit() == before
+
+
+def test_labels_that_are_no_unicode(read, write):
+    lines = '{"text": "one", "label": "\\ud800a"}\n{"text": "two", "label": "a"}\n{"text": "three", "label": "b"}\n'
+    assert read(write("x.jsonl", lines), label_column="label").label_names == ("a", "b")
+
+
+def test_columns_of_parquet_files_that_cannot_be_told_apart_or_read(read, tmp_path):
+    twice = pa.Table.from_arrays([pa.array(["a", "b"])] * 2, names=["text", "text"])
+    late = pa.table({"text": ["a", "b"], "day": pa.array([2**62, 2**62], pa.timestamp("us"))})
+    for number, (table, columns) in enumerate(((twice, {}), (late, {"document_column": "day"}))):
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+        with pytest.raises(CorpusError, match=f"{number}.parquet"):
+            read(tmp_path / f"{number}.parquet", **columns)
+
+
+def test_blank_lines_stand_before_a_header_too(read, write):
+    assert read(write("x.csv", "\n \n\ntext,a\none,1\ntwo,2\n")).texts() == ["one", "two"]
+    assert read(write("x.tsv", "\n\ntext\ta\none\t1\ntwo\t2\n")).texts() == ["one", "two"]
+    with pytest.raises(CorpusError, match=r"x\.csv, line 4: "):
+        read(write("x.csv", "\n\ntext,a\none\n"))
+
+
+def test_a_column_that_is_there_twice_is_refused(read, write):
+    with pytest.raises(CorpusError, match="2 columns are called 'text': rename all but one"):
+        read(write("x.csv", "text,a,text\none,1,uno\n"))

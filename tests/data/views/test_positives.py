@@ -1,0 +1,121 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from naive import passages
+from selfsent.data.views import Documents, Span, Surroundings
+from selfsent.errors import SettingsError
+
+SIZES = (5, 1, 8, 2, 3)
+"""Sentences of each document."""
+NUMBERS = np.repeat(np.arange(len(SIZES)), SIZES)
+ROWS = np.arange(len(NUMBERS))
+
+
+@pytest.fixture(params=["in order", "scattered"])
+def documents(request):
+    """Documents whose rows follow each other, or lie anywhere; what is read is given as (document, place) pairs."""
+    if request.param == "in order":
+        return Documents(NUMBERS)
+    return Documents(np.random.default_rng(1).permutation(NUMBERS))
+
+
+def read(documents, passage, key=0, rows=ROWS):
+    """What the passage reads of each row: its document, its place there, and the places read."""
+    rows_read, counts = passage(rows, key, documents)
+    places = {}
+    for row, number in enumerate(documents.numbers):
+        places[row] = (number, sum(documents.numbers[:row] == number))
+    found = []
+    for row, part in zip(rows, np.split(rows_read, np.cumsum(counts)[:-1]), strict=True):
+        assert {documents.numbers[other] for other in part} <= {documents.numbers[row]}, "another document"
+        found.append((*places[row], [places[other][1] for other in part]))
+    return found
+
+
+def ends(places):
+    assert places == list(range(places[0], places[-1] + 1)), "not consecutive"
+    return places[0], places[-1] + 1
+
+
+@pytest.mark.parametrize("within", [1, 3])
+def test_a_neighbour_is_any_other_sentence_near_enough_each_as_likely(documents, within):
+    counts = Counter()
+    for key in range(600):
+        for number, place, (other,) in read(documents, Span("positive", within), key):
+            counts[number, place, other] += 1
+    for number, size in enumerate(SIZES):
+        for place in range(size):
+            allowed = passages.neighbours(size, place, within) or [place]  # alone: itself
+            drawn = {other: counts[number, place, other] for other in range(size) if counts[number, place, other]}
+            assert sorted(drawn) == allowed
+            assert min(drawn.values()) > 600 / len(drawn) - 4 * np.sqrt(600 / len(drawn))
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("within", [1, 2])
+def test_spans_are_the_ones_that_may_be_and_all_of_them_occur(documents, within, overlap):
+    anchors, pairs = set(), set()
+    drawn = {"within": within, "longest": 3, "overlap": overlap}
+    for key in range(1500):
+        both = zip(*(read(documents, Span(part, **drawn), key) for part in ("anchor", "positive")), strict=True)
+        for (number, place, anchor), (_, _, positive) in both:
+            anchors.add((number, place, ends(anchor)))
+            pairs.add((number, ends(anchor), ends(positive)))
+    for number, size in enumerate(SIZES):
+        longest = 3 if overlap else max(1, min(3, size - 1))  # a sentence must be left beside it
+        for place in range(size):
+            assert {span for n, p, span in anchors if (n, p) == (number, place)} == set(
+                passages.spans_with(size, place, longest)
+            )
+        for anchor in {span for n, span, _ in pairs if n == number}:
+            allowed = passages.positives(size, anchor, 3, within, overlap) or [anchor]
+            assert {span for n, a, span in pairs if (n, a) == (number, anchor)} == set(allowed)
+
+
+@pytest.mark.parametrize("within", [1, 3])
+def test_surroundings_are_what_stands_around_a_sentence_and_now_and_then_itself(documents, within):
+    stayed = Counter()
+    for key in range(300):
+        for number, place, around in read(documents, Surroundings(within, kept=0.25), key):
+            size = SIZES[number]
+            stays = place in around
+            assert around == passages.surroundings(size, place, within, stays)
+            stayed[size == 1, stays] += 1
+    assert stayed[True, False] == 0, "a sentence alone has nothing but itself"
+    assert 0.2 < stayed[False, True] / (stayed[False, True] + stayed[False, False]) < 0.3
+
+
+@pytest.mark.parametrize("passage", [Span("positive", 2, 3), Span("anchor", 1, 3), Surroundings(2)])
+def test_what_is_read_depends_on_key_and_row_alone(documents, passage):
+    alone = [read(documents, passage, 7, ROWS[row : row + 1])[0] for row in ROWS]
+    assert alone == read(documents, passage, 7)
+    assert alone != read(documents, passage, 8)
+
+
+def test_lengths_may_be_skewed():
+    one = Documents(np.zeros(1000, dtype=np.int64))
+    rows = np.arange(300, 700)
+    long, short = (Span("positive", 1, 20, skew=skew)(rows, 0, one)[1].mean() for skew in ((4.0, 2.0), (2.0, 4.0)))
+    assert (long, short) == (pytest.approx(20 * 4 / 6 + 0.5, abs=0.8), pytest.approx(20 * 2 / 6 + 0.5, abs=0.8))
+
+
+def test_several_positives_of_an_anchor_are_drawn_independently():
+    one = Documents(np.zeros(500, dtype=np.int64))
+    rows = np.arange(100, 400)
+    first, second = (Span("positive", 20, number=number)(rows, 0, one)[0] for number in (0, 1))
+    assert 0.01 < (first == second).mean() < 0.06
+
+
+def test_documents_know_how_many_sentences_they_have(documents):
+    assert documents.sizes(ROWS).tolist() == [SIZES[number] for number in documents.numbers]
+    assert (documents.most_in_one(ROWS), documents.in_company) == (pytest.approx(8 / 19), pytest.approx(18 / 19))
+    three = np.flatnonzero(documents.numbers == 4)
+    assert documents.most_in_one(three) == 1
+
+
+def test_a_reach_of_nothing_is_refused():
+    for make in (lambda: Span("positive", 0), lambda: Span("anchor", 1, 0), lambda: Surroundings(0)):
+        with pytest.raises(SettingsError, match="at least 1"):
+            make()

@@ -1,0 +1,117 @@
+import json
+
+import pytest
+
+from selfsent.evaluation.datasets.leaks import holds_stsb, trained_on
+from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.side_by_side import mean_over_seeds, side_by_side
+from selfsent.evaluation.suites import evaluate
+from selfsent.report.evaluation import Report
+
+STSB = "mteb/stsbenchmark-sts::train"
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Write the record of a run; returns the directory of its model."""
+
+    def of(name, **asked):
+        (tmp_path / name / "model").mkdir(parents=True)
+        (tmp_path / name / "run.json").write_text(json.dumps({"asked": asked}))
+        return tmp_path / name / "model"
+
+    return of
+
+
+@pytest.fixture
+def results(model, write):
+    """Two models on two tasks, the second one trained on STSb."""
+    texts = [f"w{n} w{n % 3}" for n in range(30)]
+    columns = {"sentence1": texts, "sentence2": texts[::-1], "score": [float(n % 5) for n in range(30)]}
+    for name in ("sts12-sts", "stsbenchmark-sts"):
+        root = write(f"mteb/{name}/test.parquet", **columns)
+    models = (Encoder(model.encode, "clean"), Encoder(model.encode, "stained", trained_on=[STSB]))
+    return [evaluate(each, suite="sts", data=root) for each in models]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        (STSB, True),
+        ("data/STS-B.tsv", True),
+        ("PhilipMay/stsb_multi_mt", True),
+        ("sentence-transformers/stsb", True),
+        ("sts_b.csv", True),
+        ("sts_benchmark.csv", True),
+        ("STS benchmark/train.tsv", True),
+        ("stsbench.csv", True),
+        ("data/STSBenchmark", True),
+        ("nli.jsonl", False),
+        ("stsbx.csv", False),
+        ("sts_books.csv", False),
+        ("tests_b.csv", False),
+        ("posts benchmark.csv", False),
+        ("sts12.tsv", False),
+        ("guestsbook.txt", False),
+    ],
+)
+def test_stsb_is_known_by_its_names(source, found):
+    assert holds_stsb(["other.txt", source]) is found
+
+
+def test_the_corpora_of_a_run_and_of_its_bases_are_found(record):
+    first = record("first", base="bundled-raw", corpus={"source": STSB})
+    second = record("second", base=str(first), corpus={"source": "tickets.csv"})
+    assert trained_on(second) == ("tickets.csv", STSB)
+    assert trained_on(second.parent / "elsewhere") == ()
+
+
+def test_so_are_those_of_a_recipe(record):
+    stages = {"one": {"corpus": {"source": "a.txt"}}, "two": {"corpus": {"source": ["b.txt", STSB]}}}
+    assert trained_on(record("recipe", base="bundled-raw", stages=stages)) == ("a.txt", "b.txt", STSB)
+
+
+def test_a_run_that_is_its_own_base_ends(record, tmp_path):
+    assert trained_on(record("round", base=str(tmp_path / "round"), corpus={"source": "x"})) == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("card", "found"),
+    [
+        ("---\ndatasets:\n- a/b\n- sentence-transformers/stsb\n---\n", ("a/b", "sentence-transformers/stsb")),
+        (
+            "---\ndatasets:\n- a/b\n- c/stsb\n---\n"
+            "### Training Dataset\n\n#### a/b\n\n### Evaluation Dataset\n\n#### c/stsb\n",
+            ("a/b",),
+        ),
+        ("Trained by [selfsent] 0.1 from `bundled` on 5,749 sentences of `stsb.tsv`.\n", ("stsb.tsv",)),
+        ("---\ndatasets: [\n---\n", ()),
+        ("no metadata", ()),
+    ],
+)
+def test_cards_are_read(card, found, tmp_path):
+    (tmp_path / "README.md").write_text(card)
+    assert trained_on(tmp_path) == found
+
+
+def test_leaked_scores_carry_a_mark_everywhere(results):
+    clean, stained = results
+    assert '"leaked"' not in json.dumps(clean.to_json())
+    plain = stained.to_json()
+    assert plain["scores"]["sts12"]["leaked"] is True
+    assert "leaked" not in plain["scores"]["stsb"]
+    assert plain["average_leaked"] is True
+    assert stained.shown("sts12").endswith("†")
+    assert not stained.shown("stsb").endswith("†")
+    report = Report([stained], published=True)
+    assert "stained was trained on STSb, which holds pairs of sts12: no test" in report.remarks
+    assert report.to_markdown().count("† trained on STSb") == 2
+    assert [line.rpartition(",")[2] for line in stained.to_csv().splitlines()] == ["leaked", "yes", ""]
+
+
+def test_so_do_those_beside_others_and_over_seeds(results):
+    clean, stained = results
+    assert "†" in Report([clean, stained]).to_markdown()
+    assert "†" not in Report([clean, clean]).to_markdown()
+    assert side_by_side([clean, stained]).to_json()["results"][1]["scores"]["sts12"]["leaked"] is True
+    assert mean_over_seeds([clean, stained]).leaked == ("sts12", "average")

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+from selfsent.evaluation.stats.metrics import average, mean
+from selfsent.evaluation.stats.resampling import bootstrap, interval, paired, point
+
+
+def test_coverage_of_the_interval_is_near_its_level():
+    rng = np.random.default_rng(0)
+    covered = 0
+    for trial in range(300):
+        low, high = interval(bootstrap(mean(rng.normal(5, 2, 60)), 60, resamples=300, seed=trial))
+        covered += low <= 5 <= high
+    assert 0.90 <= covered / 300 <= 0.98
+
+
+def test_resampled_groups_widen_the_interval_of_dependent_items():
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(40), 10)
+    values = np.repeat(rng.normal(size=40), 10)
+    narrow = interval(bootstrap(mean(values), 400))
+    wide = interval(bootstrap(mean(values), 400, groups=groups))
+    assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
+
+
+def test_grouped_weights_are_those_of_whole_groups():
+    groups = np.array([7, 3, 7, 9, 3])
+
+    def same_within_groups(weights):
+        assert (weights[:, 0] == weights[:, 2]).all()
+        assert (weights[:, 1] == weights[:, 4]).all()
+        return weights.sum(1)
+
+    sizes = bootstrap(same_within_groups, 5, groups=groups, resamples=50)
+    assert sizes.min() >= 3  # three groups are drawn, each of at least one item
+    assert sizes.std() > 0
+
+
+def test_parts_keep_their_size_and_are_drawn_within_themselves():
+    parts = [np.array([4, 0]), np.array([1, 2, 3])]
+
+    def sizes_kept(weights):
+        assert (weights[:, parts[0]].sum(1) == 2).all()
+        assert (weights[:, parts[1]].sum(1) == 3).all()
+        return weights[:, 2]
+
+    assert set(bootstrap(sizes_kept, 5, strata=parts, resamples=200)) == {0, 1, 2, 3}
+
+
+def test_the_interval_of_a_mean_over_parts_ignores_how_far_the_parts_are_apart():
+    rng = np.random.default_rng(3)
+    values, parts = rng.normal(size=90), [np.arange(30), np.arange(30, 90)]
+    far = values + np.r_[np.zeros(30), np.full(60, 100.0)]
+
+    def width(sample):
+        statistic = average([mean(sample[part]) for part in parts], parts, sized=True)
+        low, high = interval(bootstrap(statistic, 90, strata=parts))
+        return high - low
+
+    assert width(far) == pytest.approx(width(values))
+    assert interval(bootstrap(mean(far), 90))[1] - interval(bootstrap(mean(far), 90))[0] > 10 * width(values)
+
+
+def test_same_seed_gives_the_same_resamples_and_another_does_not():
+    values = mean(np.arange(20.0))
+    assert (bootstrap(values, 20, seed=4) == bootstrap(values, 20, seed=4)).all()
+    assert (bootstrap(values, 20, seed=4) != bootstrap(values, 20, seed=5)).any()
+
+
+def test_blocks_do_not_change_the_number_of_resamples(monkeypatch):
+    monkeypatch.setattr("selfsent.evaluation.stats.resampling.BLOCK", 64)
+    assert bootstrap(mean(np.arange(50.0)), 50, resamples=33).shape == (33,)
+
+
+def test_point_is_the_statistic_of_the_sample():
+    assert point(mean([1.0, 2.0, 6.0]), 3) == 3.0
+
+
+def test_a_paired_difference_is_surer_than_two_intervals():
+    rng = np.random.default_rng(2)
+    hard = rng.normal(0, 5, 200)
+    a, b = hard + 0.5 + rng.normal(0, 0.1, 200), hard
+    samples = [bootstrap(mean(values), 200, seed=3) for values in (a, b)]
+    assert interval(samples[0])[0] < interval(samples[1])[1]
+    difference = paired(a.mean(), b.mean(), *samples)
+    assert difference.low > 0.4
+    assert difference.p < 0.01
+    assert difference.difference == pytest.approx(a.mean() - b.mean())
+
+
+def test_equal_systems_have_p_one():
+    samples = bootstrap(mean(np.arange(9.0)), 9)
+    assert paired(4.0, 4.0, samples, samples).p == 1.0
+
+
+def test_p_values_of_a_true_null_are_not_small_too_often():
+    rng = np.random.default_rng(5)
+    small = 0
+    for trial in range(200):
+        a, b = rng.normal(size=(2, 80))
+        samples = [bootstrap(mean(values), 80, resamples=200, seed=trial) for values in (a, b)]
+        small += paired(a.mean(), b.mean(), *samples).p < 0.05
+    assert small / 200 < 0.12
+
+
+def test_unpaired_samples_are_refused():
+    with pytest.raises(ValueError, match="not paired"):
+        paired(0, 0, np.zeros(3), np.zeros(4))

@@ -1,0 +1,91 @@
+import math
+
+import numpy as np
+import pytest
+
+from selfsent.errors import DataError, SettingsError
+from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.tasks.analysis import alignment, corpus_size_curve, labelled_worth, uniformity, word_importance
+from selfsent.evaluation.tasks.words import tag
+
+
+def only_nouns(texts):
+    """Vectors in which only long words count, each by a direction of its own."""
+    rng = {}
+
+    def vector(word):
+        return rng.setdefault(word, np.random.default_rng(list(word.encode())).normal(size=32))
+
+    start = np.full(32, 0.01)
+    return np.stack([sum((vector(w) for w in text.split() if len(w) > 4), start.copy()) for text in texts])
+
+
+def test_the_decisive_words_are_those_the_model_looks_at():
+    left = ["the garden is big", "we saw a kitchen", "it was on paper"]
+    found = word_importance(as_encoder(only_nouns), left, ["big garden", "kitchen", "paper"])
+    assert found.decisive == {"NOUN": 1.0}
+    assert found.sentences == 3
+    assert sum(found.present.values()) == pytest.approx(1)
+    assert found.present["NOUN"] < 0.5
+
+
+def test_a_tagger_can_be_given_and_single_words_are_left_out():
+    found = word_importance(
+        as_encoder(only_nouns), ["one garden", "garden"], ["garden"] * 2, lambda words: ["X"] * len(words)
+    )
+    assert found.decisive == {"X": 1.0}
+    assert found.sentences == 1
+    with pytest.raises(DataError, match="two words"):
+        word_importance(as_encoder(only_nouns), ["garden"], ["garden"])
+
+
+def test_tags_of_plain_sentences():
+    words = ["The", "old", "dog", "quickly", "followed", "Maria", "to", "3", "gardens", "."]
+    assert tag(words) == ["DET", "ADJ", "NOUN", "ADV", "VERB", "PROPN", "PART", "NUM", "NOUN", "PUNCT"]
+    assert tag(["They", "argue", "about", "movement"]) == ["PRON", "VERB", "ADP", "NOUN"]
+    assert tag([]) == []
+
+
+def test_curve_has_mean_and_deviation_per_size():
+    points = corpus_size_curve(lambda size, seed: size + seed, [20, 10, 10], seeds=[0, 2])
+    assert [(p.size, p.mean) for p in points] == [(10, 11), (20, 21)]
+    assert points[0].deviation == pytest.approx(math.sqrt(2))
+    assert corpus_size_curve(lambda size, seed: 1.0, [5])[0].deviation == 0
+
+
+@pytest.mark.parametrize("truth", [11, 137, 5000, 99_999])
+def test_bisection_finds_where_labels_overtake(truth):
+    found = labelled_worth(lambda pairs: float(pairs >= truth), lambda: 1.0, 10, 100_000, precision=0.05)
+    assert truth <= found.pairs <= truth * 1.06 + 1
+    assert len(found.tried) < 20
+
+
+def test_bisection_at_the_ends():
+    assert labelled_worth(lambda pairs: 1.0, lambda: 0.5, 10, 100).pairs == 10
+    never = labelled_worth(lambda pairs: 0.0, lambda: 0.5, 10, 100)
+    assert never.pairs is None
+    assert [pairs for pairs, _ in never.tried] == [10, 100]
+    with pytest.raises(SettingsError, match="least < most"):
+        labelled_worth(lambda pairs: 0.0, lambda: 0.5, 10, 10)
+
+
+def test_alignment_and_uniformity_match_their_definitions(model):
+    texts = [f"w{n} w{n + 1} w{n * 2}" for n in range(12)]
+    encoder = as_encoder(model)
+    unit = np.asarray(model.encode(texts), np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    pairs = [(i, j) for i in range(12) for j in range(12) if i != j]
+    potential = np.mean([math.exp(-2 * np.sum((unit[i] - unit[j]) ** 2)) for i, j in pairs])
+    assert uniformity(encoder, [*texts, texts[0]]) == pytest.approx(math.log(potential), abs=1e-5)
+    expected = np.mean([np.sum((unit[i] - unit[i + 6]) ** 2) for i in range(6)])
+    assert alignment(encoder, texts[:6], texts[6:]) == pytest.approx(expected, abs=1e-5)
+    with pytest.raises(DataError, match="two distinct"):
+        uniformity(encoder, ["a", "a"])
+
+
+def test_uniformity_of_zero_vectors_is_that_of_one_point():
+    def encode(texts):
+        return np.array([[float(text != "zero"), 0.0] for text in texts])
+
+    assert uniformity(as_encoder(lambda texts: np.zeros((len(texts), 4))), ["a", "b", "c"]) == 0
+    assert uniformity(as_encoder(encode), ["zero", "a", "b"]) == pytest.approx(math.log((1 + 2 * math.exp(-2)) / 3))

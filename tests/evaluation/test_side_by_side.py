@@ -1,0 +1,139 @@
+import json
+
+import numpy as np
+import pytest
+
+from selfsent.errors import SettingsError
+from selfsent.evaluation.results import Result, Score, measure, signature
+from selfsent.evaluation.side_by_side import mean_over_seeds, mean_score, over_seeds, seeds_of_runs, side_by_side
+from selfsent.evaluation.stats.metrics import mean
+
+HARD = np.random.default_rng(0).normal(0.5, 0.2, 200)
+
+
+def scored(name, values, data="aaaaaa"):
+    return measure(name, mean(values), len(values), signature=signature(name, n=len(values), data=data, v=1))
+
+
+def result(model, gain, data="aaaaaa"):
+    tasks = {"a": scored("a", HARD + gain, data), "b": scored("b", HARD[:50] + 2 * gain, data)}
+    return Result(model, tasks, "toy", ("a", "b"))
+
+
+def test_a_steady_gain_is_sure_although_the_intervals_overlap():
+    comparison = side_by_side([result("base", 0.0), result("better", 0.01)])
+    (difference,) = comparison.differences["a"]
+    assert difference.difference == pytest.approx(1.0)
+    assert difference.p < 0.01
+    assert comparison.results[0].scores["a"].high > comparison.results[1].scores["a"].low
+
+
+def test_the_average_is_compared_too():
+    (difference,) = side_by_side([result("base", 0.0), result("better", 0.01)]).differences["average"]
+    assert difference.difference == pytest.approx(1.5)
+    assert difference.low == pytest.approx(1.5)
+
+
+def test_only_tasks_on_the_same_items_are_compared():
+    other = Result("other", {"a": scored("a", HARD), "b": scored("b", HARD[:50], "bbbbbb")}, "toy", ("a", "b"))
+    comparison = side_by_side([result("base", 0.0), other])
+    assert comparison.tasks == ("a",)
+    assert "average" not in comparison.differences
+    with pytest.raises(SettingsError, match="no task in common"):
+        side_by_side([result("base", 0.0), result("other", 0.0, "cccccc")])
+    with pytest.raises(SettingsError, match="two models"):
+        side_by_side([other])
+
+
+def test_json_and_table():
+    comparison = side_by_side([result("base", 0.0), result("x", 0.1), result("y", -0.1)])
+    plain = json.loads(json.dumps(comparison.to_json()))
+    assert plain["against"] == "base"
+    assert [row["model"] for row in plain["differences"]["a"]] == ["x", "y"]
+    table = comparison.table()
+    assert table.row_count == 3
+    assert "difference" in str(comparison)
+    assert [str(column.header) for column in table.columns][:4] == ["task", "base", "x", "difference [95 %]"]
+
+
+def test_seeds_give_mean_and_deviation():
+    spread = over_seeds([result("m", 0.0), result("m", 0.01), result("m", 0.02)])
+    assert spread["a"].mean == pytest.approx(100 * HARD.mean() + 1)
+    assert spread["a"].deviation == pytest.approx(1.0)
+    assert spread["average"].deviation == pytest.approx(1.5)
+    assert str(spread["a"]).endswith("± 1.00")
+    with pytest.raises(SettingsError, match="two seeds"):
+        over_seeds([result("m", 0.0)])
+
+
+def test_seeds_widen_the_interval_as_much_as_they_differ():
+    """Where no item differs from another, what is left is the variance of a mean of so many seeds."""
+    level = np.array([40.0, 43.0, 47.0, 48.0])
+    flat = [Score("a", value, value, value, 10, "a|n:10", samples=np.full(200_000, value)) for value in level]
+    mean = mean_score(flat)
+    assert mean.score == level.mean()
+    assert mean.samples.mean() == pytest.approx(level.mean(), abs=0.02)
+    assert mean.samples.std() == pytest.approx(level.std(ddof=1) / np.sqrt(len(level)), rel=0.01)
+    assert mean.low < level.mean() - 2 < level.mean() + 2 < mean.high
+
+
+def test_seeds_that_agree_leave_the_interval_of_one():
+    one = result("m", 0.0).scores["a"]
+    mean = mean_score([one, one, one])
+    np.testing.assert_allclose(mean.samples, one.samples)
+    assert (mean.low, mean.high) == pytest.approx((one.low, one.high))
+
+
+def test_runs_with_the_same_seeds_are_paired():
+    """Each seed of one is a point better than the same seed of the other, by much less than seeds differ."""
+    levels = [40.0, 45.0, 50.0]
+    first, second = (
+        mean_score([Score("a", v + by, 0, 0, 10, "a", samples=np.full(1000, v + by)) for v in levels]) for by in (0, 1)
+    )
+    difference = second.minus(first)
+    assert (difference.low, difference.high) == pytest.approx((1, 1))
+
+
+def test_the_mean_over_seeds_is_a_result_of_its_own():
+    mean_result = mean_over_seeds([result("m-0", 0.0), result("m-1", 0.01), result("m-2", 0.02)])
+    assert mean_result.model == "m-0 and 2 more seeds"
+    assert mean_result.shown("a") == f"{100 * HARD.mean() + 1:.2f} ± 1.00"
+    assert mean_result.shown("average").endswith("± 1.50")
+    plain = json.loads(json.dumps(mean_result.to_json()))
+    assert plain["seeds"] == ["m-0", "m-1", "m-2"]
+    assert plain["scores"]["a"]["deviation"] == pytest.approx(1)
+    assert len(plain["scores"]["a"]["of_seeds"]) == 3
+    assert plain["average_deviation"] == pytest.approx(1.5)
+    assert plain["scores"]["a"]["signature"].endswith("|seeds:3")
+    (difference,) = side_by_side([result("base", 0.0), mean_result]).differences["a"]
+    assert difference.difference == pytest.approx(1)
+    assert 0.01 < difference.p < 0.2  # one of the three seeds is no better than the base
+
+
+@pytest.fixture
+def run(tmp_path):
+    def write(name, **settings):
+        path = tmp_path / name
+        (path / "model").mkdir(parents=True)
+        (path / "run.json").write_text(json.dumps({"asked": {"method": "x", "settings": settings}}))
+        return str(path)
+
+    return write
+
+
+def test_runs_that_differ_in_their_seed_alone_stand_together(run):
+    first, other, second = run("a", seed=0, rate=1), run("b", seed=0, rate=2), run("c", seed=1, rate=1)
+    second += "/model"
+    assert seeds_of_runs([first, "bundled-raw", other, second]) == [[first, second], ["bundled-raw"], [other]]
+    with pytest.raises(SettingsError, match="nothing but their seed"):
+        seeds_of_runs([first, other])
+    with pytest.raises(SettingsError, match="the same run with the same seed"):
+        seeds_of_runs([first, second, first + "/model"])
+
+
+def test_an_average_over_less_than_all_tasks_says_so():
+    tasks = {name: scored(name, HARD) for name in "abc"}
+    without = {name: tasks[name] for name in "ab"}
+    comparison = side_by_side([Result("x", without, "toy", tuple("abc")), Result("y", tasks, "toy", tuple("abc"))])
+    assert list(comparison.table().columns[0].cells) == ["a", "b", "average of 2 of 3"]
+    assert comparison.to_json()["average_over"] == ["a", "b"]

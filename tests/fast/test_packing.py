@@ -1,0 +1,157 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from naive.objectives import attention
+from selfsent.fast.attention import packed_attention
+from selfsent.fast.packing import IGNORED, Packed, concatenate
+
+LENGTHS = [3, 9, 1, 8, 8, 5, 2, 1, 7]
+
+
+def split(values, lengths):
+    return np.split(np.asarray(values), np.cumsum(lengths)[:-1])
+
+
+def make(lengths=LENGTHS, seed=0, targets=False):
+    """A batch, and its sentences as lists of token ids."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(0, 1000, sum(lengths))
+    goals = rng.integers(-1, 1000, sum(lengths)) if targets else None
+    return Packed(ids, np.array(lengths), goals), split(ids, lengths)
+
+
+def states_of(packed, width=4):
+    """States whose every row depends on nothing but sentence and position, to tell the rows apart."""
+    rows = packed.sentence[:, None] * 100.0 + packed.positions[:, None] * 1.0
+    return rows + torch.arange(width) / 10
+
+
+def test_every_token_knows_its_sentence_and_place():
+    packed, sentences = make()
+    assert (len(packed), packed.tokens) == (len(LENGTHS), sum(LENGTHS))
+    for number, sentence in enumerate(sentences):
+        mine = packed.sentence == number
+        assert packed.ids[mine].tolist() == sentence.tolist()
+        assert packed.positions[mine].tolist() == list(range(len(sentence)))
+        assert packed.first[number] == mine.nonzero()[0, 0]
+        assert packed.last[number] == mine.nonzero()[-1, 0]
+        assert packed.lengths[number] == len(sentence)
+
+
+def test_targets_travel_with_their_tokens():
+    packed, _ = make(targets=True)
+    for number, goals in enumerate(split(packed.given_targets, LENGTHS)):
+        assert packed.targets[packed.sentence == number].tolist() == goals.tolist()
+    assert make()[0].targets.tolist() == [IGNORED] * sum(LENGTHS)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_groups_follow_each_other_and_hold_similar_lengths(joined):
+    packed, _ = make([int(n) for n in np.random.default_rng(0).integers(1, 120, 200)])
+    at, sorted_lengths = 0, sorted(packed.given_lengths.tolist(), reverse=True)
+    for group in packed.attention_groups if joined else packed.groups:
+        mine, sorted_lengths = sorted_lengths[: group.sentences], sorted_lengths[group.sentences :]
+        assert (group.start, group.tokens, group.length) == (at, sum(mine), max(mine))
+        wasted = sum(max(mine) ** 2 - length**2 for length in mine)
+        assert min(mine) >= 0.75 * max(mine) - 1 or (joined and wasted <= 4096)
+        at += group.tokens
+    assert at == packed.tokens
+    assert not sorted_lengths
+    assert packed.tokens <= packed.attention_slots <= 1.2 * packed.tokens
+
+
+def test_mean_and_maximum_stay_within_the_sentence():
+    packed, sentences = make()
+    states = states_of(packed)
+    for number in range(len(sentences)):
+        mine = states[packed.sentence == number]
+        torch.testing.assert_close(packed.mean(states)[number], mine.mean(0))
+        torch.testing.assert_close(packed.max(states)[number], mine.max(0).values)
+
+
+def test_mean_is_taken_in_float32():
+    packed, _ = make([1000])
+    assert packed.mean(torch.full((1000, 1), 1.0, dtype=torch.bfloat16)).item() == 1.0
+
+
+def test_without_last_asks_for_the_following_token():
+    packed, sentences = make([3, 5, 2])
+    read = packed.without_last()
+    for number, sentence in enumerate(sentences):
+        mine = read.sentence == number
+        assert read.ids[mine].tolist() == sentence[:-1].tolist()
+        assert read.targets[mine].tolist() == sentence[1:].tolist()
+
+
+def test_borders_are_those_of_the_packed_row():
+    packed, sentences = make([2, 5, 1])
+    assert packed.cu_seqlens.tolist() == [0, 5, 7, 8]
+    assert packed.cu_seqlens.dtype == torch.int32
+    assert packed.longest == 5
+    assert packed.ids[:5].tolist() == sentences[1].tolist()
+
+
+def test_concatenation_keeps_order_and_targets():
+    (a, first), (b, second) = make([2, 5], targets=True), make([4, 1, 3], seed=1, targets=True)
+    both = concatenate([a, b])
+    for number, sentence in enumerate([*first, *second]):
+        assert both.ids[both.sentence == number].tolist() == sentence.tolist()
+    assert sorted(both.targets.tolist()) == sorted([*a.targets.tolist(), *b.targets.tolist()])
+    assert concatenate([a]) is a
+    assert set(concatenate([a, make([2])[0]]).targets.tolist()) == {IGNORED}
+
+
+def inputs(packed, heads=2, size=4):
+    generator = torch.Generator().manual_seed(0)
+    shape = (packed.tokens, heads, size)
+    return [torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(3)]
+
+
+@pytest.mark.parametrize("window", [None, 2, 20])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("lengths", [LENGTHS, [6, 6]], ids=["mixed", "equal"])
+def test_attention_equals_one_token_at_a_time(lengths, causal, window):
+    packed, _ = make(lengths)
+    in_order = sorted(lengths, reverse=True)
+    fast_in, slow_in = inputs(packed), inputs(packed)
+    fast = packed_attention(*fast_in, packed, causal=causal, window=window)
+    slow = attention(*slow_in, in_order, causal=causal, window=window)
+    torch.testing.assert_close(fast, slow)
+    weights = torch.randn(fast.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    (fast * weights).sum().backward()
+    (slow * weights).sum().backward()
+    for a, b in zip(fast_in, slow_in, strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+
+
+def test_scaling_and_dropout_are_passed_on():
+    packed, _ = make()
+    query, key, value = inputs(packed)
+    torch.testing.assert_close(
+        packed_attention(query, key, value, packed, scaling=1.0), packed_attention(query * 2, key, value, packed)
+    )
+    torch.manual_seed(0)
+    first = packed_attention(query, key, value, packed, dropout=0.5)
+    assert not torch.allclose(first, packed_attention(query, key, value, packed, dropout=0.5))
+
+
+def test_a_batch_moves_to_another_device():
+    packed, _ = make([2, 4])
+    moved = packed.to("meta")
+    assert moved.ids.device.type == "meta"
+    assert packed.ids.device.type == "cpu"
+
+
+@pytest.mark.parametrize("given", [None, "7"])
+def test_torch_is_told_to_keep_the_code_of_few_shapes_unless_the_user_said_how_many(given):
+    names = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    environment |= dict.fromkeys(names, given) if given else {}
+    script = f"import os, selfsent.fast.packing; print(*(os.environ[name] for name in {names}))"
+    told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == [given or "64"] * 2

@@ -1,0 +1,74 @@
+import math
+
+import pytest
+import torch
+
+from naive import densities
+from selfsent.models.heads.flow import ActNorm, Flow
+
+
+def make_flow(size=11, started=True, **options):
+    """A flow whose couplings do something."""
+    torch.manual_seed(0)
+    flow = Flow(size, **{"levels": 3, "depth": 2, "width": 5, **options})
+    if started:
+        with torch.no_grad():
+            for parameter in flow.parameters():
+                parameter += 0.2 * torch.randn_like(parameter)
+    return flow.double()
+
+
+@pytest.fixture(autouse=True)
+def in_double(monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
+
+
+@pytest.mark.parametrize("size", [8, 11])
+def test_the_inverse_gives_the_input_back(size):
+    flow = make_flow(size)
+    x = torch.randn(6, size, dtype=torch.float64)
+    z = flow.transformed(x)
+    assert (z - x).abs().max() > 0.1
+    torch.testing.assert_close(flow.inverse(z), x, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_log_determinant_is_that_of_the_jacobian(levels):
+    flow = make_flow(levels=levels)
+    for x in torch.randn(3, 11, dtype=torch.float64):
+        jacobian = torch.autograd.functional.jacobian(lambda x: flow.transformed(x[None])[0], x)
+        torch.testing.assert_close(flow.log_determinant(), torch.linalg.slogdet(jacobian).logabsdet)
+
+
+def test_likelihood_equals_the_flow_written_out():
+    flow = make_flow()
+    x = torch.randn(5, 11, dtype=torch.float64)
+    expected = [densities.flow(dict(flow.state_dict()), row.tolist(), levels=3, depth=2) for row in x]
+    torch.testing.assert_close(flow.log_likelihood(x).tolist(), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_started_by_data_it_is_the_zscore_of_each_dimension_in_another_order():
+    flow = make_flow(started=False, depth=3)
+    x = 2 + 3 * torch.randn(50, 11, dtype=torch.float64)
+    with flow.starting():
+        flow.transformed(x)
+    z = flow.transformed(x)
+    scores = (x - x.mean(0)) / x.std(0, correction=0)
+    distances = (z[:, :, None] - scores[:, None, :]).abs().amax(0)
+    assert sorted(distances.argmin(1).tolist()) == list(range(11))
+    assert distances.amin(1).max() < 1e-4
+    other = flow.transformed(x[:3])
+    assert torch.equal(other, z[:3]), "it starts again with every batch"
+
+
+def test_actnorms_inside_the_couplings_start_too():
+    flow = make_flow(started=False)
+    with flow.starting():
+        flow.transformed(torch.randn(50, 11, dtype=torch.float64))
+    assert all(module.log_scale.any() for module in flow.modules() if isinstance(module, ActNorm))
+
+
+def test_the_log_density_of_the_untouched_flow_is_the_normal_one():
+    flow = make_flow(started=False)
+    x = torch.zeros(1, 11, dtype=torch.float64)
+    assert flow.log_likelihood(x).item() == pytest.approx(-0.5 * 11 * math.log(2 * math.pi))

@@ -1,0 +1,119 @@
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from selfsent.models.encoding import complaint_of_unknown, encode, encode_stream, unknown_share
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return tiny.make_sentences(70)
+
+
+@pytest.fixture
+def encoder(encoder_of):
+    return encoder_of("bert", initializer_range=0.5)
+
+
+@pytest.mark.parametrize(("chunk", "characters"), [(7, 1 << 22), (4096, 1 << 22), (4096, 50)])
+def test_the_order_of_the_sentences_is_kept(encoder, sentences, chunk, characters, monkeypatch):
+    monkeypatch.setattr("selfsent.models.encoding.CHUNK", chunk)
+    monkeypatch.setattr("selfsent.models.encoding.CHARACTERS", characters)
+    sentences = sentences[:30]
+    alone = np.concatenate([encode(encoder, [sentence]) for sentence in sentences])
+    np.testing.assert_allclose(encode(encoder, sentences), alone, atol=2e-5)
+    parts = list(encode_stream(encoder, iter(sentences)))
+    np.testing.assert_allclose(np.concatenate(parts), alone, atol=2e-5)
+    assert len(parts) == {(7, 1 << 22): 5, (4096, 1 << 22): 1}.get((chunk, characters), len(parts))
+    assert characters > 50 or len(parts) > 10
+
+
+@pytest.fixture
+def two_at_work(encoder, two_threads, monkeypatch):
+    """Many batches, two threads, and those that took one; neither goes on before the other has one, too."""
+    monkeypatch.setattr("selfsent.models.encoding.TOKENS", {"cpu": 60})
+    seen, both = set(), threading.Barrier(2)
+
+    def meet(*_):
+        if threading.current_thread() not in {*seen, threading.main_thread()}:
+            seen.add(threading.current_thread())
+            both.wait(20)
+
+    encoder.register_forward_pre_hook(meet)
+    return seen
+
+
+@pytest.mark.parametrize("layers", ["last", "first+last"])
+def test_two_threads_share_the_work_and_change_nothing(layers, encoder, sentences, two_at_work):
+    if layers != "last":
+        encoder.average_layers(layers)
+    shared = encode(encoder, sentences)
+    assert len(two_at_work) == 2
+    torch.set_num_threads(1)
+    np.testing.assert_array_equal(shared, encode(encoder, sentences))
+
+
+@pytest.mark.usefixtures("two_at_work")
+@pytest.mark.parametrize("other", [True, False])
+def test_an_error_of_either_thread_is_raised(other, encoder, sentences):
+    def fail(*_):
+        if (threading.current_thread().name.endswith("1")) == other:
+            raise MemoryError("no room")
+
+    encoder.register_forward_pre_hook(fail)
+    with pytest.raises(MemoryError, match="no room"):
+        encode(encoder, sentences)
+
+
+@pytest.mark.parametrize("prompt", [None, "ba de: "])
+def test_vectors_are_those_of_sentence_transformers(encoder, sentences, prompt):
+    if prompt:
+        encoder.sentence_transformer.prompts["q"] = prompt
+        encoder.sentence_transformer.default_prompt_name = "q"
+    expected = encoder.sentence_transformer.encode(sentences)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(encode(encoder, sentences) / scale, expected / scale, atol=1e-5)
+
+
+def test_a_huge_sentence_is_cut_as_sentence_transformers_cuts_it(encoder):
+    huge = "ba de fi " * 5_000
+    np.testing.assert_allclose(
+        encode(encoder, ["ko", huge, "mi"])[1], encoder.sentence_transformer.encode([huge])[0], atol=1e-5
+    )
+
+
+def test_encoding_leaves_the_mode_alone_and_has_no_dropout(encoder_of, sentences):
+    encoder = encoder_of("bert", dropout=0.5).train()
+    first = encode(encoder, sentences)
+    assert encoder.training
+    np.testing.assert_array_equal(first, encode(encoder, sentences))
+
+
+def test_a_fault_of_the_sentences_is_not_swallowed_by_the_thread(encoder):
+    def texts():
+        yield "ba"
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(encode_stream(encoder, texts()))
+
+
+def test_nothing_to_encode(encoder):
+    assert encode(encoder, []).shape == (0, 32)
+    assert list(encode_stream(encoder, [])) == []
+
+
+def test_text_that_the_tokenizer_does_not_know_is_told(encoder, sentences):
+    assert unknown_share(encoder, sentences) == 0
+    assert complaint_of_unknown(encoder, sentences) is None
+    strange = ["принтер не отвечает", "日本語"]
+    assert unknown_share(encoder, strange) == 1
+    share = unknown_share(encoder, [*sentences, *strange])
+    assert 0 < share < 0.1
+    assert complaint_of_unknown(encoder, [*sentences, *strange]) is None
+    said = complaint_of_unknown(encoder, [*sentences[:2], *strange])
+    assert said.endswith("of the tokens are unknown to this encoder: it can hardly read this text, choose another one")
+    assert unknown_share(encoder, [""]) == 0

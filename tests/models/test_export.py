@@ -1,0 +1,127 @@
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tiny
+from selfsent.errors import OutputError, SettingsError
+from selfsent.models import export as module
+from selfsent.models.encoding import encode
+from selfsent.models.export import export
+from selfsent.models.loading import load_encoder
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "export.md"
+
+
+@pytest.fixture(scope="module")
+def encoder(base_of):
+    return load_encoder(base_of("bert", initializer_range=0.5), "mean").eval()
+
+
+@pytest.fixture(scope="module")
+def exported(encoder, tmp_path_factory):
+    """The only real export here: it takes seconds."""
+    output = tmp_path_factory.mktemp("export") / "exported"
+    return output, export(encoder, output)
+
+
+@pytest.fixture
+def ready_made(exported, monkeypatch):
+    """A graph that is there already instead of a new one: of the encoder above, without normalisation."""
+    monkeypatch.setattr(
+        module, "_to_onnx", lambda model, path, normalize: shutil.copy(exported[0] / "model.onnx", path)
+    )
+
+
+def vectors_of(directory, texts, name="model.onnx"):
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+    return module._encode(module.load_graph(directory / name), tokenizer, texts)
+
+
+def test_the_graph_gives_the_vectors_of_torch(encoder, exported):
+    output, said = exported
+    assert sorted(path.name for path in output.iterdir()) == ["export.json", "model.onnx", "tokenizer.json"]
+    assert said.largest_difference < 1e-5
+    assert not said.normalized
+    assert json.loads((output / "export.json").read_text())["size"] == said.size == 32
+    sentences = ["ba", *tiny.make_sentences(20), "ko mi " * 300]
+    expected = encode(encoder, sentences)
+    scale = np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors_of(output, sentences) / scale, expected / scale, atol=1e-5)
+    for place in (0, 5, -1):  # alone, without padding
+        np.testing.assert_allclose(
+            vectors_of(output, sentences[place : place + 1 or None]) / scale[place],
+            expected[place : place + 1 or None] / scale[place],
+            atol=1e-5,
+        )
+
+
+def test_the_ten_lines_of_the_documentation(encoder, exported):
+    (code,) = re.findall(r"```python\n(.*?)```", DOCUMENTATION.read_text(), re.S)
+    assert len([line for line in code.splitlines() if line]) <= 10
+    code += "\nimport json, sys\nassert not {'torch', 'transformers', 'selfsent'} & sys.modules.keys()\n"
+    code += "print(json.dumps(vectors.tolist()))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=exported[0].parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = encode(encoder, ["the printer is dead", "no answer"])
+    np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-4 * np.linalg.norm(expected))
+
+
+def test_int8_is_smaller_and_near(encoder, ready_made, exported, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfsent.models.export.INT8_TOLERANCE", 0.5)  # large random weights round badly
+    said = export(encoder, tmp_path / "small", int8=True)
+    assert 0.5 < said.smallest_cosine < 0.9999
+    assert (tmp_path / "small/model.onnx").stat().st_size < 0.8 * (exported[0] / "model.onnx").stat().st_size
+    assert sorted(path.name for path in (tmp_path / "small").iterdir()) == [
+        "export.json",
+        "model.onnx",
+        "tokenizer.json",
+    ]
+
+
+def test_openvino(encoder, ready_made, tmp_path):
+    pytest.importorskip("openvino", reason="the extra openvino is not installed")
+    export(encoder, tmp_path / "graph", to="openvino")
+    assert (tmp_path / "graph/model.bin").is_file()
+    sentences = tiny.make_sentences(9)
+    expected = encode(encoder, sentences)
+    np.testing.assert_allclose(vectors_of(tmp_path / "graph", sentences, "model.xml"), expected, atol=1e-4)
+
+
+def test_vectors_of_length_one(encoder):
+    import torch
+
+    ids = torch.tensor([[5, 9, 11], [7, 8, 9]])
+    modules = list(encoder.sentence_transformer)
+    plain, unit = (module._Graph(modules, normalize)(ids, torch.ones_like(ids)) for normalize in (False, True))
+    torch.testing.assert_close(unit, plain / plain.norm(dim=1, keepdim=True))
+    assert not torch.allclose(plain, unit)
+
+
+def test_a_graph_with_other_vectors_is_not_written(encoder, ready_made, tmp_path):
+    other = encoder.twin()
+    other.transformer.embeddings.word_embeddings.weight.data *= 1.01
+    with pytest.raises(OutputError, match="nothing was written: a vector of the onnx graph differs"):
+        export(other, tmp_path / "wrong")
+    other.transformer.embeddings.word_embeddings.weight.data *= -3
+    with pytest.raises(OutputError, match="nothing was written: in int8 a vector has a cosine of"):
+        export(other, tmp_path / "wrong", int8=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_done_is_refused(encoder, tmp_path, monkeypatch):
+    with pytest.raises(SettingsError, match="for --to onnx only"):
+        export(encoder, tmp_path / "v", to="openvino", int8=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="is a file"):
+        export(encoder, tmp_path / "file")
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(SettingsError, match=r"needs onnxscript: pip install 'selfsent\[onnx\]'"):
+        export(encoder, tmp_path / "v")

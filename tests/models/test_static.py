@@ -1,0 +1,176 @@
+"""A table of token vectors: the same vectors as sentence-transformers, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+from sentence_transformers import SentenceTransformer
+
+import selfsent
+import tiny
+from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.evaluation.encoders import as_encoder
+from selfsent.methods import METHODS
+from selfsent.models.encoding import encode
+from selfsent.models.export import export
+from selfsent.models.loading import load_encoder
+from selfsent.models.static import new_table
+from selfsent.training.plan import make_plan
+
+TEXTS = [*tiny.make_sentences(30, seed=9), "bidi  gafo!", "", "[MASK] bidi"]
+
+
+@pytest.fixture
+def table(base_of):
+    return base_of("static")
+
+
+def by_hand(model, text):
+    """The mean of the rows of a text's tokens."""
+    ids = model.sentence_transformer[0].tokenizer.encode(text, add_special_tokens=False).ids
+    rows = [model.table.weight[token].detach().double().numpy() for token in ids]
+    return np.mean(rows, axis=0) if rows else np.zeros(model.hidden_size)
+
+
+def test_vectors_are_means_and_those_of_sentence_transformers(table):
+    model = load_encoder(table)
+    found = encode(model, TEXTS)
+    assert found == pytest.approx(np.stack([by_hand(model, text) for text in TEXTS]), abs=1e-6)
+    assert found == pytest.approx(SentenceTransformer(str(table), device="cpu").encode(TEXTS), abs=1e-6)
+    packed = tiny.pack([model.tokenizer(text)["input_ids"] for text in TEXTS[:9]])
+    assert model(packed).detach().numpy() == pytest.approx(found[:9], abs=1e-6)
+    assert model.pool(model.token_vectors(packed), packed).detach().numpy() == pytest.approx(found[:9], abs=1e-6)
+
+
+def test_what_is_behind_the_table_is_kept(table, tmp_path):
+    selfsent.train(TEXTS, method="whitening", base=table, output=tmp_path / "run")
+    ordinary = SentenceTransformer(str(tmp_path / "run" / "model"), device="cpu")
+    assert encode(load_encoder(tmp_path / "run"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-5)
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "ct-inbatch", "distil"])
+def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, table, base_of, tmp_path):
+    options = {"distil": {"teacher": str(base_of("bert"))}}.get(method, {"delete_words": 0.3})
+    options |= {"method": method, "base": table, "steps": 10, "batch_size": 8, "checkpoint_every": 3}
+
+    def stop(step, steps, figures):
+        if step == 8:
+            raise KeyboardInterrupt
+
+    selfsent.train(TEXTS, output=tmp_path / "whole", **options)
+    with pytest.raises(KeyboardInterrupt):
+        selfsent.train(TEXTS, output=tmp_path / "parts", watch=stop, **options)
+    selfsent.train(TEXTS, output=tmp_path / "parts", resume=True, **options)
+    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
+    assert whole == parts
+
+
+def test_half_precision_is_read_and_trained_in_float32(table, tmp_path):
+    model = SentenceTransformer(str(table), device="cpu").half()
+    model.save(str(tmp_path / "half"))
+    assert load_encoder(tmp_path / "half").table.weight.dtype == torch.float32
+
+
+def test_the_layout_of_model2vec(tmp_path):
+    """Rows are shared by tokens and weighted, and vectors get length 1 where the configuration says so."""
+    tokenizer, draw = tiny.make_tokenizer().backend_tokenizer, np.random.default_rng(0)
+    size = tokenizer.get_vocab_size()
+    rows = draw.normal(size=(10, 8)).astype(np.float32)
+    mapping, weights = draw.integers(10, size=size), draw.uniform(size=size).astype(np.float32)
+    save_file({"embeddings": rows, "mapping": mapping, "weights": weights}, tmp_path / "model.safetensors")
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": True}))
+    model = load_encoder(tmp_path)
+    ids = tokenizer.encode(TEXTS[0], add_special_tokens=False).ids
+    mean = (rows[mapping[ids]] * weights[ids][:, None]).mean(0)
+    assert encode(model, TEXTS[:1])[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+
+
+def test_truncation_that_was_saved_holds(table, tmp_path):
+    model = SentenceTransformer(str(table), device="cpu")
+    model[0].tokenizer.enable_truncation(3)
+    model.save(str(tmp_path / "short"))
+    short = load_encoder(tmp_path / "short")
+    assert encode(short, TEXTS) == pytest.approx(
+        SentenceTransformer(str(tmp_path / "short"), device="cpu").encode(TEXTS), abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"method": "tsdae"}, "tsdae needs a transformer, and"),
+        ({"method": "mlm"}, "mlm needs a transformer, and"),
+        ({"method": "infomax"}, "infomax needs a transformer, and"),
+        ({"method": "simcse"}, "the two views of a sentence would be identical"),
+        ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out --pooling cls"),
+        ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out --dropout"),
+        ({"method": "simcse", "delete_words": 0.3, "head": "cnn-pool"}, "looks at single tokens needs a transformer"),
+        ({"method": "whitening", "layers": "first+last"}, "without layers"),
+    ],
+)
+def test_what_a_table_cannot_be_asked(table, tmp_path, options, complaint):
+    with pytest.raises((BaseEncoderError, SettingsError), match=complaint) as caught:
+        selfsent.train(TEXTS, base=table, output=tmp_path / "run", **options)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "base"),
+    [
+        ("neighbours", {}, "bundled"),
+        ("tsdae", {}, "bundled-raw"),
+        ("simcse", {}, "bundled-raw"),
+        ("simcse", {"delete_words": 0.3}, "bundled"),
+        ("simcse", {"delete_words": 0.3, "mlm_weight": 0.1}, "bundled-raw"),
+        ("simcse", {"positives": "neighbours"}, "bundled"),
+        ("ntxent", {"columns": True}, "bundled"),
+        ("neighbours", {"dropout": 0.1}, "bundled-raw"),
+        ("neighbours", {"pooling": "cls"}, "bundled-raw"),
+        ("softmax", {"head": "cnn-pool"}, "bundled-raw"),
+        ("whitening", {}, "bundled"),
+    ],
+)
+def test_the_base_is_the_best_that_a_method_can_train(method, given, base):
+    assert make_plan(METHODS[method], **given).base == base
+
+
+def test_the_same_seed_makes_the_same_table():
+    tokenizer = tiny.make_tokenizer().backend_tokenizer
+    first, again, other = (new_table(tokenizer, 8, seed).table.weight for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_a_table_is_made_with_a_vocabulary_of_the_text_or_of_an_encoder(table, tmp_path):
+    own = load_encoder(selfsent.make_table(TEXTS, tmp_path / "own", size=6, vocabulary_size=80))
+    assert (own.embedding_size, own.vocabulary_size <= 80) == (6, True)
+    theirs = load_encoder(selfsent.make_table(None, tmp_path / "theirs", tokenizer=table))
+    assert theirs.vocabulary_size == load_encoder(table).vocabulary_size
+    for given in ({"corpus": TEXTS, "tokenizer": table}, {"corpus": None}):
+        with pytest.raises(SettingsError, match="give either a corpus"):
+            selfsent.make_table(output=tmp_path / "none", **given)
+    with pytest.raises(SettingsError, match="leave out --cased"):
+        selfsent.make_table(None, tmp_path / "none", tokenizer=table, cased=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_fast_and_int8_change_nothing_and_say_nothing(table):
+    exact, quick = as_encoder(str(table)), as_encoder(str(table), int8=True)
+    assert np.array_equal(exact(TEXTS[:5]), quick(TEXTS[:5]))
+    assert quick.pooling == "mean"
+
+
+def test_export_says_that_there_is_nothing_to_export(table, tmp_path):
+    with pytest.raises(SettingsError, match="needs no graph"):
+        export(load_encoder(table), tmp_path / "graph")
+
+
+def test_special_tokens_are_known():
+    wrapped = new_table(tiny.make_tokenizer("pieces").backend_tokenizer, 4).tokenizer
+    assert wrapped.unk_token == "<unk>"
+    assert set(wrapped.all_special_tokens) == {"<unk>", "<s>", "</s>", "<pad>", "<mask>"}
+    assert wrapped("bidi")["input_ids"] == wrapped("bidi", add_special_tokens=False)["input_ids"]
