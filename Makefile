@@ -30,12 +30,12 @@ lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 	$(BIN)/lint-imports
 
 contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture, every recipe in small
-	SELFSENT_CONTRACT_RESULTS=docs/results/contract.json $(BIN)/python -m pytest tests/contract -m ""
+	SELFSENT_CONTRACT_RESULTS=docs/results/quality/contract.json $(BIN)/python -m pytest tests/contract -m ""
 
 bench: $(VENV)/.installed-test ## speed beside sentence-transformers, written to docs/benchmarks.md
-	$(BIN)/python benchmarks/train.py --output docs/results/bench_train.json
-	$(BIN)/python benchmarks/encode.py --output docs/results/bench_encode.json
-	$(BIN)/python benchmarks/pairs.py --output docs/results/bench_pairs.json
+	$(BIN)/python benchmarks/train.py --output docs/results/speed/bench_train.json
+	$(BIN)/python benchmarks/encode.py --output docs/results/speed/bench_encode.json
+	$(BIN)/python benchmarks/pairs.py --output docs/results/speed/bench_pairs.json
 	$(BIN)/python benchmarks/report.py
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/

@@ -23,8 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from grid import alone_at
-from sides import machine
+from sides import alone_at, machine
 
 from selfsent import read_corpus
 from selfsent.files import whole_file, write_json
@@ -133,7 +132,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--commands", nargs="+", default=["read", "train", "encode", "pairs"])
     parser.add_argument("--model", default="bundled-raw")
-    parser.add_argument("--output", type=Path, default=Path("docs/results/cost.json"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/speed/cost.json"))
     options = parser.parse_args()
     for size in sorted(options.sizes):
         if all(is_measured(options.output, name, size) for name in options.commands):

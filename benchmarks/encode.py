@@ -26,9 +26,11 @@ import torch
 from numpy.typing import NDArray
 from sides import DEVICE, MINILM, alternate, base_of, machine, medians, sentences
 
-from selfsent.encoder import Encoder, into_bfloat16, load_encoder
-from selfsent.encoding import _packs, encode
+from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
+from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import _packs, encode
+from selfsent.models.loading import load_encoder
 from selfsent.training.operations import counted, matrix_rate
 from selfsent.training.precision import computes_bfloat16, computes_int8, quicken
 
@@ -81,7 +83,7 @@ def exported(model: Encoder, texts: list[str], folder: Path, to: Any) -> Side:
     """Our graph in another runtime, the sentences sorted by length in batches of 32."""
     from tokenizers import Tokenizer
 
-    from selfsent.export import export, load_graph
+    from selfsent.models.export import export, load_graph
 
     export(model, folder / to, to)
     tokenizer = Tokenizer.from_file(str(folder / to / "tokenizer.json"))

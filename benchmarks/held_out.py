@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from sides import DEVICE
 
+from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import Learner
-from selfsent.packing import IGNORED, Packed
 
 LENGTH, NEGATIVES = 128, 7
 """Tokens of a sentence at most, and pairs of different sentences to each of equal ones in `ct`."""

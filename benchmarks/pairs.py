@@ -24,9 +24,11 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import paraphrase_mining
 from sides import DEVICE, alternate, base_of, machine, medians, sentences
 
-from selfsent.encoder import Encoder, into_bfloat16, load_encoder
-from selfsent.encoding import encode
+from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
+from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
 from selfsent.search.pairs import Pair, most_similar_pairs
 from selfsent.search.vectors import unit
 from selfsent.training.precision import computes_bfloat16, computes_int8, quicken

@@ -2,13 +2,12 @@
 
     python benchmarks/report.py
 
-Every table counts only with its raw JSON in docs/results/, written by the benchmark it belongs to.
+Every table counts only with its raw JSON in docs/results/speed/, written by the benchmark it belongs to.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from encode import SAME as NEAR
 from train import SAME, fastest
 
-from selfsent.files import write_text
+from selfsent.files import read_json, write_text
 
 HEAD = """# Benchmarks
 
@@ -155,7 +154,7 @@ def cost(report: dict[str, Any]) -> str:
         "## Cost against size\n",
         "Whole commands, each in a process of its own. `read` is reading, cleaning and tokenising, with one step of"
         " training; `train` is ten steps of `tsdae`, and scoring up to 10,000 held-out sentences before and after.\n",
-        "![Seconds, peak memory and bytes on disk against the number of sentences](results/cost.svg)\n",
+        "![Seconds, peak memory and bytes on disk against the number of sentences](results/speed/cost.svg)\n",
         "| command | sentences | seconds | peak memory, MB | on disk, MB |",
         "|---|--:|--:|--:|--:|",
     ]
@@ -189,7 +188,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
 def main() -> None:
     """Write the page from what was measured."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--results", type=Path, default=Path("docs/results"))
+    parser.add_argument("--results", type=Path, default=Path("docs/results/speed"))
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks.md"))
     options = parser.parse_args()
     if not options.results.is_dir():
@@ -198,9 +197,7 @@ def main() -> None:
     for name, section in SECTIONS.items():
         path = options.results / name
         if path.is_file():
-            parts.append(
-                section(json.loads(path.read_text(encoding="utf-8"))) + f"\n\nRaw figures: `docs/results/{name}`.\n"
-            )
+            parts.append(f"{section(read_json(path))}\n\nRaw figures: `docs/results/speed/{name}`.\n")
     write_text(options.output, "\n".join(parts))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata, resources
@@ -19,7 +21,7 @@ import pyarrow.parquet as pq
 import torch
 
 from selfsent import read_corpus
-from selfsent.bases import resolve
+from selfsent.models.bases import resolve
 from selfsent.training.run_directory import versions
 
 MINILM = "all-MiniLM-L6-v2"
@@ -112,3 +114,12 @@ def machine() -> dict[str, Any]:
         "versions": {**versions(), **others},
         "date": datetime.now(UTC).date().isoformat(),
     }
+
+
+@contextmanager
+def alone_at(output: Path) -> Iterator[None]:
+    """While this lasts, nobody else changes the output."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

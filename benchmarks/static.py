@@ -1,6 +1,6 @@
 """A table of token vectors, trained and run, against sentence-transformers' `StaticEmbedding`; and model2vec's ways.
 
-    python benchmarks/static.py --corpus wikipedia-recent.txt.zst --output docs/results/bench_static.json
+    python benchmarks/static.py --corpus wikipedia-recent.txt.zst --output docs/results/speed/bench_static.json
     python benchmarks/static.py --corpus text.txt.zst --teacher all-MiniLM-L6-v2    # model2vec, where it is installed
 
 Training: one pass over the same pairs of neighbouring sentences, from the same random table, with the same loss, batch
@@ -26,9 +26,9 @@ from sentence_transformers import SentenceTransformer
 from sides import alternate, base_of, machine, medians
 
 import selfsent
-from selfsent.encoder import load_encoder
-from selfsent.encoding import encode
 from selfsent.files import write_json
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
 
 BATCH, RATE, SIZE = 1024, 0.02, 256
 

@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS, metavar="NAME")
     parser.add_argument("--base", default="bundled-raw")
     parser.add_argument("--runs", type=Path, default=Path("runs/streaming"), help="for the cache and the last run")
-    parser.add_argument("--output", type=Path, default=Path("docs/results/streaming.json"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/speed/streaming.json"))
     options = parser.parse_args()
     settings = {"files": len(options.sources), "steps": options.steps, "batch_size": options.batch_size}
     rows: list[dict[str, Any]] = []

@@ -29,14 +29,14 @@ from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sides import base_of, machine
 
-from selfsent.encoder import load_encoder
-from selfsent.encoding import encode
 from selfsent.errors import DataError
-from selfsent.evaluation.datasets import Rows, Store
+from selfsent.evaluation.datasets.declared import Rows, Store
 from selfsent.evaluation.encoders import Encoder
-from selfsent.evaluation.statistics import cosines
-from selfsent.evaluation.sts import STS
+from selfsent.evaluation.stats.metrics import cosines
+from selfsent.evaluation.tasks.sts import STS
 from selfsent.files import write_json
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
 from selfsent.training.precision import quick_precision, quicken
 
 TOLERANCE = {"float32": 0.02, "bfloat16": 0.05, "int8": 0.2}

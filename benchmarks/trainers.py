@@ -16,15 +16,15 @@ from sides import DEVICE, wait_for_device
 
 from selfsent import read_corpus
 from selfsent.api import make_plan
-from selfsent.encoder import load_encoder
+from selfsent.data.batches import Batches
+from selfsent.data.token_table import build_table
+from selfsent.data.views import Template
 from selfsent.methods import get_method
-from selfsent.training.batches import Batches
-from selfsent.training.habits import Habits
+from selfsent.models.loading import load_encoder
 from selfsent.training.loop import Loop
 from selfsent.training.operations import counted
+from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
-from selfsent.training.tokens import build_table
-from selfsent.views import Template
 
 RATE = 1e-4
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -78,7 +78,7 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         table = build_table(corpus, model.tokenizer, "text")
         template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
         batches = Batches([table], np.arange(len(corpus)), plan.method.views(plan.options), template, plan.settings)
-        loop = Loop(learner, batches, plan.settings, directory, Habits(checkpoint_every=10**9))
+        loop = Loop(learner, batches, plan.settings, directory, RunConfig(checkpoint_every=10**9))
         loop.steps = plan.settings.steps or 0
         for step in range(loop.steps):
             loop.advance(step)

@@ -1,7 +1,7 @@
 """Every maker of views on the same sentences: how fast it is, how much it changes, and ten of its views to judge.
 
-    python benchmarks/makers.py wikipedia.txt.zst --output docs/results/makers.json
-    python benchmarks/makers.py --table --output docs/results/makers.json
+    python experiments/makers.py wikipedia.txt.zst --output docs/results/quality/makers.json
+    python experiments/makers.py --table --output docs/results/quality/makers.json
 
 Each maker says every sentence once. Speed is counted twice: in seconds of the clock, and in seconds of the processor,
 those of the programs it runs (translators) included, which other work on the machine does not change. Starting it is
@@ -14,19 +14,22 @@ import argparse
 import json
 import os
 import resource
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from sides import machine
 
 from selfsent import read_corpus
+from selfsent.augment.maker import Sentences
+from selfsent.augment.registry import parse_maker
+from selfsent.augment.statistics import Difference
+from selfsent.data.random import make_key
 from selfsent.files import write_json
-from selfsent.makers.maker import Sentences
-from selfsent.makers.registry import parse_maker
-from selfsent.makers.statistics import Difference
-from selfsent.views.noise import make_key
 
 MAKERS = (
     "noise",
@@ -107,7 +110,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=300)
     parser.add_argument("--makers", nargs="+", default=MAKERS, metavar="SPEC")
     parser.add_argument("--samples", type=Path, help="a file with a sentence a line (default: ten of the corpus)")
-    parser.add_argument("--output", type=Path, default=Path("docs/results/makers.json"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/quality/makers.json"))
     parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
     options = parser.parse_args()
     rows: dict[str, Any] = json.loads(options.output.read_text())["rows"] if options.output.exists() else {}

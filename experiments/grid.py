@@ -1,7 +1,7 @@
 """Train and score a grid of settings, one table of a recipe file; what is done already is not done again.
 
-    python benchmarks/grid.py recipes/demo_dev.yaml --output docs/results/demo_dev.json
-    python benchmarks/grid.py recipes/demo_dev.yaml --output docs/results/demo_dev.json --table
+    python experiments/grid.py experiments/demo_dev.yaml --output docs/results/quality/demo_dev.json
+    python experiments/grid.py experiments/demo_dev.yaml --output docs/results/quality/demo_dev.json --table
 
 The recipe names a corpus, what all rows share, and the rows; each row is trained for each seed and scored on the
 recipe's tasks. A run that goes wrong is a row with its reason. --table prints what the output holds as Markdown.
@@ -9,7 +9,7 @@ Files of the corpus are looked for in --text; a base may be a name that --base g
 thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has.
 A row may have a smaller number of `sentences` of its own. Instead of one `corpus` a recipe may have several `corpora`
 by name, and instead of one base several `bases`: every row is then done for each of them. Tasks are those of
-`selfsent evaluate` and the labelled domains of benchmarks/domain.py; `tasks_of` adds some for single corpora. With
+`selfsent evaluate` and the labelled domains of experiments/domain.py; `tasks_of` adds some for single corpora. With
 `fast: true` scores are computed in bfloat16. `context: dev` scores on documents kept apart for choosing settings,
 `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is the untrained base; it
 and what takes no steps are the same with any seed, and done once.
@@ -21,37 +21,39 @@ had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
+import sys
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from domain import DOMAIN, score_domain
+from sides import alone_at
 
 from selfsent import read_corpus
-from selfsent.corpus import Corpus
-from selfsent.encoder import Pooling, load_encoder
-from selfsent.encoder.bfloat16 import into_bfloat16
+from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, TrainingError
-from selfsent.evaluation.context import ContextTask
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.tasks import evaluate
+from selfsent.evaluation.suites import evaluate
+from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
 from selfsent.methods import get_method
+from selfsent.models.encoder import Pooling
+from selfsent.models.loading import load_encoder
 from selfsent.recipes import read_document
-from selfsent.scoring import scored
+from selfsent.report.scoring import scored
 from selfsent.settings import DURATIONS, parse_duration
-from selfsent.training.asked import asked
 from selfsent.training.fit import fit
-from selfsent.training.habits import Habits
+from selfsent.training.identity import asked
 from selfsent.training.plan import make_plan
+from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory, versions
 
 STS = ("sts12", "sts13", "sts14", "sts15")
@@ -111,7 +113,7 @@ def train_row(
     directory.match(asked(plan, corpus, rows))
     directory.begin()
     start = time.perf_counter()
-    fit(corpus, rows, plan, directory, Habits(checkpoint_every=10**9), notice=print)
+    fit(corpus, rows, plan, directory, RunConfig(checkpoint_every=10**9), notice=print)
     losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]
     kept = {"steps": directory.record["steps"], "seconds": round(time.perf_counter() - start, 1), "loss": losses[-1:]}
     return str(directory.model), kept
@@ -177,15 +179,6 @@ def merged(shared: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in shared.items() if name not in left}, **row}
 
 
-@contextmanager
-def alone_at(output: Path) -> Iterator[None]:
-    """While this lasts, nobody else changes the output."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def keep(output: Path, recipe: str, key: str, row: dict[str, Any]) -> None:
     """Add a row to the output, which others may be filling too."""
     with alone_at(output):
@@ -200,7 +193,7 @@ def finished(output: Path) -> dict[str, Any]:
 
 def is_same_with_any_seed(row: dict[str, Any]) -> bool:
     """Whether a row leaves nothing to chance."""
-    return "method" not in row or get_method(row["method"]).fits
+    return "method" not in row or get_method(row["method"]).closed_form
 
 
 def context_task(recipe: dict[str, Any], corpus: Corpus, hold_out: HoldOut) -> ContextTask | None:

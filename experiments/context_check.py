@@ -1,6 +1,6 @@
 """Does the label-free score order encoders of known quality rightly? Every variant of it, on several corpora.
 
-    python benchmarks/context_check.py python:stdlib wikipedia.txt.zst medquad.txt.zst
+    python experiments/context_check.py python:stdlib wikipedia.txt.zst medquad.txt.zst
 
 Scored are random weights of the bundled encoder's shape, the bundled encoder, all-MiniLM-L6-v2 and TF-IDF, on the
 documents that `selfsent evaluate --documents` holds out. A variant is good when the gaps between encoders are wide
@@ -19,10 +19,11 @@ from typing import Any
 import torch
 
 from selfsent import read_corpus
-from selfsent.encoder import Encoder, load_encoder
-from selfsent.evaluation.context import ContextTask
+from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import write_json
-from selfsent.scoring import scored
+from selfsent.models.encoder import Encoder
+from selfsent.models.loading import load_encoder
+from selfsent.report.scoring import scored
 from selfsent.training.run_directory import versions
 
 VARIANTS: list[tuple[Any, int | None]] = [
@@ -75,7 +76,7 @@ def main() -> None:
     """Print the table and write the raw figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("corpora", nargs="+")
-    parser.add_argument("--output", type=Path, default=Path("docs/results/context_check.json"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/quality/context_check.json"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     models = encoders()

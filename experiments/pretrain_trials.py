@@ -1,7 +1,7 @@
 """What pays in a small budget of pretraining: starts, shapes and rates, each trained for as many tokens and then tuned.
 
-    python benchmarks/pretrain_trials.py TEXT... --output docs/results/pretrain_trials.json
-    python benchmarks/pretrain_trials.py TEXT... --output docs/results/pretrain_objectives.json --steps 200 \
+    python experiments/pretrain_trials.py TEXT... --output docs/results/quality/pretrain_trials.json
+    python experiments/pretrain_trials.py TEXT... --output docs/results/quality/pretrain_objectives.json --steps 200 \
         --simcse-steps 100 --processor-time --all layers=2 vocabulary_size=8192 held_out=0.003 \
         --only counts look random 'counts, own words from the mean'
 
@@ -31,16 +31,16 @@ import torch
 from torch import Tensor
 
 from selfsent.api import train
-from selfsent.corpus import Corpus, read_corpus
-from selfsent.encoder import load_encoder
+from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.errors import TrainingError
-from selfsent.evaluation.tasks import evaluate
+from selfsent.evaluation.suites import evaluate
+from selfsent.fast.packing import IGNORED, Packed
 from selfsent.files import write_json
 from selfsent.methods import Loss
-from selfsent.packing import IGNORED, Packed
+from selfsent.models.loading import load_encoder
 from selfsent.pretraining.learner import PretrainingLearner
 from selfsent.pretraining.pretrain import pretrain
-from selfsent.scoring import scored
+from selfsent.report.scoring import scored
 from selfsent.training.run_directory import RunDirectory, versions
 
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -1,9 +1,9 @@
 """Make the encoders that ship, one stage after the other; what is done stays, and what was begun is gone on with.
 
-    python benchmarks/bundled.py sample  --text TEXT --output OUT
-    python benchmarks/bundled.py table   --output OUT --teacher all-MiniLM-L6-v2    # bundled
-    python benchmarks/bundled.py raw     --text TEXT --output OUT                   # bundled-raw-static
-    python benchmarks/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # not shipped: docs/log.md
+    python experiments/bundled.py sample  --text TEXT --output OUT
+    python experiments/bundled.py table   --output OUT --teacher all-MiniLM-L6-v2    # bundled
+    python experiments/bundled.py raw     --text TEXT --output OUT                   # bundled-raw-static
+    python experiments/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # not shipped: docs/log
 
 TEXT is a folder with the nine freely usable sources, one file NAME.txt.zst each: a sentence a line, an empty line
 behind each document. `sample` draws sentences of each of them. `table` trains a new table of token vectors, with the
@@ -16,17 +16,21 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from sides import base_of
 
 import selfsent
-from selfsent.bases import resolve
-from selfsent.encoder import StaticEncoder, load_encoder
 from selfsent.files import whole_directory, write_text
+from selfsent.models.bases import resolve
+from selfsent.models.loading import load_encoder
+from selfsent.models.static import StaticEncoder
 
 SOURCES = {
     "wikipedia": 220_000,

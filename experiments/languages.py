@@ -1,9 +1,9 @@
 """Table 3 of BSL in small: what aligns the languages of a small multilingual encoder, and what an English teacher adds.
 
-    python benchmarks/languages.py --data DIR --rates --output docs/results/multilingual_rates.json
-    python benchmarks/languages.py --data DIR --output docs/results/multilingual.json
-    python benchmarks/languages.py --data DIR --apart --output docs/results/multilingual_apart.json
-    python benchmarks/languages.py --output docs/results/multilingual.json --table
+    python experiments/languages.py --data DIR --rates --output docs/results/quality/multilingual_rates.json
+    python experiments/languages.py --data DIR --output docs/results/quality/multilingual.json
+    python experiments/languages.py --data DIR --apart --output docs/results/quality/multilingual_apart.json
+    python experiments/languages.py --output docs/results/quality/multilingual.json --table
 
 There is no multilingual encoder to start from without a network, so one is pretrained first, by masked words: on every
 sentence with its translation behind it (translation language modelling: Conneau and Lample, 2019, "Cross-lingual
@@ -31,9 +31,9 @@ from grid import finished, keep, spread
 
 from selfsent import read_corpus
 from selfsent.api import train
-from selfsent.corpus import Corpus
+from selfsent.data.corpus import Corpus
 from selfsent.errors import TrainingError
-from selfsent.evaluation.tasks import evaluate
+from selfsent.evaluation.suites import evaluate
 from selfsent.files import whole_file
 from selfsent.pretraining.pretrain import pretrain
 from selfsent.recipes import read_recipe

@@ -1,6 +1,6 @@
 """The suite `transfer` against two independent checks: scikit-learn, and SentEval's own classifier written again.
 
-    python benchmarks/transfer_check.py MODEL --data DIR --output docs/results/transfer_check.json
+    python experiments/transfer_check.py MODEL --data DIR --output docs/results/quality/transfer_check.json
 
 MODEL is a sentence-transformers directory, or a `.parquet` file of texts and vectors (`selfsent evaluate --vectors`).
 `exact` stands beside scikit-learn, `senteval` beside SentEval's classifier; the last two are means over seeds, of which
@@ -31,9 +31,9 @@ import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold, cross_val_score
 
-from selfsent.evaluation.datasets import Store
+from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.evaluation.transfer import TRANSFER, score_transfer
+from selfsent.evaluation.tasks.transfer import TRANSFER, score_transfer
 from selfsent.files import write_json
 from selfsent.training.run_directory import versions
 
