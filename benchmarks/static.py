@@ -100,7 +100,7 @@ def distilled(teacher: str, corpus: selfsent.Corpus, folder: Path) -> dict[str, 
 
     def ours() -> Any:
         told = {"method": "distil", "teacher": teacher, "base": base, "overwrite": True}
-        return selfsent.train(corpus, output=folder / "after", **told).model
+        return selfsent.train(corpus, output=folder / "after", quiet=True, **told).model
 
     return {"distil, model2vec": theirs, "distil, ours": ours}
 

@@ -69,14 +69,8 @@ def new_table(output: Path, name: str, size: int) -> Path:
 
 def trained(output: Path, name: str, corpus: Any, base: Path, **told: Any) -> Path:
     """The directory of a run, gone on with where it was begun."""
-    common = {"resume": True, "dev": "stsb-dev", "notice": print, "watch": watch}
+    common = {"resume": True, "dev": "stsb-dev"}
     return selfsent.train(corpus, base=base, output=output / name, **common, **told).directory
-
-
-def watch(step: int, steps: int, figures: dict[str, float]) -> None:
-    """A line every hundred steps."""
-    if step % 100 == 0:
-        print(f"{step} of {steps}: loss {figures.get('loss', 0):.3f}, dev {figures.get('score', 0):.2f}", flush=True)
 
 
 def save_half(run: Path, place: Path) -> None:

@@ -47,6 +47,7 @@ from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.encoder import Pooling
 from selfsent.models.loading import load_encoder
+from selfsent.progress import Shown
 from selfsent.recipes import read_document
 from selfsent.report.scoring import scored
 from selfsent.settings import DURATIONS, parse_duration
@@ -113,7 +114,7 @@ def train_row(
     directory.match(asked(plan, corpus, rows))
     directory.begin()
     start = time.perf_counter()
-    fit(corpus, rows, plan, directory, RunConfig(checkpoint_every=10**9), notice=print)
+    fit(corpus, rows, plan, directory, RunConfig(checkpoint_every=10**9), Shown())
     losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]
     kept = {"steps": directory.record["steps"], "seconds": round(time.perf_counter() - start, 1), "loss": losses[-1:]}
     return str(directory.model), kept

@@ -101,7 +101,7 @@ def run_variant(path: Path, variant: str, seed: int, runs: Path, data: str | Non
         take_over(recipe, seed, place, [other for other in sorted(runs.iterdir()) if (other / "stages").is_dir()])
     start = time.process_time()
     try:
-        done = train_stages(recipe, place, seed=seed, resume=True, data=data, notice=print)
+        done = train_stages(recipe, place, seed=seed, resume=True, data=data)
     except TrainingError as error:
         return {"failed": error.reason}
     stages = {}

@@ -138,7 +138,7 @@ class Trials:
                 columns = [pairs.texts(column=name) for name in pairs.text_columns]
                 texts = [" ".join(draw.sample(pair, 2)) for pair in zip(*columns, strict=True)]
             draw.shuffle(texts)
-            pretrain(texts, directory, notice=print, resume=directory.exists(), **PRETRAINING)
+            pretrain(texts, directory, resume=directory.exists(), **PRETRAINING)
         return directory / "model"
 
     def drawn(self, stage: str) -> Corpus:

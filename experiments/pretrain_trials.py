@@ -139,7 +139,6 @@ def trial(
             overwrite=True,
             steps=options.steps,
             batch_size=16,
-            notice=print,
             **settings,
         )
     result, model = made.record["result"], folder / "model"

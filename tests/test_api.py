@@ -44,8 +44,7 @@ def test_train_on_a_list_of_sentences(base, tmp_path):
         output=tmp_path / "run",
         steps=2,
         batch_size=8,
-        notice=lines.append,
-        watch=lambda step, total, figures: steps.append((step, total)),
+        progress=tiny.heard(notice=lines.append, step=lambda step, total, figures: steps.append((step, total))),
     )
     assert run.scores is None
     assert str(run) == f"The model is in {run.directory / 'model'}"
@@ -134,3 +133,9 @@ def test_rows_of_several_texts_are_told_why_they_have_no_label_free_score(docume
     api._without_score(heard.append, plan, None, corpus)("no label-free score: too few documents")
     assert said in heard[0]
     assert "--dev stsb-dev" in heard[0]
+
+
+def test_who_presses_tab_is_offered_public_names_alone():
+    import selfsent
+
+    assert dir(selfsent) == sorted(selfsent.__all__)

@@ -233,3 +233,13 @@ def make_batches(learner, views, settings, sentences, labels=None):
     beside = any(view.passage is not None for view in views)
     documents = Documents(np.arange(len(sentences)) // 4) if beside else None
     return Batches(tables, np.arange(len(sentences)), views, template, settings, labels=labels, documents=documents)
+
+
+def heard(**calls):
+    """A progress object with these in place of its own methods: `heard(notice=lines.append)`."""
+    from selfsent.progress import Progress
+
+    told = Progress()
+    for name, call in calls.items():
+        setattr(told, name, call)
+    return told

@@ -51,3 +51,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f"selfsent.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'selfsent' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names alone: modules are not offered to who presses tab."""
+    return sorted(__all__)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.loading import load_sentence_transformer
+from selfsent.progress import Progress, shown
 from selfsent.report.scoring import Dev, check_dev, dev_scorer, finish
 from selfsent.report.terminal import scores_table
 from selfsent.training.default import USUAL, default_plan, doubt
@@ -92,18 +93,9 @@ def train(
     hold_out: HoldOut | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    checkpoint_every: int | None = None,
-    keep: int = 2,
-    dev: Dev | None = None,
-    dev_every: int | None = None,
-    keep_best: bool = False,
-    trackers: Sequence[str] = (),
     data: str | Path | None = None,
-    notice: Notice = lambda line: None,
-    watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
-    tokenising: Callable[[int, int], None] = lambda count, total: None,
-    encoding: Callable[[int, int], None] = lambda count, total: None,
-    making: Callable[[int, int], None] = lambda count, total: None,
+    progress: Progress | None = None,
+    quiet: bool = False,
     **changes: Any,
 ) -> Run:
     """Train a sentence encoder, and score it before and after where the corpus has documents.
@@ -128,84 +120,121 @@ def train(
         hold_out: which documents are trained on and scored, where they are shared out already.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
-        checkpoint_every: steps between checkpoints; by default ten in a run, at least half a minute apart.
-        keep: checkpoints kept, at least 2.
-        dev: score along the way: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
-        dev_every: steps between these scores; ten in a run by default.
-        keep_best: save the model with the best `dev` score instead of the last.
-        trackers: also log to these of accelerate's trackers: `tensorboard`, `wandb`, `mlflow` ...
         data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
-        notice: called with lines the user should see.
-        watch: called after every step with its number, the number of steps, and the latest figures.
-        tokenising: called with the number of sentences tokenised since the last call, and the number of them all.
-        encoding: called likewise where sentences are encoded once, outside the steps.
-        making: called likewise where views are made.
-        **changes: fields of `selfsent.settings.Settings`, of the method's options and of the head's.
+        progress: hears what the user should know and how far the run is. By default this is shown, as bars in a
+            terminal and in a notebook.
+        quiet: nothing is shown.
+        **changes: how the run goes, by the names of `selfsent.settings.Settings` (`steps`, `budget`, `batch_size`,
+            `learning_rate`, `seed` ...) and of `selfsent.training.run_config.RunConfig` (`dev`, `keep_best`,
+            `checkpoint_every`, `trackers` ...); and options of the method and of the head.
 
     Raises:
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
+    with shown(progress, quiet) as told:
+        run_config, changes = RunConfig.taken_from(changes)
+        given = {"preset": preset, "pooling": pooling, "dropout": dropout, "whiten": whiten, "head": head, **changes}
+        asked_for = _Asked(method, base, views, given, sentences, hold_out, run_config, data)
+        return _train(corpus, asked_for, Path(output), resume, overwrite, told)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What `train` is asked for, whatever the corpus: its arguments of the same names, `given` for the plan."""
+
+    method: str | None
+    base: str | Path | None
+    views: str | None
+    given: dict[str, Any]
+    sentences: int | None
+    hold_out: HoldOut | None
+    run_config: RunConfig
+    data: str | Path | None
+
+
+def _train(
+    corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
+    wanted: _Asked,
+    output: Path,
+    resume: bool,
+    overwrite: bool,
+    progress: Progress,
+) -> Run:
     join()
-    run_config = RunConfig(checkpoint_every, keep, None, dev_every, keep_best, tuple(trackers))
-    check_dev(dev, dev_every, keep_best)
-    given = {"preset": preset, "pooling": pooling, "dropout": dropout, "whiten": whiten, "head": head}
-    plan, makers = _plan(method or USUAL, base, views, **given, **changes)
-    directory = RunDirectory(Path(output))
+    dev, notice = wanted.run_config.dev, progress.notice
+    check_dev(dev, wanted.run_config.dev_every, wanted.run_config.keep_best)
+    plan, makers = _plan(wanted.method or USUAL, wanted.base, wanted.views, **wanted.given)
+    directory = RunDirectory(output)
     directory.check(resume, overwrite, read_by(plan))
     if resume and not directory.resumed:
         notice(f"{output} holds no run to go on with: beginning at the first step")
     if not isinstance(corpus, Corpus):
         split = None if plan.reads_documents else False
         corpus = corpus() if callable(corpus) else read_corpus(corpus, split_sentences=split)
-    if method is None:
-        plan, reason = default_plan(corpus, base, **given, **changes)
-        method = plan.method.name
-        notice(f"training with {method}, as {reason}; --method chooses another")
+    if wanted.method is None:
+        plan, reason = default_plan(corpus, wanted.base, **wanted.given)
+        notice(f"training with {plan.method.name}, as {reason}; --method chooses another")
         if line := doubt(plan):
             notice(line)
     if makers:
-        corpus = _with_views(corpus, makers, plan.settings.seed, making, notice)
+        corpus = _with_views(corpus, makers, plan.settings.seed, progress)
     plan = plan.on(corpus)
-    shared_out = hold_out is not None
+    hold_out = wanted.hold_out
     if hold_out is None:
         hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev, corpus), plan.joins)
-    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice)).thinned(sentences)
+    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice)).thinned(wanted.sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
+    for line in _told(plan, corpus, hold_out, dev, shared_out=wanted.hold_out is not None):
+        notice(line)
+    description = asked(plan, corpus, hold_out.train)
+    # Older runs did not tell their rows.
+    directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
+    if directory.status == "finished":
+        notice(f"{output} is finished already")
+        return load_run(output)
+    if directory.status != "trained":
+        scored = replace(wanted.run_config, scorer=dev_scorer(dev, corpus, hold_out, wanted.data))
+        fit(corpus, hold_out.train, plan, directory, scored, progress)
+    if rank() == 0:
+        finish(corpus, hold_out, plan.base, directory, notice)
+    wait()
+    return load_run(output)
+
+
+def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared_out: bool) -> Iterator[str]:
+    """What the user should know before a run begins, line by line.
+
+    Args:
+        plan: what is done.
+        corpus: on which text.
+        hold_out: what is trained on and scored.
+        dev: what is scored along the way.
+        shared_out: whether the hold-out was given, and its owner has spoken of it.
+    """
+    method = plan.method.name
     if plan.columns < len(corpus.view_columns):
         read, left = corpus.view_columns[: plan.columns], corpus.view_columns[plan.columns :]
-        notice(f"{method} reads {', '.join(read)} and not {', '.join(left)}")
-    notice(plan.summary())
+        yield f"{method} reads {', '.join(read)} and not {', '.join(left)}"
+    yield plan.summary()
     if flags := plan.for_encoders:
-        notice(f"the base is a sentence encoder already, and is to keep what it knows: {flags}")
+        yield f"the base is a sentence encoder already, and is to keep what it knows: {flags}"
     if hold_out.test is not None and (own := plan.other_pooling):
-        notice(
+        yield (
             f"the base as it is pools by {own}, and is scored so: a part of the difference comes of that"
             f" (--pooling {own} trains it so)"
         )
     if dev not in (None, "context") and not dev.endswith("-dev"):
-        notice(f"{dev} is a test set: for a model chosen by it, its score is none")
+        yield f"{dev} is a test set: for a model chosen by it, its score is none"
     if hold_out.test is not None and not shared_out:
-        notice(hold_out.summary(corpus))
+        yield hold_out.summary(corpus)
     if method == "tsdae" and (labelled := [name for name in trained_by(resolve(plan.base)) if name in SUPERVISED]):
-        notice(
+        yield (
             f"this base was trained by {labelled[0]} before: tsdae after labels made models worse"
             " (sentence-transformers issues 962 and 1131); train tsdae first and with labels afterwards"
         )
     if plan.ignored:
         flags = ", ".join("--" + name.replace("_", "-") for name in plan.ignored)
-        notice(f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored")
-    wanted = asked(plan, corpus, hold_out.train)
-    directory.match(wanted, {**plan.defaults, "corpus": wanted["corpus"]})  # older runs did not tell their rows
-    if directory.status == "finished":
-        notice(f"{output} is finished already")
-        return load_run(output)
-    if directory.status != "trained":
-        run_config = replace(run_config, scorer=dev_scorer(dev, corpus, hold_out, data))
-        fit(corpus, hold_out.train, plan, directory, run_config, notice, watch, tokenising, encoding)
-    if rank() == 0:
-        finish(corpus, hold_out, plan.base, directory, notice)
-    wait()
-    return load_run(output)
+        yield f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored"
 
 
 def _plan(method: str, base: str | Path | None, views: str | None, **arguments: Any) -> tuple[Plan, list[Maker]]:
@@ -229,9 +258,7 @@ def reads_documents(
     Raises:
         SelfsentError: what is wrong with the base or the settings, in one line.
     """
-    plan = {
-        name: value for name, value in arguments.items() if name not in ("sentences", "dev", "dev_every", "keep_best")
-    }
+    _, plan = RunConfig.taken_from({name: value for name, value in arguments.items() if name != "sentences"})
     return _plan(method or USUAL, base, views, **plan)[0].reads_documents
 
 
@@ -242,9 +269,6 @@ def check_train(
     *,
     views: str | None = None,
     sentences: int | None = None,
-    dev: Dev | None = None,
-    dev_every: int | None = None,
-    keep_best: bool = False,
     **arguments: Any,
 ) -> dict[str, Any]:
     """What `train` would be asked for with these arguments, as JSON; the seed is left out. No views are made.
@@ -252,7 +276,9 @@ def check_train(
     Raises:
         SelfsentError: what is wrong with the corpus, the base or the settings, in one line.
     """
-    check_dev(dev, dev_every, keep_best)
+    run_config, arguments = RunConfig.taken_from(arguments)
+    dev = run_config.dev
+    check_dev(dev, run_config.dev_every, run_config.keep_best)
     plan, makers = _plan(method or USUAL, base, views, **arguments)
     if method is None:
         plan, _ = default_plan(corpus, base, **arguments)
@@ -266,12 +292,10 @@ def check_train(
     return {**wanted, "views": views}
 
 
-def _with_views(
-    corpus: Corpus, makers: list[Maker], seed: int, making: Callable[[int, int], None], notice: Notice
-) -> Corpus:
+def _with_views(corpus: Corpus, makers: list[Maker], seed: int, progress: Progress) -> Corpus:
     """The corpus with views as columns, made by the first process alone."""
     if rank() == 0:
-        with_views(corpus, makers, seed, lambda count: making(count, len(corpus)), notice)
+        with_views(corpus, makers, seed, partial(progress.count, "making views", total=len(corpus)), progress.notice)
     wait()
     return with_views(corpus, makers, seed)
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import selfsent as package
+import tiny
 from selfsent import api
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.tasks.context import ContextTask
@@ -277,6 +278,8 @@ def test_without_documents_the_usual_methods_are_those_that_need_none(sentences,
     monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)
     monkeypatch.setattr(selection.run, "CANDIDATES", ("neighbours", "zscore"))
     said = []
-    found = selection.compare(sentences, None, base, tmp_path / "out", dev="stsb-dev", notice=said.append)
+    found = selection.compare(
+        sentences, None, base, tmp_path / "out", dev="stsb-dev", progress=tiny.heard(notice=said.append)
+    )
     assert [each.name for each in found.candidates] == ["zscore"]
     assert "left out without documents: neighbours" in said

@@ -5,6 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from selfsent import progress
 from selfsent.cli import console, main
 
 FIGURES = {
@@ -21,17 +22,17 @@ FIGURES = {
 def terminal(monkeypatch):
     """A terminal of 80 columns."""
     shown = Console(file=StringIO(), force_terminal=True, width=80, markup=False, emoji=False, highlight=False)
-    monkeypatch.setattr(console, "errors", lambda: shown)
+    monkeypatch.setattr(progress, "errors", lambda: shown)
     return shown.file
 
 
 def test_the_bar_shows_everything_on_a_wide_terminal(terminal, monkeypatch):
-    console.errors().width = 130
-    with console.counting("tokenising") as tokenising, console.training_bar() as watch:
-        tokenising(3, 10)
-        tokenising(7, 10)
+    progress.errors().width = 130
+    with progress.shown(None, quiet=False) as told:
+        told.count("tokenising", 3, 10)
+        told.count("tokenising", 7, 10)
         for step in range(1, 5):
-            watch(step, 4, FIGURES)
+            told.step(step, 4, FIGURES)
     text = terminal.getvalue()
     for said in (
         "tokenising",
@@ -49,9 +50,9 @@ def test_the_bar_shows_everything_on_a_wide_terminal(terminal, monkeypatch):
 
 
 def test_on_a_narrow_terminal_the_bar_stays_on_one_line(terminal):
-    with console.training_bar() as watch:
+    with progress.shown(None, quiet=False) as told:
         for step in range(1, 5):
-            watch(step, 4, FIGURES)
+            told.step(step, 4, FIGURES)
     text = terminal.getvalue()
     assert all(said in text for said in ("4/4", "loss 5.500", "1,234 sentences/s", "dev 31.00"))
     assert "tokens/s" not in text
@@ -62,57 +63,74 @@ def test_on_a_narrow_terminal_the_bar_stays_on_one_line(terminal):
 
 
 def test_a_score_before_the_first_line_of_the_log(terminal):
-    with console.training_bar() as watch:
-        watch(1, 4, {"score": 31.0})
-        watch(4, 4, FIGURES)
+    with progress.shown(None, quiet=False) as told:
+        told.step(1, 4, {"score": 31.0})
+        told.step(4, 4, FIGURES)
     assert "dev 31.00" in terminal.getvalue()
 
 
 def test_a_bar_that_ends_early_lets_go_of_the_terminal(terminal):
-    with console.training_bar() as watch:
-        watch(1, 4, FIGURES)
-    with console.counting("encoding") as encoding:
-        encoding(1, 4)
+    with progress.shown(None, quiet=False) as told:
+        told.step(1, 4, FIGURES)
+    with progress.shown(None, quiet=False) as told:
+        told.count("encoding", 1, 4)
     assert (
         terminal.getvalue().count("\x1b[?25l") == terminal.getvalue().count("\x1b[?25h") == 2
     )  # cursor hidden and shown
 
 
 def test_without_a_terminal_ten_lines(monkeypatch, capsys):
-    monkeypatch.setattr(console, "errors", lambda: Console(stderr=True, soft_wrap=True))
-    with console.counting("tokenising") as tokenising, console.training_bar() as watch:
-        tokenising(10, 10)
+    monkeypatch.setattr(progress, "errors", lambda: Console(stderr=True, soft_wrap=True))
+    with progress.shown(None, quiet=False) as told:
+        told.count("tokenising", 10, 10)
         for step in range(1, 101):
-            watch(step, 100, FIGURES)
+            told.step(step, 100, FIGURES)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[1] for line in lines] == [str(step) for step in range(10, 101, 10)]
 
 
 @pytest.mark.parametrize("line", ["[bold]x[/bold]", "[/nope]", ":smile:", "x " * 200])
 def test_lines_are_shown_as_they_are(line, capsys):
-    console.errors.cache_clear()
+    progress.errors.cache_clear()
     console.results.cache_clear()
     console.notice(line)
     console.show(line)
     assert capsys.readouterr() == (f"{line}\n", f"{line}\n")
 
 
+def test_a_run_may_be_quiet_and_may_be_heard_by_another(terminal):
+    class Mine(progress.Progress):
+        ended = False
+
+        def end(self):
+            self.ended = True
+
+    mine = Mine()
+    for heard, quiet in ((None, True), (mine, False)):
+        with progress.shown(heard, quiet) as told:
+            told.notice("a line")
+            told.count("encoding", 1, 4)
+            told.step(1, 4, FIGURES)
+    assert terminal.getvalue() == ""
+    assert mine.ended
+
+
 def test_only_the_first_process_speaks(capsys, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     console.notice("twice")
     console.show("twice")
-    with console.training_bar() as watch:
-        watch(1, 1, FIGURES)
+    with progress.shown(None, quiet=False) as told:
+        told.step(1, 1, FIGURES)
     assert capsys.readouterr() == ("", "")
 
 
 def test_what_no_one_reads_is_dropped_and_the_run_goes_on(monkeypatch):
     reading, writing = os.pipe()
     os.close(reading)
-    shown = console._console(stderr=True)
+    shown = progress.console(stderr=True)
     with os.fdopen(writing, "w") as closed:
         shown.file = closed
-        monkeypatch.setattr(console, "errors", lambda: shown)
+        monkeypatch.setattr(progress, "errors", lambda: shown)
         for step in (1, 2):
             console.notice(f"step {step}")
 

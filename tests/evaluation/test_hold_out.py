@@ -43,7 +43,7 @@ def test_a_run_whose_score_cannot_be_taken_ends_well(base_of, tmp_path, monkeypa
     said = []
     run = selfsent.train(
         tiny.make_sentences(40), "mlm", base_of("bert"), tmp_path / "run", steps=2, batch_size=8,
-        hold_out=HoldOut(np.arange(4, 40), None, held), notice=said.append,
+        hold_out=HoldOut(np.arange(4, 40), None, held), progress=tiny.heard(notice=said.append),
     )  # fmt: skip
     assert run.record["status"] == "finished"
     assert run.scores is None

@@ -61,7 +61,7 @@ def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, table, base_
 
     selfsent.train(TEXTS, output=tmp_path / "whole", **options)
     with pytest.raises(KeyboardInterrupt):
-        selfsent.train(TEXTS, output=tmp_path / "parts", watch=stop, **options)
+        selfsent.train(TEXTS, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
     selfsent.train(TEXTS, output=tmp_path / "parts", resume=True, **options)
     whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
     assert whole == parts

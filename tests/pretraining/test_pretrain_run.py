@@ -11,6 +11,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import selfsent
+import tiny
 from naive import cooccurrence as naive
 from selfsent.errors import CorpusError, RunError, SettingsError
 from selfsent.fast.linear import LARGE
@@ -263,7 +264,7 @@ def test_without_a_compiler_a_run_says_so_once_and_goes_on(run, text, tmp_path, 
     compiled_by(monkeypatch, missing)
     said = []
     settings = {**WITH_TOKENIZER, "steps": 2, "tokenizer": run.directory / "model", "compile": "on"}
-    assert pretrain(text, tmp_path / "run", notice=said.append, **settings).finished
+    assert pretrain(text, tmp_path / "run", progress=tiny.heard(notice=said.append), **settings).finished
     assert any(re.match(r"100% done: .* a second, \d+% of peak; held out: loss \d", line) for line in said)
     (line,) = [line for line in said if "torch.compile" in line]
     assert "no compiler" in line

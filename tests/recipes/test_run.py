@@ -113,7 +113,7 @@ def test_stages_go_on_from_each_other_and_resume_to_the_same_weights(recipe, mir
     with pytest.raises(RunError, match="already holds a run"):
         train_stages(file, tmp_path / "cut", data=mirror)
     lines = []
-    train_stages(file, tmp_path / "cut", data=mirror, resume=True, notice=lines.append)
+    train_stages(file, tmp_path / "cut", data=mirror, resume=True, progress=tiny.heard(notice=lines.append))
     assert "stage words is finished already" in lines
     assert "resumed at step 2 of 3" in lines
     assert weights(tmp_path / "cut" / "model") == weights(tmp_path / "whole" / "model")
@@ -175,7 +175,7 @@ def test_a_recipe_is_run_as_it_was_read(recipe, tmp_path, mirror):
 
 def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp_path):
     said = []
-    done = train_stages(recipe(FOLDED), tmp_path / "run", data=mirror, notice=said.append)
+    done = train_stages(recipe(FOLDED), tmp_path / "run", data=mirror, progress=tiny.heard(notice=said.append))
     assert set(done.figures) == {"cross-topic: ukp-aspect"}
     assert "warning: ukp-aspect has 40 rows here, 3595 as published" in said
     assert [path.name for path in sorted((tmp_path / "run" / "folds").iterdir())] == ["01", "02"]
@@ -228,7 +228,7 @@ def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
         return {"loss": float(seed), "dev": 10.0 + seed, **({"context": 1.0} if seed else {})}
 
     lines = []
-    seeds = over_seeds(3, tmp_path / "run", train_one, notice=lines.append)
+    seeds = over_seeds(3, tmp_path / "run", train_one, progress=tiny.heard(notice=lines.append))
     assert seeds.names == ("loss", "dev")
     assert (seeds.mean("dev"), seeds.deviation("dev")) == (11.0, pytest.approx(2**0.5))
     assert (seeds.leaked, seeds.table().caption) == ((), None)

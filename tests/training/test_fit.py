@@ -136,7 +136,15 @@ def test_a_saved_model_of_earlier_versions_keeps_its_pooling(encoder_of, tmp_pat
 def test_a_warm_up_longer_than_the_run_is_told(tmp_path):
     lines = []
     sentences = tiny.make_sentences(40)
-    train(sentences, "mlm", output=tmp_path / "run", steps=2, warmup=5, batch_size=4, notice=lines.append)
+    train(
+        sentences,
+        "mlm",
+        output=tmp_path / "run",
+        steps=2,
+        warmup=5,
+        batch_size=4,
+        progress=tiny.heard(notice=lines.append),
+    )
     assert any(
         "warm-up of 5 steps is not shorter than the run of 2: the rate gets no higher than 33%" in line
         for line in lines

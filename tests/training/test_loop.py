@@ -6,6 +6,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
+import tiny
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.fast import two_threads as at_once
 from selfsent.fast.linear import Linear
@@ -196,7 +197,7 @@ def test_embeddings_that_are_not_finite_after_the_last_step_are_not_saved(make_l
 
 def test_a_termination_signal_saves_and_stops(make_loop):
     loop = make_loop(steps=50, run_config=RunConfig(checkpoint_every=40))
-    loop.watch = lambda step, steps, figures: signal.raise_signal(signal.SIGTERM) if step == 7 else None
+    loop.progress.step = lambda step, steps, figures: signal.raise_signal(signal.SIGTERM) if step == 7 else None
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(Interrupted):
         loop.run()
@@ -224,9 +225,9 @@ def test_calibrating_leaves_no_trace(make_loop):
 def test_scores_are_without_dropout_and_steps_with_it(make_loop):
     seen = []
     loop = make_loop(
-        steps=3, run_config=RunConfig(scorer=lambda model: seen.append(model.training) or 0.5, score_every=1)
+        steps=3, run_config=RunConfig(scorer=lambda model: seen.append(model.training) or 0.5, dev_every=1)
     )
-    loop.watch = lambda step, steps, figures: seen.append(loop.learner.training)
+    loop.progress.step = lambda step, steps, figures: seen.append(loop.learner.training)
     loop.run()
     assert seen == [False, True] * 3
 
@@ -235,12 +236,12 @@ def test_scores_are_without_dropout_and_steps_with_it(make_loop):
 def test_a_budget_of_hardly_any_steps_is_told(make_loop, monkeypatch, fitting, told):
     monkeypatch.setattr("selfsent.training.loop.steps_for_budget", lambda loop, started: fitting)
     said = []
-    make_loop(steps=None, budget=1.0, notice=said.append).run()
+    make_loop(steps=None, budget=1.0, progress=tiny.heard(notice=said.append)).run()
     word = "step" if fitting == 1 else "steps"
     assert (f"in its budget the run takes no more than {fitting} {word}" in said) == told
 
 
-@pytest.mark.parametrize("run_config", [{"keep": 1}, {"checkpoint_every": 0}, {"score_every": -1}])
+@pytest.mark.parametrize("run_config", [{"keep": 1}, {"checkpoint_every": 0}, {"dev_every": -1}])
 def test_habits_out_of_range(run_config):
     with pytest.raises(SettingsError, match=r"it must be at least 1|at least 2 checkpoints"):
         RunConfig(**run_config)
@@ -283,8 +284,7 @@ def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypat
     loop = make_loop()
     loop.directory.record["precision"], loop.directory.resumed = "bfloat16", True
     for precision, expected in (("auto", "bfloat16"), ("float32", "float32")):
-        again = Loop(
-            loop.learner, loop.batches, loop.settings.but(precision=precision), loop.directory, RunConfig(), said.append
-        )
+        settings, heard = loop.settings.but(precision=precision), tiny.heard(notice=said.append)
+        again = Loop(loop.learner, loop.batches, settings, loop.directory, RunConfig(), heard)
         assert again.precision == expected
     assert said == ["the run began in bfloat16 and goes on so, which this processor is slow at"]

@@ -64,9 +64,11 @@ def test_a_run_that_died_resumes_to_the_same_weights(method, corpus_of, base_of,
 
     selfsent.train(corpus, method, base, tmp_path / "whole", **options)
     with pytest.raises(Killed):
-        selfsent.train(corpus, method, base, tmp_path / "died", watch=die, **options)
+        selfsent.train(corpus, method, base, tmp_path / "died", progress=tiny.heard(step=die), **options)
     said = []
-    selfsent.train(corpus, method, base, tmp_path / "died", resume=True, notice=said.append, **options)
+    selfsent.train(
+        corpus, method, base, tmp_path / "died", resume=True, progress=tiny.heard(notice=said.append), **options
+    )
     assert "resumed at step 2 of 4" in said
     whole, died = (weights(tmp_path / name) for name in ("whole", "died"))
     assert whole == died
@@ -101,10 +103,15 @@ def test_a_second_run_by_the_same_teachers_takes_their_vectors_as_they_are(corpu
     options = {"steps": 3, "batch_size": 8, "max_length": 32, "teacher": ",".join(teachers)}
     told = []
     first = selfsent.train(
-        corpus, "distil", base, tmp_path / "first", encoding=lambda *each: told.append(each), **options
+        corpus,
+        "distil",
+        base,
+        tmp_path / "first",
+        progress=tiny.heard(count=lambda what, done, total: told.append((what, done, total))),
+        **options,
     )
-    assert {total for _, total in told} == {2 * len(corpus)}
-    assert sum(count for count, _ in told) == 2 * len(corpus)
+    assert {total for what, _, total in told if what == "encoding"} == {2 * len(corpus)}
+    assert sum(done for what, done, _ in told if what == "encoding") == 2 * len(corpus)
     asked = json.loads((first.directory / "run.json").read_text())["asked"]
     assert asked["teacher_digest"] == ",".join(weights_digest(Path(each)) for each in teachers)
     monkeypatch.setattr("selfsent.training.teacher_vectors.encode", lambda *given: pytest.fail("encoded again"))
@@ -142,7 +149,21 @@ def test_tsdae_after_labels_is_warned_of_whatever_came_between(corpus_of, base_o
     said = []
     short = {"steps": 1, "batch_size": 8, "max_length": 32}
     selfsent.train(corpus_of("a", "b"), "cosine", base_of("bert"), tmp_path / "labels", **short)
-    selfsent.train(corpus_of("a"), "simcse", tmp_path / "labels", tmp_path / "apart", notice=said.append, **short)
+    selfsent.train(
+        corpus_of("a"),
+        "simcse",
+        tmp_path / "labels",
+        tmp_path / "apart",
+        progress=tiny.heard(notice=said.append),
+        **short,
+    )
     assert not any("after labels" in line for line in said)
-    selfsent.train(corpus_of("a"), "tsdae", tmp_path / "apart", tmp_path / "words", notice=said.append, **short)
+    selfsent.train(
+        corpus_of("a"),
+        "tsdae",
+        tmp_path / "apart",
+        tmp_path / "words",
+        progress=tiny.heard(notice=said.append),
+        **short,
+    )
     assert any("was trained by cosine before: tsdae after labels made models worse" in line for line in said)

@@ -54,7 +54,7 @@ def told(monkeypatch):
 def train(base_of, tmp_path):
     def run(**options):
         lines = []
-        common = {"steps": 4, "batch_size": 8, "max_length": 32, "seed": 7, "notice": lines.append}
+        common = {"steps": 4, "batch_size": 8, "max_length": 32, "seed": 7, "progress": tiny.heard(notice=lines.append)}
         base = base_of("bert", initializer_range=0.5)
         done = selfsent.train(tiny.make_sentences(40), "mlm", base, tmp_path / "run", **common, **options)
         return done, lines

@@ -18,7 +18,7 @@ from selfsent.cli.options import (
     check,
     read,
 )
-from selfsent.cli.recipe import bars, resumable
+from selfsent.cli.recipe import resumable
 from selfsent.errors import SettingsError
 from selfsent.models.heads.options import POOLINGS
 from selfsent.settings import Settings
@@ -94,8 +94,6 @@ def run(options: argparse.Namespace) -> None:
             resume=options.resume,
             overwrite=options.overwrite,
             data=options.data,
-            notice=notice,
-            callbacks=bars,
             **common,
         )
     show(found.table())

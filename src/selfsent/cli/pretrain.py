@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _pretrain(options: argparse.Namespace) -> PretrainingRun:
-    from selfsent.cli.console import counting, notice, training_bar
+    from selfsent.cli.console import notice
     from selfsent.pretraining.options import Options, Shape
     from selfsent.pretraining.pretrain import pretrain
     from selfsent.settings import Settings
@@ -95,18 +95,14 @@ def _pretrain(options: argparse.Namespace) -> PretrainingRun:
     changes = {name: value for name, value in vars(options).items() if name in names}
     if options.prompt:
         changes["prompts"] = options.prompt
-    with counting("tokenising") as tokenising, training_bar(lines=False) as watch:
-        return pretrain(
-            corpus,
-            options.output,
-            tokenizer=options.tokenizer,
-            sources=options.source,
-            leg=options.leg,
-            resume=options.resume,
-            overwrite=options.overwrite,
-            keep=options.keep,
-            notice=notice,
-            watch=watch,
-            tokenising=tokenising,
-            **changes,
-        )
+    return pretrain(
+        corpus,
+        options.output,
+        tokenizer=options.tokenizer,
+        sources=options.source,
+        leg=options.leg,
+        resume=options.resume,
+        overwrite=options.overwrite,
+        keep=options.keep,
+        **changes,
+    )

@@ -26,17 +26,15 @@ def run_recipe(options: argparse.Namespace) -> None:
     arguments = options.arguments
     chosen = _parse(options.parser.prog, arguments[1:])
     from selfsent import recipes
-    from selfsent.cli.console import notice, show
+    from selfsent.cli.console import show
     from selfsent.models.bases import resolve
 
     recipe = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, chosen.seed)
-    common = {"overwrite": chosen.overwrite, "resume": chosen.resume, "notice": notice}
+    common = {"overwrite": chosen.overwrite, "resume": chosen.resume}
 
     def train(seed: int | None, output: Path, **run_config: Any) -> recipes.StagesRun:
         seeded = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, seed)
-        return recipes.train_stages(
-            seeded, output, seed=seed, data=chosen.data, notice=notice, callbacks=bars, **run_config
-        )
+        return recipes.train_stages(seeded, output, seed=seed, data=chosen.data, **run_config)
 
     def check() -> dict[str, Any]:
         recipes.check_data(recipe, chosen.data)
@@ -97,20 +95,6 @@ def show_seeds(seeds: Seeds) -> None:
     for line in seeds.complaints:
         show(line)
     show(f"The runs are in {seeds.directory / 'seeds'}")
-
-
-@contextmanager
-def bars() -> Iterator[dict[str, Any]]:
-    """The progress bars of a training, as callbacks of `selfsent.train`."""
-    from selfsent.cli.console import counting, training_bar
-
-    with (
-        counting("making views") as making,
-        counting("tokenising") as tokenising,
-        counting("encoding") as encoding,
-        training_bar() as watch,
-    ):
-        yield {"making": making, "tokenising": tokenising, "encoding": encoding, "watch": watch}
 
 
 @contextmanager

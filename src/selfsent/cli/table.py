@@ -58,7 +58,6 @@ def run(options: argparse.Namespace) -> None:
         options.output,
         tokenizer=options.tokenizer,
         overwrite=options.overwrite,
-        notice=notice,
         **{name: value for name, value in vars(options).items() if name in names},
     )
     show(f"The table is in {place}")

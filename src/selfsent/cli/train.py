@@ -19,7 +19,7 @@ from selfsent.cli.options import (
     names,
     read,
 )
-from selfsent.cli.recipe import bars, is_recipe, resumable, run_recipe, show_seeds
+from selfsent.cli.recipe import is_recipe, resumable, run_recipe, show_seeds
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
@@ -136,7 +136,6 @@ def run(options: argparse.Namespace) -> None:
 
 def _over_seeds(options: argparse.Namespace, changes: dict[str, Any]) -> Seeds:
     from selfsent.api import check_train
-    from selfsent.cli.console import notice
     from selfsent.models.bases import resolve
     from selfsent.recipes import over_seeds
 
@@ -160,7 +159,6 @@ def _over_seeds(options: argparse.Namespace, changes: dict[str, Any]) -> Seeds:
         overwrite=options.overwrite,
         check=check_all,
         read=[] if options.base is None else [resolve(options.base)],
-        notice=notice,
     )
 
 
@@ -180,22 +178,18 @@ def _what(options: argparse.Namespace) -> dict[str, Any]:
 
 def _train(options: argparse.Namespace, changes: dict[str, Any], corpus: Corpus | None = None) -> Run:
     from selfsent import api
-    from selfsent.cli.console import notice
 
-    with bars() as callbacks:
-        return api.train(
-            corpus or (lambda: _read(options)),
-            options.method,
-            options.base,
-            options.output,
-            **_what(options),
-            resume=options.resume,
-            overwrite=options.overwrite,
-            checkpoint_every=options.checkpoint_every,
-            keep=options.keep,
-            trackers=options.track,
-            data=options.data,
-            notice=notice,
-            **callbacks,
-            **changes,
-        )
+    return api.train(
+        corpus or (lambda: _read(options)),
+        options.method,
+        options.base,
+        options.output,
+        **_what(options),
+        resume=options.resume,
+        overwrite=options.overwrite,
+        checkpoint_every=options.checkpoint_every,
+        keep=options.keep,
+        trackers=options.track,
+        data=options.data,
+        **changes,
+    )

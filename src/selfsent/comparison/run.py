@@ -10,7 +10,6 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -31,6 +30,7 @@ from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.loading import is_static
 from selfsent.models.loading import load_encoder
+from selfsent.progress import Progress, shown
 from selfsent.report.scoring import Dev, check_dev, dev_task
 from selfsent.settings import DURATIONS
 from selfsent.training.identity import weights_digest
@@ -38,7 +38,6 @@ from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory, first_difference, take_over, versions
 
-Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
 BUDGET = 120.0
 """Seconds that each method trains, unless told otherwise."""
 CANDIDATES = tuple(name for name in METHODS if name not in (*SUPERVISED, *RELATIVES))
@@ -58,8 +57,8 @@ def compare(
     resume: bool = False,
     overwrite: bool = False,
     data: str | Path | None = None,
-    notice: Notice = lambda line: None,
-    callbacks: Callbacks = lambda: nullcontext({}),
+    progress: Progress | None = None,
+    quiet: bool = False,
     **common: Any,
 ) -> Selection:
     """Train with several methods, choose the best encoder without labels, and score it on documents kept apart.
@@ -81,16 +80,34 @@ def compare(
             again.
         overwrite: throw away what is in `output`.
         data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
-        notice: called with lines the user should see.
-        callbacks: called before every run for the `watch`, `tokenising`, `encoding` and `making` of `selfsent.train`,
-            within a context.
+        progress: hears all runs; by default they are shown.
+        quiet: nothing is shown.
         **common: of all methods: fields of `Settings`, `pooling` and `dropout`. `steps`, `epochs` or `budget` say how
             long each trains; two minutes without them.
 
     Raises:
         SelfsentError: what is wrong with corpus, base, methods or directory, before anything runs; or all failed.
     """
+    with shown(progress, quiet) as told:
+        return _compare(corpus, methods, base, output, dev, sentences, seeds, resume, overwrite, data, told, common)
+
+
+def _compare(
+    corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
+    methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
+    base: str | Path,
+    output: str | Path,
+    dev: Dev,
+    sentences: int | None,
+    seeds: int | None,
+    resume: bool,
+    overwrite: bool,
+    data: str | Path | None,
+    progress: Progress,
+    common: Mapping[str, Any],
+) -> Selection:
     join()
+    notice = progress.notice
     check_dev(dev)
     if seeds is not None and seeds < 1:
         raise SettingsError(f"--seeds is {seeds}; it must be at least 1")
@@ -141,7 +158,7 @@ def compare(
         notice(f"{len(ahead)} runs to go: {minutes:,.1f} minutes of training")
     train = partial(api.train, corpus, base=base, hold_out=hold_out, data=data)
     found = Selection(directory.path, dev, untrained, (), seeds=seeds)
-    found = _in_turn(found, turns, directory.resumed, train, judge, notice, callbacks)
+    found = _in_turn(found, turns, directory.resumed, train, judge, progress)
     about = {"corpus": f"{corpus.source}: {corpus.report.summary('; ')}"}
     if hold_out.test is not None:
         about["documents"] = hold_out.summary(corpus)
@@ -184,8 +201,7 @@ def _in_turn(
     resumed: bool,
     train: Callable[..., api.Run],
     judge: Callable[[Encoder], Score],
-    notice: Notice,
-    callbacks: Callbacks,
+    progress: Progress,
 ) -> Selection:
     """Train and judge, one after the other; a run that goes wrong is named, and the next one begins."""
     hopeless = set[str]()
@@ -194,22 +210,21 @@ def _in_turn(
             continue
         again = resumed and (turn.place / "run.json").is_file()
         done = again and read_json(turn.place / "run.json").get("status") == "finished"
-        tell = (lambda line: None) if done else notice
-        tell(f"{number} of {len(turns)}: {turn.label}")
+        told = Progress() if done else progress
+        told.notice(f"{number} of {len(turns)}: {turn.label}")
         try:
-            with callbacks() as bars:
-                run = train(output=turn.place, resume=again, notice=tell, **bars, **turn.given)
+            run = train(output=turn.place, resume=again, progress=told, **turn.given)
         except (TrainingError, SettingsError, BaseEncoderError) as error:  # of the others nothing is wrong
             who, reason = turn.label, getattr(error, "reason", str(error))
             if not isinstance(error, TrainingError):  # nor would another seed do
                 who = turn.name
                 hopeless.add(who)
             found = replace(found, failures={**found.failures, who: reason})
-            notice(f"{who} failed: {reason}")
+            progress.notice(f"{who} failed: {reason}")
             continue
         score = judge(load_encoder(turn.place / "model"))
         found = found.beside(turn.name, run, score)
-        notice(f"{turn.label}: {score.score:.2f}, {score.score - found.base.score:+z.2f} against untrained")
+        progress.notice(f"{turn.label}: {score.score:.2f}, {score.score - found.base.score:+z.2f} against untrained")
     return found
 
 

@@ -101,7 +101,7 @@ class PretrainingLoop(Loop):
                 meter = Meter()
             if not done and (tenth or over or self.stopping):
                 self.checkpoint()
-            self.watch(int(1000 * share), 1000, self.figures)
+            self.progress.step(int(1000 * share), 1000, self.figures)
             if not done and self.stopping:
                 raise Interrupted
             if not done and over:

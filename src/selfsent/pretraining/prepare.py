@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from selfsent.pretraining.blocks import split
 from selfsent.pretraining.options import POSITIONS, Options, Shape, VocabularyOptions
 from selfsent.pretraining.start import make_start
 from selfsent.pretraining.vocabulary import train_vocabulary
+from selfsent.progress import Progress
 
 Notice = Callable[[str], None]
 
@@ -126,8 +128,7 @@ def prepare(
     shape: Shape,
     options: Options,
     seed: int,
-    notice: Notice,
-    tokenising: Callable[[int, int], None],
+    progress: Progress,
 ) -> None:
     """Make what is not there yet; on one process, for all.
 
@@ -138,30 +139,26 @@ def prepare(
         shape: the encoder.
         options: how large a vocabulary, how much to hold out, which start.
         seed: of all that is random.
-        notice: is told what is being done.
-        tokenising: is told how many sentences were tokenised since it was last told, and how many there are.
+        progress: hears what is being done.
 
     Raises:
         SettingsError, CorpusError: the options do not fit the text.
     """
     if rank() == 0 and not prepared.is_whole:
-        tokenizer = _vocabulary(prepared, corpus, given, options, notice)
-        table = build_table(corpus, tokenizer, corpus.text_columns[0], _telling(tokenising, corpus), prepared.folder)
+        tokenizer = _vocabulary(prepared, corpus, given, options, progress.notice)
+        advance = partial(progress.count, "tokenising", total=len(corpus))
+        table = build_table(corpus, tokenizer, corpus.text_columns[0], advance, prepared.folder)
         train, held = split(corpus, table, options.held_out, seed)
         with whole_directory(prepared.folder / "rows") as temporary:
             np.save(temporary / "train.npy", train)
             np.save(temporary / "held.npy", held)
-        notice(f"starting weights: {options.start}")
+        progress.notice(f"starting weights: {options.start}")
         with whole_directory(prepared.start) as temporary:
             make_start(options.start, shape, tokenizer, table, train, seed).save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
         name = next(folder.name for folder in prepared.folder.glob("tokens-*"))
         write_json(prepared.folder / "prepared.json", {"table": name, **_figures(corpus, table, train, held)})
     wait()
-
-
-def _telling(tokenising: Callable[[int, int], None], corpus: Corpus) -> Callable[[int], None]:
-    return lambda count: tokenising(count, len(corpus))
 
 
 def _vocabulary(prepared: Prepared, corpus: Corpus, given: Any | None, options: Options, notice: Notice) -> Any:

@@ -27,8 +27,9 @@ from selfsent.pretraining.loop import PretrainingLoop
 from selfsent.pretraining.options import DEFAULTS, POSITIONS, Options, Shape
 from selfsent.pretraining.prepare import Prepared, load_tokenizer, prepare, tokenizer_digest
 from selfsent.pretraining.start import check_start
+from selfsent.progress import Progress, shown
 from selfsent.settings import Settings
-from selfsent.training.run_config import Notice, RunConfig
+from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -60,9 +61,8 @@ def pretrain(
     resume: bool = False,
     overwrite: bool = False,
     keep: int = 2,
-    notice: Notice = lambda line: None,
-    watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
-    tokenising: Callable[[int, int], None] = lambda count, total: None,
+    progress: Progress | None = None,
+    quiet: bool = False,
     **changes: Any,
 ) -> PretrainingRun:
     """Train a vocabulary and a BERT-shaped encoder from scratch, with masked language modelling.
@@ -78,15 +78,31 @@ def pretrain(
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         keep: checkpoints kept, at least 2.
-        notice: called with lines the user should see.
-        watch: called after every step with the thousandths of the run that are done, 1000, and the latest figures.
-        tokenising: called with the number of sentences tokenised since the last call, and the number of them all.
+        progress: hears the run; its steps are thousandths. By default it is shown, as in `selfsent.train`.
+        quiet: nothing is shown.
         **changes: fields of `Shape`, `Options` and `selfsent.settings.Settings`. `budget` is the whole schedule, over
             all legs, in seconds spent on training steps.
 
     Raises:
         SelfsentError: what is wrong with the corpus, the settings or the run directory, in one line.
     """
+    with shown(progress, quiet, lines=False) as told:
+        return _pretrain(corpus, output, tokenizer, sources, prompts, leg, resume, overwrite, keep, told, changes)
+
+
+def _pretrain(
+    corpus: Corpus | str | Path | Sequence[str] | Callable[[], Corpus],
+    output: str | Path,
+    tokenizer: str | Path | None,
+    sources: Sequence[str],
+    prompts: Sequence[str],
+    leg: float | None,
+    resume: bool,
+    overwrite: bool,
+    keep: int,
+    progress: Progress,
+    changes: dict[str, Any],
+) -> PretrainingRun:
     from transformers.utils import logging as transformers_logging
 
     started = time.perf_counter()
@@ -114,21 +130,21 @@ def pretrain(
         about = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}
     directory.match({**asked, "corpus": about})
     if directory.status == "finished":
-        notice(f"{output} is finished already")
+        progress.notice(f"{output} is finished already")
     directory.begin()
     loop = None
     try:
         if text is not None:
             directory.update(corpus=text.report.summary("; "))
-            prepare(prepared, text, given, shape, options, settings.seed, notice, tokenising)
+            prepare(prepared, text, given, shape, options, settings.seed, progress)
         if directory.status == "running":
-            loop = _loop(prepared, directory, options, settings, run_config, notice, watch, started, leg)
+            loop = _loop(prepared, directory, options, settings, run_config, progress, started, leg)
     except SelfsentError:
         if not directory.resumed:
             directory.abandon()
         raise
     if loop is not None and not loop.pretrain():
-        notice(f"the leg is over: {loop.share_done(loop.step):.0%} of the run is done, and saved")
+        progress.notice(f"the leg is over: {loop.share_done(loop.step):.0%} of the run is done, and saved")
         return PretrainingRun(directory.path, directory.record, False, {})
     return _finish(directory, prepared, sources, prompts)
 
@@ -173,8 +189,7 @@ def _loop(
     options: Options,
     settings: Settings,
     run_config: RunConfig,
-    notice: Notice,
-    watch: Callable[[int, int, dict[str, float]], None],
+    progress: Progress,
     started: float,
     leg: float | None,
 ) -> PretrainingLoop:
@@ -192,7 +207,7 @@ def _loop(
             f"the text {part} fills {count} blocks of {room} tokens: give more text, or a smaller --max-length"
         )
     if settings.batch_size > len(train):
-        notice(f"the text fills {len(train)} blocks: --batch-size {settings.batch_size} is cut to that")
+        progress.notice(f"the text fills {len(train)} blocks: --batch-size {settings.batch_size} is cut to that")
         settings = settings.but(batch_size=len(train))
     view = View(noise=MaskBlocks(options.ratio))
     batches = Batches([train], np.arange(len(train)), (view,), template, settings)
@@ -202,12 +217,13 @@ def _loop(
     about = prepared.about
     parameters = sum(parameter.numel() for parameter in learner.parameters() if parameter.requires_grad)
     directory.update(parameters=parameters, blocks=len(train))
-    notice(
+    progress.notice(
         f"{parameters / 1e6:.1f} million parameters, {about['train_tokens'] / 1e6:.1f} million tokens in"
         f" {len(train):,} blocks, {about['held_out_tokens'] / 1e6:.2f} million held out"
     )
     if about["cut"]:
-        notice(f"{about['cut']:,} texts are cut after 512 tokens: give --split-sentences if they are paragraphs")
+        cut = f"{about['cut']:,} texts are cut after 512 tokens"
+        progress.notice(f"{cut}: give --split-sentences if they are paragraphs")
     held_out = HeldOut(held, template, float(about["characters_per_token"]))
     loop = PretrainingLoop(
         learner,
@@ -215,8 +231,7 @@ def _loop(
         settings,
         directory,
         run_config,
-        notice,
-        watch,
+        progress,
         held_out=held_out,
         started=started,
         leg=leg,
@@ -224,5 +239,5 @@ def _loop(
         ratio=options.ratio,
     )
     if options.compiles(loop.device):
-        learner.compile_blocks(notice)
+        learner.compile_blocks(progress.notice)
     return loop

@@ -14,6 +14,7 @@ from selfsent.models.static import new_table
 from selfsent.pretraining.options import TableOptions
 from selfsent.pretraining.prepare import load_tokenizer, tokenizer_digest
 from selfsent.pretraining.vocabulary import train_vocabulary
+from selfsent.progress import Progress, shown
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
@@ -24,7 +25,8 @@ def make_table(
     *,
     tokenizer: str | Path | None = None,
     overwrite: bool = False,
-    notice: Notice = lambda line: None,
+    progress: Progress | None = None,
+    quiet: bool = False,
     **changes: Any,
 ) -> Path:
     """Make a table of token vectors that nobody has trained, to be the base of `selfsent.train`.
@@ -35,7 +37,8 @@ def make_table(
         output: the directory; the table is in `model`.
         tokenizer: an encoder whose tokenizer is taken instead.
         overwrite: throw away what is in `output`.
-        notice: called with lines the user should see.
+        progress: hears how it goes; by default it is shown.
+        quiet: nothing is shown.
         **changes: fields of `TableOptions`.
 
     Returns:
@@ -48,6 +51,18 @@ def make_table(
         >>> base = make_table("tickets.txt", "table")
         >>> train("tickets.txt", base=base, output="run")
     """
+    with shown(progress, quiet) as told:
+        return _make_table(corpus, output, tokenizer, overwrite, told.notice, changes)
+
+
+def _make_table(
+    corpus: Corpus | str | Path | Sequence[str] | Callable[[], Corpus] | None,
+    output: str | Path,
+    tokenizer: str | Path | None,
+    overwrite: bool,
+    notice: Notice,
+    changes: dict[str, Any],
+) -> Path:
     names = [item.name for item in dataclasses.fields(TableOptions)]
     if unknown := changes.keys() - set(names):
         raise SettingsError(f"a table has no option {min(unknown)!r}; {guess(min(unknown), names)}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,13 @@ from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
+from selfsent.progress import Progress, shown
 from selfsent.recipes.parts import placed
 from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
 from selfsent.recipes.result import StageRun, StagesRun
 from selfsent.report.scoring import check_dev_data
-from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory, take_over
 
-Callbacks = Callable[[], AbstractContextManager[Mapping[str, Any]]]
 SCORES = "evaluation.json"
 _FOLD_COLUMNS = {"text_columns": ("sentence1", "sentence2"), "score_column": "score"}
 
@@ -42,8 +40,8 @@ def train_stages(
     resume: bool = False,
     overwrite: bool = False,
     data: str | Path | None = None,
-    notice: Notice = lambda line: None,
-    callbacks: Callbacks = lambda: nullcontext({}),
+    progress: Progress | None = None,
+    quiet: bool = False,
 ) -> StagesRun:
     """Train in several stages, each from the model of the one before: its pooling, head and language-model head stay.
 
@@ -56,26 +54,38 @@ def train_stages(
         resume: go on with the run in `output`, in the middle of whichever stage it was.
         overwrite: throw away the run in `output`.
         data: a mirror of the data sets; without it SELFSENT_DATA.
-        notice: called with lines the user should see.
-        callbacks: called before every stage for the `watch`, `tokenising`, `encoding` and `making` of its
-            `selfsent.train`, within a context.
+        progress: hears all stages; by default they are shown.
+        quiet: nothing is shown.
 
     Raises:
         SelfsentError: what is wrong with the recipe, with file and line, or with the data, before anything is written.
     """
-    join()
     if isinstance(recipe, Recipe):
         _check_read(recipe, variant, base, seed)
     else:
         recipe = read_recipe(recipe, variant, None if base is None else str(base), seed)
+    with shown(progress, quiet) as told:
+        return _train_stages(recipe, output, seed, resume, overwrite, data, told)
+
+
+def _train_stages(
+    recipe: Recipe,
+    output: str | Path,
+    seed: int | None,
+    resume: bool,
+    overwrite: bool,
+    data: str | Path | None,
+    progress: Progress,
+) -> StagesRun:
+    join()
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, [recipe.path, resolve(recipe.base)])
-    runner = _Runner(recipe, data, notice, callbacks)
+    runner = _Runner(recipe, data, progress)
     runner.check()
     directory.match({**recipe.to_json(), "settings": {"seed": seed}})
     for line in (recipe.note, *recipe.warnings()):
         if line:
-            notice(" ".join(line.split()))
+            progress.notice(" ".join(line.split()))
     directory.begin(steps=False)
     if rank() == 0:
         write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
@@ -119,12 +129,12 @@ def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
         CorpusError: of a corpus.
         DataError: of the data set of a cross-validation, or of one scored along the way.
     """
-    _Runner(recipe, data, lambda line: None, lambda: nullcontext({})).check()
+    _Runner(recipe, data, Progress()).check()
 
 
 class _Runner:
-    def __init__(self, recipe: Recipe, data: str | Path | None, notice: Notice, callbacks: Callbacks) -> None:
-        self.recipe, self.data, self.notice, self.callbacks = recipe, data, notice, callbacks
+    def __init__(self, recipe: Recipe, data: str | Path | None, progress: Progress) -> None:
+        self.recipe, self.data, self.progress, self.notice = recipe, data, progress, progress.notice
         self.store = Store(data)
         self.mirror = data or os.environ.get("SELFSENT_DATA")
         folded = [stage.source == FOLD for stage in recipe.stages]
@@ -163,18 +173,16 @@ class _Runner:
 
     def _train(self, stage: Stage, base: str, place: Path, fold: Path | None) -> api.Run:
         try:
-            with self.callbacks() as callbacks:
-                return api.train(
-                    partial(self._corpus, stage, fold),
-                    stage.method.name,
-                    base,
-                    place,
-                    resume=_status(place) is not None,
-                    data=self.data,
-                    notice=self.notice,
-                    **callbacks,
-                    **stage.arguments,
-                )
+            return api.train(
+                partial(self._corpus, stage, fold),
+                stage.method.name,
+                base,
+                place,
+                resume=_status(place) is not None,
+                data=self.data,
+                progress=self.progress,
+                **stage.arguments,
+            )
         except TrainingError as error:
             if not read_json(place / "run.json").get("stopped"):
                 raise

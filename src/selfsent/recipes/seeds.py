@@ -14,7 +14,7 @@ from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.files import read_json, write_json
-from selfsent.training.run_config import Notice
+from selfsent.progress import Progress, Shown
 from selfsent.training.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ def over_seeds(
     overwrite: bool = False,
     check: Callable[[], Mapping[str, Any] | None] = lambda: None,
     read: Iterable[str | Path] = (),
-    notice: Notice = lambda line: None,
+    progress: Progress | None = None,
+    quiet: bool = False,
 ) -> Seeds:
     """Train with several seeds, one after the other; one that fails is kept, with its reason, and the next one begins.
 
@@ -113,7 +114,8 @@ def over_seeds(
         check: raises what is wrong with the training, before an old run is thrown away; and says what is asked for
             with every seed, as JSON, which a run that is gone on with must have in common.
         read: what the training reads, and an old run that is thrown away must not hold.
-        notice: called with lines the user should see.
+        progress: hears what the seeds are; by default it is shown.
+        quiet: nothing is shown.
 
     Raises:
         SettingsError: fewer than two seeds.
@@ -122,6 +124,7 @@ def over_seeds(
     """
     if count < 2:
         raise SettingsError(f"--seeds is {count}; a standard deviation needs 2 or more")
+    notice = (progress or (Progress() if quiet else Shown())).notice
     join()
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, read)

@@ -102,7 +102,7 @@ def steps_for_budget(loop: Timed, started: float) -> int:
     each = sum(warm) / len(warm)
 
     def cost(steps: int) -> float:
-        scores = steps // run_config.score_every + 1 if run_config.score_every else min(steps, TENTHS)
+        scores = steps // run_config.dev_every + 1 if run_config.dev_every else min(steps, TENTHS)
         total = steps * each + (2 + steps // steps_between_probes(steps, size)) * probe + scores * score
         most = min(steps, TENTHS, int(total / APART))
         return total + (steps // run_config.checkpoint_every if run_config.checkpoint_every else most) * checkpoint

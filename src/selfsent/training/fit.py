@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import LOOKED_AT, complaint_of_unknown
 from selfsent.models.loading import load_encoder
+from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.checks import refuse_alike, refuse_constant, refuse_wordless
 from selfsent.training.closed_form import fit_once
@@ -40,10 +42,7 @@ def fit(
     plan: Plan,
     directory: RunDirectory,
     run_config: RunConfig,
-    notice: Notice = lambda line: None,
-    watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
-    tokenising: Callable[[int, int], None] = lambda count, total: None,
-    encoding: Callable[[int, int], None] = lambda count, total: None,
+    progress: Progress | None = None,
 ) -> Encoder:
     """Train, and save the model in the run directory.
 
@@ -55,10 +54,7 @@ def fit(
         plan: method, options and settings.
         directory: a run directory that was checked and matched.
         run_config: checkpoints and scores along the way.
-        notice: is told, in one line, what the user should know.
-        watch: is told every step.
-        tokenising: is told how many sentences were tokenised since it was last told, and how many there are.
-        encoding: is told the same of sentences that are encoded once, outside the steps.
+        progress: hears what the user should know, and how far the run is; nobody without it.
 
     Raises:
         BaseEncoderError: the base cannot be loaded.
@@ -66,6 +62,8 @@ def fit(
         OutputError: the run directory cannot be written.
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
+    progress = progress or Progress()
+    notice = progress.notice
     plan = plan.on(corpus)
     known = plan.known(corpus, rows)
     documents = Documents(np.asarray(corpus.documents)) if corpus.documents is not None else None
@@ -91,17 +89,16 @@ def fit(
             refuse_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
     if line := complaint_of_unknown(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
         notice(line)
-    tables = [
-        build_table(corpus, model.tokenizer, corpus.view_columns[column], lambda count: tokenising(count, len(corpus)))
-        for column in range(plan.columns)
-    ]
+    advance = partial(progress.count, "tokenising", total=len(corpus))
+    columns = corpus.view_columns[: plan.columns]
+    tables = [build_table(corpus, model.tokenizer, column, advance) for column in columns]
     batches = Batches(
         tables,
         rows,
         plan.views,
         template,
         settings,
-        lambda count: encoding(count, len(rows) * max(1, len(learner.teachers))),
+        partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers))),
         None if known is None else known.values,
         documents,
         apart=documents is None or documents.most_in_one(rows) <= _MOST_IN_ONE,
@@ -126,7 +123,7 @@ def fit(
         if plan.method.closed_form:
             fit_once(learner, batches, directory, finish)
         else:
-            loop = _loop(plan, learner, batches, directory, run_config, notice, watch, finish)
+            loop = _loop(plan, learner, batches, directory, run_config, progress, finish)
             loop.run()
     except SettingsError:  # such as a tracker that does not start
         if not directory.resumed and (loop is None or not loop.step):
@@ -141,8 +138,7 @@ def _loop(
     batches: Batches,
     directory: RunDirectory,
     run_config: RunConfig,
-    notice: Notice,
-    watch: Callable[[int, int, dict[str, float]], None],
+    progress: Progress,
     finish: Callable[[Encoder], None],
 ) -> Loop:
     settings = batches.settings
@@ -150,11 +146,11 @@ def _loop(
         steps = max(1, round(settings.epochs * batches.steps_per_epoch))
         settings = dataclasses.replace(settings, epochs=None, steps=min(steps, plan.longest or steps))
     if settings.steps and settings.warmup >= max(1, settings.steps):
-        notice(
+        progress.notice(
             f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
             f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
         )
-    return Loop(learner, batches, settings, directory, run_config, notice, watch, finish)
+    return Loop(learner, batches, settings, directory, run_config, progress, finish)
 
 
 def in_company(plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = lambda line: None) -> np.ndarray:

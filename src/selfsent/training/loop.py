@@ -25,6 +25,7 @@ from selfsent.fast.prefetch import Ahead
 from selfsent.files import whole_directory
 from selfsent.methods import Learner, Loss
 from selfsent.models.encoder import Encoder
+from selfsent.progress import Progress
 from selfsent.settings import Settings
 from selfsent.training.best import Best
 from selfsent.training.budget import APART, FEW, PROBES, TENTHS, steps_between_probes, steps_for_budget
@@ -54,8 +55,7 @@ class Loop:
         settings: with `steps` resolved, or a `budget` to be turned into steps.
         directory: the run's directory.
         run_config: checkpoints and scores.
-        notice: is told what the user should know, in one line.
-        watch: is told every step: its number, the number of steps, and the figures of the last log line.
+        progress: hears what the user should know, and every step.
         finish: what is done to the encoder behind the last step, before it is saved.
     """
 
@@ -66,17 +66,18 @@ class Loop:
         settings: Settings,
         directory: RunDirectory,
         run_config: RunConfig,
-        notice: Notice = lambda line: None,
-        watch: Callable[[int, int, dict[str, float]], None] = lambda step, steps, figures: None,
+        progress: Progress | None = None,
         finish: Callable[[Encoder], None] = lambda encoder: None,
     ) -> None:
+        self.progress = progress or Progress()
+        self.notice: Notice = self.progress.notice
         use_cpu = not torch.cuda.is_available()
         self.precision = precision_of_run(
-            settings, directory.record if directory.resumed else {}, "cpu" if use_cpu else "cuda", notice
+            settings, directory.record if directory.resumed else {}, "cpu" if use_cpu else "cuda", self.notice
         )
         self.accelerator = accelerator(use_cpu)
         self.learner, self.batches, self.settings = learner, batches, settings
-        self.directory, self.run_config, self.notice, self.watch = directory, run_config, notice, watch
+        self.directory, self.run_config = directory, run_config
         self.finish = finish
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
@@ -90,7 +91,7 @@ class Loop:
         device = self.device
         self.micro_batches = Ahead(lambda step: list(batches.micro_batches(step, device)), device)
         self.step, self.steps = 0, settings.steps or 0
-        self.trackers = Trackers(run_config.trackers, directory, notice)
+        self.trackers = Trackers(run_config.trackers, directory, self.notice)
         self.start_health: Health | None = None
         self.seconds = 0.0
         """Spent in steps, before interruptions too."""
@@ -140,7 +141,7 @@ class Loop:
         every = self.run_config.checkpoint_every or max(1, math.ceil(self.steps / TENTHS))
         log_every = max(1, min(50, self.steps // PROBES))
         probe_every = steps_between_probes(self.steps, self.settings.batch_size // world_size())
-        score_every = self.run_config.score_every or max(1, math.ceil(self.steps / TENTHS))
+        dev_every = self.run_config.dev_every or max(1, math.ceil(self.steps / TENTHS))
         meter = Meter()
         while self.step < self.steps:
             self._take_step(meter)
@@ -149,13 +150,13 @@ class Loop:
                 self._log(meter, healthy=self.step % probe_every < log_every or done)
                 meter = Meter()
             paused = time.perf_counter()
-            if self.run_config.scorer and (self.step % score_every == 0 or done):
+            if self.run_config.scorer and (self.step % dev_every == 0 or done):
                 self._score(self.run_config.scorer)
             stopping = self.stopping and not done
             if stopping or (self.step % every == 0 and not done and self._is_due()):
                 self.checkpoint()
             meter.leave_out(time.perf_counter() - paused)
-            self.watch(self.step, self.steps, self.figures)
+            self.progress.step(self.step, self.steps, self.figures)
             if stopping:
                 raise Interrupted
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 from selfsent.errors import SettingsError
 from selfsent.models.encoder import Encoder
@@ -20,10 +21,12 @@ class RunConfig:
     Args:
         checkpoint_every: steps between two checkpoints; None for ten in a run, at least half a minute apart.
         keep: checkpoints kept, the newest, and one more where none of these is from before the last look at the space.
-        scorer: scores the encoder on development data; higher is better.
-        score_every: steps between two scores; None for ten in a run.
+        dev: what is scored along the way: `context` (label-free, on documents kept apart for it) or a task such as
+            `stsb-dev`.
+        dev_every: steps between two scores; None for ten in a run.
         keep_best: whether the model with the best score is the result, instead of the last.
         trackers: names of accelerate's trackers that are told the figures as well.
+        scorer: what gives the scores: made of `dev` and the corpus; higher is better.
 
     Raises:
         SettingsError: a value is out of range.
@@ -31,10 +34,11 @@ class RunConfig:
 
     checkpoint_every: int | None = None
     keep: int = 2
-    scorer: Scorer | None = None
-    score_every: int | None = None
+    dev: str | None = None
+    dev_every: int | None = None
     keep_best: bool = False
-    trackers: tuple[str, ...] = ()
+    trackers: Sequence[str] = ()
+    scorer: Scorer | None = None
 
     def __post_init__(self) -> None:
         check_trackers(self.trackers)
@@ -42,6 +46,18 @@ class RunConfig:
             raise SettingsError(
                 f"--keep is {self.keep}; at least 2 checkpoints are kept, in case the newest is cut short"
             )
-        for flag, every in (("--checkpoint-every", self.checkpoint_every), ("--dev-every", self.score_every)):
+        for flag, every in (("--checkpoint-every", self.checkpoint_every), ("--dev-every", self.dev_every)):
             if every is not None and every < 1:
                 raise SettingsError(f"{flag} is {every}; it must be at least 1")
+
+    @classmethod
+    def taken_from(cls, given: Mapping[str, Any]) -> tuple[RunConfig, dict[str, Any]]:
+        """What is meant for a run's configuration, and the rest.
+
+        Args:
+            given: keyword arguments.
+        """
+        own = {item.name for item in fields(cls)} - {"scorer"}
+        return cls(**{name: given[name] for name in own & given.keys()}), {
+            name: value for name, value in given.items() if name not in own
+        }

@@ -1,0 +1,169 @@
+"""What a run tells while it works: lines to read, steps taken, sentences done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from selfsent.display import leads
+
+_LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+"""Text from a corpus, a model's name or an error is shown as it is, whatever it means to rich."""
+_WIDE = 120
+"""Columns of a terminal on which all figures of a run stand beside its bar."""
+
+
+class Progress:
+    """Hears what a run tells, and keeps silent. Override the methods whose calls you want to hear.
+
+    One object may hear several runs, one after the other.
+
+    Example:
+        >>> class Losses(Progress):
+        ...     def step(self, step, steps, figures):
+        ...         print(step, figures.get("loss"))
+        >>> selfsent.train("tickets.txt", output="runs/tickets", progress=Losses())  # doctest: +SKIP
+    """
+
+    def notice(self, line: str) -> None:
+        """One line that the user should see."""
+
+    def step(self, step: int, steps: int, figures: Mapping[str, float]) -> None:
+        """A step was taken: its number from 1, how many there are, and the latest figures of the log."""
+
+    def count(self, what: str, done: int, total: int) -> None:
+        """So many sentences more were dealt with outside the steps.
+
+        Args:
+            what: `making views`, `tokenising` or `encoding`.
+            done: since the last call.
+            total: of all.
+        """
+
+    def end(self) -> None:
+        """The run is over, or broken off."""
+
+
+class Shown(Progress):
+    """Notices on standard error, and bars with loss, speed and time left, in a terminal or a notebook.
+
+    Elsewhere there are no bars, and a line at every tenth of the run; in a notebook without ipywidgets likewise.
+
+    Args:
+        lines: whether such lines are wanted.
+    """
+
+    def __init__(self, lines: bool = True) -> None:
+        self.lines, self._bars = lines, dict[str, _Bar]()
+
+    def notice(self, line: str) -> None:
+        """A line on standard error, of the first process alone."""
+        if leads():
+            errors().print(line, soft_wrap=True)
+
+    def step(self, step: int, steps: int, figures: Mapping[str, float]) -> None:
+        """The bar of the steps; or a line."""
+        if not leads():
+            return
+        if not _shows_bars():
+            if self.lines and (step == steps or step % max(1, steps // 10) == 0):
+                self.notice(f"step {step} of {steps}  {_figures(figures)}")
+            return
+        if "training" not in self._bars:
+            from rich.progress import TextColumn
+            from rich.table import Column
+
+            columns = TextColumn("training"), TextColumn("{task.description}", table_column=Column())
+            self._bars["training"] = _Bar(*columns)
+        # Where they still do not fit, the figures take a second line, and nothing is cut off.
+        narrow = errors().width < _WIDE
+        self._bars["training"].tell(steps, completed=step, description=_figures(figures, narrow))
+
+    def count(self, what: str, done: int, total: int) -> None:
+        """The bar of what is counted, which goes when all is done."""
+        if not leads() or not _shows_bars():
+            return
+        if what not in self._bars:
+            from rich.progress import TextColumn
+
+            self._bars[what] = _Bar(TextColumn(what), transient=True)
+        self._bars[what].tell(total, advance=done)
+        if self._bars[what].progress.finished:  # so that another run may count the same
+            del self._bars[what]
+
+    def end(self) -> None:
+        """Let go of the terminal."""
+        for bar in self._bars.values():
+            bar.progress.stop()
+        self._bars.clear()
+
+
+@contextmanager
+def shown(progress: Progress | None, quiet: bool, lines: bool = True) -> Iterator[Progress]:
+    """Who hears a run: `progress`, or nobody where it is to be `quiet`, or else the user, as `Shown` has it."""
+    heard = progress or (Progress() if quiet else Shown(lines))
+    try:
+        yield heard
+    finally:
+        heard.end()
+
+
+class _Bar:
+    """A progress bar that shows itself when it is first told something and ends when all is done: two never overlap."""
+
+    def __init__(self, *columns: Any, transient: bool = False) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+        from rich.table import Column
+
+        whole = Column(no_wrap=True)
+        counts, left = MofNCompleteColumn(table_column=whole), TimeRemainingColumn(table_column=whole)
+        shown = (columns[0], BarColumn(bar_width=12, table_column=whole), counts, *columns[1:], left)
+        self.progress = Progress(*shown, console=errors(), transient=transient)
+        self.task = self.progress.add_task("", start=False, total=None)
+
+    def tell(self, total: int, **changes: Any) -> None:
+        """Show that more is done."""
+        if not self.progress.live.is_started:
+            self.progress.start()
+            self.progress.start_task(self.task)
+        self.progress.update(self.task, total=total, **changes)
+        if self.progress.finished:
+            self.progress.stop()
+
+
+@cache
+def errors() -> Any:
+    """The rich console on standard error."""
+    return console(stderr=True)
+
+
+def console(stderr: bool) -> Any:
+    """A rich console that falls silent when no one reads it any more, as in `selfsent train ... | head`."""
+    from rich.console import Console
+
+    class Patient(Console):
+        def on_broken_pipe(self) -> None:
+            """Not the end of the process, as it would be for rich: what runs goes on."""
+            self.quiet = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+    return Patient(stderr=stderr, **_LITERAL)
+
+
+def _shows_bars() -> bool:
+    return errors().is_terminal or (errors().is_jupyter and find_spec("ipywidgets") is not None)
+
+
+def _figures(figures: Mapping[str, float], narrow: bool = False) -> str:
+    if "loss" not in figures:  # before the first line of the log, when there may be a score already
+        return ""
+    parts = [f"loss {figures['loss']:.3f}", f"{figures['sentences_per_second']:,.0f} sentences/s"]
+    if not narrow:
+        parts += [f"{figures['tokens_per_second']:,.0f} tokens/s", f"{figures['share_of_peak']:.0%} of peak"]
+        parts += [f"mean cosine {figures['mean_cosine']:.2f}"] if "mean_cosine" in figures else []
+    parts += [f"dev {figures['score']:.2f}"] if "score" in figures else []
+    return "  ".join(parts)
