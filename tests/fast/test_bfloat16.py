@@ -54,7 +54,7 @@ def test_a_weight_that_is_laid_out_computes_the_same(encoder_of):
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5", "albert"])
 def test_bfloat16_shows_in_the_weights_and_a_copy_has_its_own(name, encoder_of, monkeypatch):
     """A resumed `encode` tells by the weights; torch cannot copy those that are laid out."""
-    monkeypatch.setattr("selfsent.fast.bfloat16._lays_out", lambda: False)
+    monkeypatch.setattr("selfsent.fast.bfloat16.lays_out_bfloat16", lambda: False)
     model = into_bfloat16(encoder_of(name))
     kinds = {tensor.dtype for tensor in model.transformer.state_dict().values() if tensor.ndim > 1}
     assert kinds == {torch.float32, torch.bfloat16}

@@ -91,8 +91,8 @@ def test_at_the_end_of_python_one_is_called_after_the_other(monkeypatch):
 
 
 def test_versions_that_mix_up_two_calls_get_one_after_the_other(monkeypatch):
-    assert module._KEEPS_APART
-    monkeypatch.setattr(module, "_KEEPS_APART", False)
+    assert module.keeps_threads_apart()
+    monkeypatch.setattr(module, "keeps_threads_apart", lambda: False)
     assert module.in_two_threads(threading.current_thread, lambda: 2) == (threading.main_thread(), 2)
 
 

@@ -13,6 +13,7 @@ from selfsent.fast.dropout import dropout as drop
 from selfsent.fast.gradients import apply
 from selfsent.fast.packing import Group, Packed, Slots
 from selfsent.fast.softmax import softmax
+from selfsent.foreign.torch import flash_attention, has_flash_attention
 
 
 class _Pad(torch.autograd.Function):
@@ -130,6 +131,7 @@ def _knows_borders(device: torch.device) -> bool:
         and torch.version.hip is None
         and torch.backends.cuda.is_flash_attention_available()
         and torch.cuda.get_device_capability(device) >= (8, 0)
+        and has_flash_attention()
     )
 
 
@@ -143,12 +145,9 @@ def _attend_by_borders(
     dropout: float,
     scale: float | None,
 ) -> Tensor:
-    """Attention of the whole row in one kernel, without a slot of padding: (tokens, heads, head size) in, the same out.
-
-    It is what `torch.nn.attention.varlen` calls, which leaves dropout out.
-    """
+    """Attention of the whole row in one kernel, without padding: (tokens, heads, head size) in, the same out."""
     left = -1 if window is None else window
-    out: Tensor = torch.ops.aten._flash_attention_forward(
+    return flash_attention(
         query.to(value.dtype),
         key.to(value.dtype),
         value,
@@ -162,8 +161,7 @@ def _attend_by_borders(
         scale=scale,
         window_size_left=left,
         window_size_right=0 if causal else left,
-    )[0]
-    return out
+    )
 
 
 def packed_attention(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import MethodType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from accelerate.utils.operations import convert_to_fp32
 from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
+
+from selfsent.foreign.torch import laid_out, lays_out_bfloat16, linear_laid_out
+from selfsent.foreign.transformers import Conv1D
 
 if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder
@@ -27,7 +29,7 @@ class LaidOutLinear(nn.Linear):
     def forward(self, input: Tensor) -> Tensor:
         """(..., in) to (..., out)."""
         states = input.to(torch.bfloat16)
-        return cast(Tensor, torch.ops.mkldnn._linear_pointwise(states, self.laid_out, self.bias, "none", [], ""))
+        return linear_laid_out(states, self.laid_out, self.bias)
 
 
 def into_bfloat16(model: Encoder) -> Encoder:
@@ -45,7 +47,7 @@ def into_bfloat16(model: Encoder) -> Encoder:
     for part in transformer.modules():
         if type(part) in (nn.Linear, Conv1D):
             part.to(torch.bfloat16)
-        if type(part) is nn.Linear and model.device.type == "cpu" and _lays_out():
+        if type(part) is nn.Linear and model.device.type == "cpu" and lays_out_bfloat16():
             _lay_out(part)
     transformer.forward = MethodType(_under_autocast(type(transformer).forward), transformer)
     return model
@@ -62,14 +64,7 @@ def _under_autocast(forward: Callable[..., Any]) -> Callable[..., Any]:
     return computed
 
 
-def _lays_out() -> bool:
-    """Whether this torch and this processor have what keeps a weight as oneDNN reads it; it is not part of the API."""
-    operations: Any = torch.ops.mkldnn
-    wanted = ("_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_bf16_supported")
-    return all(hasattr(operations, name) for name in wanted) and bool(operations._is_mkldnn_bf16_supported())
-
-
 @torch.inference_mode()
 def _lay_out(layer: Any) -> None:
-    layer.laid_out = torch.ops.mkldnn._reorder_linear_weight(layer.weight, ROWS)
+    layer.laid_out = laid_out(layer.weight, ROWS)
     layer.__class__ = LaidOutLinear

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from selfsent.foreign.torch import version_of
+
 
 def apply(function: type[torch.autograd.Function], *inputs: Any) -> Tensor:
     """Call an autograd function that returns one tensor; torch leaves it without types."""
@@ -68,9 +70,9 @@ def low_of(weight: Tensor) -> Tensor:
     known: _InPlace = _IN_PLACE[weight]
     if known.low is None:
         known.low = torch.empty_like(weight, dtype=torch.bfloat16)
-    if known.version != weight._version:
+    if known.version != version_of(weight):
         known.low.copy_(weight.detach())
-        known.version = weight._version
+        known.version = version_of(weight)
     return known.low
 
 

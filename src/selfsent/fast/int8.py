@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers.pytorch_utils import Conv1D
 
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
+from selfsent.foreign.transformers import Conv1D
 
 if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder

@@ -7,19 +7,18 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+from selfsent.foreign.torch import is_in_torch_dispatch_mode
+from selfsent.foreign.transformers import keeps_threads_apart
 
 T = TypeVar("T")
 U = TypeVar("U")
 Network = Callable[[], Tensor]
 _BUSY = threading.Lock()
-_KEEPS_APART = find_spec("transformers.utils.output_capturing") is not None
-"""Whether two threads may call the same model: early versions of transformers put what they capture into its layers."""
 
 
 def at_once(one: Network, other: Network) -> tuple[Tensor, Tensor]:
@@ -90,7 +89,7 @@ def in_two_threads(one: Callable[[], T], other: Callable[[], U]) -> tuple[T, U]:
     while another call is at work, of which this one may be part, one is called after the other.
     """
     threads = torch.get_num_threads()
-    if threads < 2 or not _KEEPS_APART or not _BUSY.acquire(blocking=False):
+    if threads < 2 or not keeps_threads_apart() or not _BUSY.acquire(blocking=False):
         return one(), other()
     try:
         try:

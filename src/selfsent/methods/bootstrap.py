@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.fast.packing import Packed, concatenate
+from selfsent.foreign.torch import move_all
 from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.predictor import Predictor
 from selfsent.methods.two_views import PairOptions, pair_of_views, require_difference, varied, whole_batch
@@ -100,7 +101,7 @@ class TwoNetworks(Learner, ABC):
         """ξ ← δ ξ + (1 − δ) θ."""
         slow = list(self.target.sentence_transformer.parameters())
         fast = list(self.model.sentence_transformer.parameters())
-        torch._foreach_lerp_(slow, fast, 1 - self.momentum)
+        move_all(slow, fast, 1 - self.momentum)
 
 
 class BootstrapLearner(TwoNetworks):

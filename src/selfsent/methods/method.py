@@ -87,6 +87,13 @@ class Learner(nn.Module):
         """Who makes `features`, side by side, where those are other encoders, with tokenizers of their own."""
         return ()
 
+    @property
+    def paths(self) -> dict[str, str]:
+        """Which of several ways to compute the same this learner takes; `run.json` says it."""
+        if self.model.is_static:
+            return {"attention": "none"}
+        return {"attention": "packed" if self.model.states.runs_packed else "padded"}
+
     def save(self, directory: Path) -> None:
         """Write the model, and beside it whatever else the run should leave behind."""
         self.model.save(directory)

@@ -57,7 +57,7 @@ def _decoder_for(model: Encoder, options: Options) -> nn.Module:
             raise SettingsError("--decoder-layers is for encoders alone, and this base has a decoder: leave it out")
         return CheckpointDecoder(model, options.drop_heads, options.scratch)
     model.require_head("TSDAE's decoder", hidden=False)
-    if built_like_bert(model) and not options.decoder_layers:
+    if not options.decoder_layers and built_like_bert(model):
         return TiedDecoder(model, options.tie, options.drop_heads)
     return SmallDecoder(model, options.decoder_layers or 2, options.drop_heads)
 
@@ -72,6 +72,11 @@ class DenoisingLearner(Learner):
         if options.scratch:
             self.model.forget()
         self.decoder = _decoder_for(model, options)
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Which decoder it is, too."""
+        return {**super().paths, "decoder": type(self.decoder).__name__}
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,8 +12,7 @@ from torch import Tensor, nn
 from selfsent.fast import attention
 from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed
-
-logger = logging.getLogger(__name__)
+from selfsent.foreign.transformers import attention_of, not_packed
 
 Read = Callable[[Any], Tensor]
 """From what a transformer puts out to (batch, length, d) states."""
@@ -87,7 +85,7 @@ class TokenStates:
         low = max(self.tokenizer.all_special_ids, default=0) + 1
         ids = (torch.arange(12) * 7 + low).numpy() % int(self.transformer.config.vocab_size)
         probe = Packed(ids, torch.tensor([5, 3, 4]).numpy(), device=next(self.transformer.parameters()).device)
-        before = self.transformer.config._attn_implementation
+        before = attention_of(self.transformer.config)
         with torch.no_grad(), without_dropout(self.transformer):
             padded = self.by_blocks(probe)
             self.transformer.set_attn_implementation(attention.ATTENTION)
@@ -97,7 +95,7 @@ class TokenStates:
                 fits = False
         if not fits:
             self.transformer.set_attn_implementation(before)
-            logger.info("%s runs on padded batches", self.transformer.config.model_type)
+            not_packed(self.transformer.config.model_type)
         return fits
 
 

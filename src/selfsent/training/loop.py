@@ -124,7 +124,9 @@ class Loop:
             self.steps = steps_for_budget(self, started)
             if self.steps < FEW:
                 self.notice(f"in its budget the run takes no more than {self.steps} step{'s' * (self.steps > 1)}")
-        self.directory.update(steps=self.steps, precision=self.precision, processes=world_size())
+        self.directory.update(
+            steps=self.steps, precision=self.precision, processes=world_size(), paths=self.learner.paths
+        )
         self._resume()
         if self.start_health is None:
             self.start_health = self.probe()

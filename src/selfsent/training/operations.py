@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any, TypeVar
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count, shape_wrapper
 
 from selfsent.distributed import world_size
+from selfsent.foreign.torch import TorchDispatchMode
 
 T = TypeVar("T")
 

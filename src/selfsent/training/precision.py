@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from selfsent.foreign.torch import processor_multiplies_bfloat16, processor_multiplies_bytes
 from selfsent.settings import Precision, Settings
 
 if TYPE_CHECKING:
@@ -21,9 +22,7 @@ def computes_bfloat16(device: torch.device | str) -> bool:
     if kind == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if kind == "cpu":
-        capable = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
-        tiles = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-        return bool(capable()) or bool(tiles())
+        return processor_multiplies_bfloat16()
     return False
 
 
@@ -32,9 +31,7 @@ def computes_int8(device: torch.device | str) -> bool:
 
     Without that instruction sums of products of bytes overflow.
     """
-    capable = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
-    layers = all(hasattr(torch.ops.onednn, name) for name in ("qlinear_prepack", "qlinear_pointwise"))
-    return torch.device(device).type == "cpu" and layers and bool(capable())
+    return torch.device(device).type == "cpu" and processor_multiplies_bytes()
 
 
 def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from selfsent.fast.gradients import gradient_of
+from selfsent.foreign.torch import scale_all, scale_on_the_way
 from selfsent.methods import Learner
 from selfsent.settings import Settings
 
@@ -63,7 +64,7 @@ def scale_and_clip(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor
         return norm
     factor = scale * (min(1.0, clip / max(norm, 1e-12)) if clip else 1.0)
     if fused:
-        optimizer.grad_scale = torch.tensor(1 / factor, device=gradients[0].device)  # type: ignore[attr-defined]
+        scale_on_the_way(optimizer, [cast(Tensor, p.grad) for p in found], factor)
     else:
-        torch._foreach_mul_(gradients, factor)
+        scale_all(gradients, factor)
     return norm

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import copy
+from importlib import metadata
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
+from selfsent.errors import BaseEncoderError
 from selfsent.fast.attention import ATTENTION
 from selfsent.fast.packing import Packed
+from selfsent.foreign.transformers import attend_then_feed, set_attention
 from selfsent.models.decoders.cross_attention import CrossAttention, start_for
 from selfsent.models.encoder import Encoder
+
+TIED = ("bert", "roberta", "xlm-roberta", "electra")
+"""Architectures that are known to be built like BERT."""
 
 
 class TiedDecoder(nn.Module):
@@ -60,13 +66,20 @@ def _parts(transformer: Any) -> list[nn.Module]:
 
 
 def built_like_bert(model: Encoder) -> bool:
-    """Whether the layers of a transformer have the parts that `TiedDecoder` calls."""
+    """Whether the layers of a transformer have the parts that `TiedDecoder` calls, and run packed.
+
+    Raises:
+        BaseEncoderError: it is known to, and does not with what is installed: a new decoder would have to be learned.
+    """
     layers = getattr(getattr(model.transformer, "encoder", None), "layer", None)
-    return (
-        model.states.runs_packed
-        and layers is not None
-        and all(hasattr(layer, "attention") and hasattr(layer, "feed_forward_chunk") for layer in layers)
-    )
+    kind = model.transformer.config.model_type
+    fits = model.states.runs_packed and layers is not None and all(map(attend_then_feed, layers))
+    if kind in TIED and not fits:
+        raise BaseEncoderError(
+            f"with transformers {metadata.version('transformers')} a {kind} has no tied decoder, as it had: install the"
+            " version of constraints.txt, or train a new decoder with --decoder-layers 2"
+        )
+    return fits
 
 
 class SmallDecoder(nn.Module):
@@ -93,7 +106,7 @@ class SmallDecoder(nn.Module):
             attention_probs_dropout_prob=model.dropout_rate,
             attn_implementation=ATTENTION,
         )
-        config._attn_implementation = ATTENTION
+        set_attention(config, ATTENTION)
         self.layers = BertModel(config, add_pooling_layer=False).encoder.layer
         words = model.transformer.get_input_embeddings().embedding_dim
         self.widen = nn.Linear(words, size) if words != size else nn.Identity()

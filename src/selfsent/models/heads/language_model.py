@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from selfsent.errors import BaseEncoderError
+from selfsent.foreign.transformers import has_masked_language_model
 
 HEAD_FILE = "language_model_head.safetensors"
 """Where the head lies in a saved model; sentence-transformers does not look there."""
@@ -77,9 +78,7 @@ def predicts_by_decoder(config: Any) -> bool:
 
 def predicts_hidden(config: Any) -> bool:
     """Whether transformers has a masked language model of this architecture, which looks both ways."""
-    from transformers import AutoModelForMaskedLM
-
-    return type(config) in AutoModelForMaskedLM._model_mapping
+    return has_masked_language_model(config)
 
 
 def new_head(transformer: Any) -> LanguageModelHead:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.files import read_json
+from selfsent.foreign.sentence_transformers import load_with
 from selfsent.models.heads.options import CNN_POOL
 
 _NAMES = ("flow.Flow", "cnn_pool.CnnPool")
@@ -87,5 +88,4 @@ def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
         own[name] = getattr(import_module(module), kind)
     if not own:
         return SentenceTransformer(str(directory), **options)
-    # The public constructor would want trust_remote_code for them, which would trust much more than these classes.
-    return SentenceTransformer._load_with_module_classes(str(directory), own, **options)
+    return load_with(str(directory), own, **options)

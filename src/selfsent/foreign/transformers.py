@@ -1,0 +1,64 @@
+"""What of transformers is not part of its API."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from transformers.pytorch_utils import Conv1D
+
+from selfsent.foreign.said import found, say
+
+__all__ = ["Conv1D"]
+
+PACKED = frozenset(
+    [
+        "albert",
+        "bert",
+        "distilbert",
+        "electra",
+        "gpt2",
+        "llama",
+        "modernbert",
+        "mistral",
+        "qwen2",
+        "qwen3",
+        "roberta",
+        "xlm-roberta",
+    ]
+)
+"""Architectures that are known to run packed; where one does not, something has changed."""
+
+
+def attention_of(config: Any) -> str | None:
+    """The name of the attention that a model computes with."""
+    return found("transformers", config, "_attn_implementation", "attention cannot be put back")  # type: ignore[no-any-return]
+
+
+def set_attention(config: Any, name: str) -> None:
+    """Choose the attention of a part of a model that is built from a configuration."""
+    config._attn_implementation = name
+
+
+def has_masked_language_model(config: Any) -> bool:
+    """Whether transformers has a masked language model of a configuration's architecture."""
+    from transformers import AutoModelForMaskedLM
+
+    known = found("transformers", AutoModelForMaskedLM, "_model_mapping", "bases are taken to predict hidden words")
+    return known is None or type(config) in known
+
+
+def attend_then_feed(layer: Any) -> bool:
+    """Whether a layer has the two halves that a decoder puts cross-attention between, as BERT's have."""
+    return hasattr(layer, "attention") and hasattr(layer, "feed_forward_chunk")
+
+
+def keeps_threads_apart() -> bool:
+    """Whether two threads may call one model: early versions put what they capture into its layers."""
+    return find_spec("transformers.utils.output_capturing") is not None
+
+
+def not_packed(kind: str) -> None:
+    """Say that an architecture does not run packed any more."""
+    if kind in PACKED:
+        say("transformers", f"packed {kind}", "it runs on padded batches, which is slower, and has no tied decoder")
