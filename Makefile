@@ -12,7 +12,7 @@ DEMO_OPTIONS ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint contract bench docs clean
+.PHONY: help demo test lint contract compat bench docs clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -37,6 +37,9 @@ bench: $(VENV)/.installed-test ## speed beside sentence-transformers, written to
 	$(BIN)/python benchmarks/encode.py --output docs/results/speed/bench_encode.json
 	$(BIN)/python benchmarks/pairs.py --output docs/results/speed/bench_pairs.json
 	$(BIN)/python benchmarks/report.py
+
+compat: $(VENV)/.installed-test ## the test suite with the lowest versions that are allowed, and with the newest
+	$(BIN)/python tests/compat.py
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	$(BIN)/mkdocs build --strict

@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchm
 from sides import machine
 
 from selfsent import read_corpus
+from selfsent.augment.difference import Difference
 from selfsent.augment.maker import Sentences
 from selfsent.augment.registry import parse_maker
-from selfsent.augment.statistics import Difference
 from selfsent.data.random import make_key
 from selfsent.files import write_json
 

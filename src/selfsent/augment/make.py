@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.augment.difference import Difference
 from selfsent.augment.maker import Change, Maker, Sentences
-from selfsent.augment.statistics import Difference
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean
 from selfsent.data.random import make_key

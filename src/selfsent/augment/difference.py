@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from selfsent.augment.distance import edit_distance
-
 _MEASURED = 2000
 """Characters at the beginning of a text that are compared: the time grows with their square."""
 
@@ -30,6 +28,8 @@ class Difference:
     @classmethod
     def of(cls, texts: Iterable[str], views: Iterable[str]) -> Difference:
         """The difference between (n,) sentences, none empty, and (n,) views of them."""
+        from rapidfuzz.distance import Levenshtein
+
         count, unchanged, distance, ratio = 0, 0, 0.0, 0.0
         for text, view in zip(texts, views, strict=True):
             count += 1
@@ -38,7 +38,7 @@ class Difference:
                 unchanged += 1
             else:
                 begin, other = text[:_MEASURED], view[:_MEASURED]
-                distance += edit_distance(begin, other) / max(len(begin), len(other))
+                distance += Levenshtein.normalized_distance(begin, other)
         return cls(count, unchanged, distance, ratio)
 
     def __add__(self, other: Difference) -> Difference:

@@ -1,0 +1,86 @@
+"""Pages: one HTML file each, without scripts, that opens anywhere, offline. Text is escaped wherever it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+Curve = Sequence[tuple[int, float]]
+"""Steps and losses."""
+
+_WIDTH, _LEFT, _ROW, _NAME = 760, 230, 26, 24
+BEST, OTHER = "#2a86c4", "#8c8c8c"
+"""Legible on white and on black; written into the drawings, so that they keep them wherever they are shown."""
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("selfsent.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """A page.
+
+    Args:
+        template: name of a file in `templates`.
+        **values: what it shows; text is escaped.
+    """
+    return _environment().get_template(template).render(**values)
+
+
+def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None) -> dict[str, Any]:
+    """Where the template draws a dot and its 95 % interval for each of `rows`, and a line through all at `middle`."""
+    ends: list[float] = [value for row in rows for value in (row["score"]["low"], row["score"]["high"])]
+    low, high = min(ends), max(ends)
+    span = (high - low) or 1.0
+
+    def place(value: float) -> float:
+        return round(_LEFT + (value - low) / span * (_WIDTH - _LEFT - 60), 1)
+
+    def dot(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
+        name, score = row["name"], row["score"]
+        return {
+            "name": name if len(name) <= _NAME else name[: _NAME - 1] + "…",
+            "y": round(_ROW * number + _ROW / 2 + 2),
+            "x": place(score["score"]),
+            "low": place(score["low"]),
+            "high": place(score["high"]),
+            "score": f"{score['score']:.1f}",
+            "colour": BEST if name == best else OTHER,
+        }
+
+    return {
+        "width": _WIDTH,
+        "left": _LEFT,
+        "height": _ROW * len(rows) + 8,
+        "middle": place(middle),
+        "other": OTHER,
+        "dots": [dot(number, row) for number, row in enumerate(rows)],
+    }
+
+
+def curve(name: str, values: Curve, width: int = 230, height: int = 90) -> dict[str, Any]:
+    """What the template draws of losses, two or more."""
+    steps, losses = zip(*values, strict=True)
+    low, high = min(losses), max(losses)
+    points = " ".join(
+        f"{width * (step - steps[0]) / (steps[-1] - steps[0]):.1f},"
+        f"{4 + (height - 8) * (high - loss) / ((high - low) or 1):.1f}"
+        for step, loss in values
+    )
+    told = f"{losses[0]:.3g} to {losses[-1]:.3g} in {steps[-1]:,} steps"
+    return {"name": name, "points": points, "width": width, "height": height, "colour": BEST, "told": told}
+
+
+def nearest(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What the template shows of the sentences nearest to one, before and after."""
+    return {"sentence": entry["sentence"], "pairs": list(zip(entry["before"], entry["after"], strict=True))}
