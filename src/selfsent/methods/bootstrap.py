@@ -105,7 +105,20 @@ class TwoNetworks(Learner, ABC):
 
 
 class BootstrapLearner(TwoNetworks):
-    """‖z₁ − h₂‖² + ‖z₂ − h₁‖², all of length one, z = p(f(x)) and h = f′(x) (Zhang et al. 2021, section 3)."""
+    """‖z₁ − h₂‖² + ‖z₂ − h₁‖², all of length one, z = p(f(x)) and h = f′(x) (Zhang et al. 2021, section 3).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | one look at them |
+    | `views[1]` | the same n | another look: noise, dropout, a translation |
+    | loss | a sum | over the n sentences |
+
+    Example:
+        >>> learner = BootstrapLearner(model, Options(momentum=0.99))
+        >>> one, other = pack(model, ["a cat", "dogs"]), pack(model, ["cat sat", "bark"])
+        >>> learner([one, other]).count
+        2
+    """
 
     options: Options
 

@@ -26,7 +26,21 @@ class Options:
 
 
 class CosineLearner(Learner):
-    """(cos(u, v) − y / scale)², u and v the vectors of a pair of score y (Reimers and Gurevych 2019, section 3)."""
+    """(cos(u, v) − y / scale)², u and v the vectors of a pair of score y (Reimers and Gurevych 2019, section 3).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n texts |  |
+    | `views[1]` | n texts | the other one of each pair |
+    | `labels` | (n,) | scores, from 0 to `scale` |
+    | loss | a sum | over the n pairs |
+
+    Example:
+        >>> learner = CosineLearner(model, Options(scale=5.0))
+        >>> pair = pack(model, ["a cat sat"]), pack(model, ["it sat"])
+        >>> learner(pair, torch.tensor([4.2])).count
+        1
+    """
 
     options: Options
 

@@ -70,6 +70,18 @@ class CrossEncoderLearner(Learner):
     """BCE(σ(w·h), y/scale), (w·h − y/scale)² or cross-entropy of W·h, h the vector of "[CLS] a [SEP] b [SEP]".
 
     Devlin et al. 2019, sections 3.2 and 4; h is led through a dense layer with tanh, the base's pooler if it has one.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n pairs of texts | joined as one input each, with token types |
+    | `labels` | (n,) | classes, or scores from 0 to `scale` |
+    | loss | a sum | over the n pairs |
+
+    Example:
+        >>> learner = CrossEncoderLearner(model, Options(loss="mse"))
+        >>> joined = pack(model, ["a cat sat [SEP] it slept"])
+        >>> learner([joined], torch.tensor([0.5])).count
+        1
     """
 
     model: CrossEncoder

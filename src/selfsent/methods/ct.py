@@ -71,7 +71,20 @@ class TwinLearner(Learner):
 
 
 class TensionLearner(TwinLearner):
-    """−Σ y log σ(s) + (1 − y) log (1 − σ(s)), s = f₁(a)·f₂(b), y = 1 where a = b (Carlsson et al. 2021, section 3)."""
+    """−Σ y log σ(s) + (1 − y) log (1 − σ(s)), s = f₁(a)·f₂(b), y = 1 where a = b (Carlsson et al. 2021, section 3).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences |  |
+    | `views[1]` | n sentences | the partner of each: itself for one in 8, another sentence for the others |
+    | loss | a sum | over the n pairs |
+
+    Example:
+        >>> learner = TensionLearner(model, Options(negatives=1))
+        >>> batch, partners = pack(model, ["a cat", "a dog"]), pack(model, ["a cat", "rain"])
+        >>> learner([batch, partners]).count
+        2
+    """
 
     options: Options
 

@@ -37,7 +37,20 @@ def views(options: Options) -> tuple[View, ...]:
 
 
 class InBatchTensionLearner(TwinLearner):
-    """−½ Σᵢ [log softmaxⱼ(e^t sᵢⱼ)ᵢ + log softmaxⱼ(e^t sⱼᵢ)ᵢ], s the similarities of f₁(xᵢ) and f₂(xⱼ), t learned."""
+    """−½ Σᵢ [log softmaxⱼ(e^t sᵢⱼ)ᵢ + log softmaxⱼ(e^t sⱼᵢ)ᵢ], s the similarities of f₁(xᵢ) and f₂(xⱼ), t learned.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | for the first encoder |
+    | `views[1]` | the same n | for the second encoder |
+    | loss | a sum | over the n sentences |
+
+    Example:
+        >>> learner = InBatchTensionLearner(model, Options())
+        >>> batch = pack(model, ["a cat sat", "dogs bark"])
+        >>> learner([batch, batch]).count
+        2
+    """
 
     options: Options
 

@@ -51,6 +51,18 @@ class SpansLearner(Learner):
 
     As in the authors' code, the anchors are read once, with their masks: their states give both the vectors and the
     words.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n spans of text | anchors, with words to predict as `targets` |
+    | `views[1:]` | n spans each | positives from near the anchors; their vectors are averaged |
+    | loss | a sum | over the n anchors |
+
+    Example:
+        >>> learner = SpansLearner(model, Options(mlm_weight=0.0))
+        >>> batch = [pack(model, texts) for texts in (["a cat", "rain"], ["it sat", "wet"], ["it ran", "drops"])]
+        >>> learner(batch).count
+        2
     """
 
     options: Options

@@ -92,6 +92,19 @@ class DistilLearner(Learner):
 
     Of several teachers, t are their vectors one behind the other. For all but `mse` each of them has length 1 before,
     so that cos(t, t′) is the mean of the teachers' cosines.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | for the student, with the teacher's vectors in `vectors`, (n, t) |
+    | `views[1]` | n translations | where there are any |
+    | loss | a sum | over the n sentences |
+
+    Example:
+        >>> learner = DistilLearner(model, Options(teacher="bundled"))
+        >>> batch = pack(model, ["a cat sat", "dogs bark"])
+        >>> batch.vectors = learner.features(batch)
+        >>> learner([batch]).count
+        2
     """
 
     options: Options

@@ -34,7 +34,19 @@ class Options:
 
 
 class FlowLearner(Learner):
-    """−(log N(f(u); 0, I) + log |det ∂f/∂u|) / (d ln 2), u the frozen encoder's vector (Li et al. 2020, equation 4)."""
+    """−(log N(f(u); 0, I) + log |det ∂f/∂u|) / (d ln 2), u the frozen encoder's vector (Li et al. 2020, equation 4).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | whose vectors the frozen encoder makes once |
+    | loss | a sum | over the n sentences |
+
+    Example:
+        >>> learner = FlowLearner(model, Options(levels=1, depth=1))
+        >>> batch = pack(model, ["a cat sat", "dogs bark"])
+        >>> learner.features(batch).shape[0]
+        2
+    """
 
     options: Options
 

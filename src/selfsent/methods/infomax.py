@@ -68,7 +68,19 @@ def discriminator(kind: str, size: int) -> tuple[nn.Module, nn.Module]:
 
 
 class InfomaxLearner(Learner):
-    """−I(local; global) over the tokens of the batch, negatives from its other sentences (Zhang et al. 2020, eq. 4)."""
+    """−I(local; global) over the tokens of the batch, negatives from its other sentences (Zhang et al. 2020, eq. 4).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | whose tokens are local, and whose means are global features |
+    | loss | a sum | over the tokens |
+
+    Example:
+        >>> learner = InfomaxLearner(model, Options())
+        >>> batch = pack(model, ["a cat sat", "dogs bark"])
+        >>> learner([batch]).count
+        9
+    """
 
     options: Options
 

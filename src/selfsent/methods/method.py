@@ -31,6 +31,9 @@ class Loss:
 class Learner(nn.Module):
     """The model that is trained: the encoder, and whatever else the method trains or tracks, as submodules.
 
+    In the examples of its subclasses `model` is `load_encoder("bundled-raw", "mean")` (`selfsent.models.loading`), and
+    `pack` makes a batch of texts (`selfsent.models.encoding`).
+
     The training loop wraps, clips, saves and restores the learner as a whole, so whatever is a submodule or buffer
     is resumed exactly and synchronised between processes.
 

@@ -41,7 +41,19 @@ def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss
 
 
 class MaskedLearner(Learner):
-    """−Σ log p(w_i | damaged sentence) over the chosen positions i (Devlin et al. 2019, section 3.1)."""
+    """−Σ log p(w_i | damaged sentence) over the chosen positions i (Devlin et al. 2019, section 3.1).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | damaged, with the words to predict as `targets` |
+    | loss | a sum | over the words to predict |
+
+    Example:
+        >>> learner = MaskedLearner(model, Options())
+        >>> whole = pack(model, ["the cat sat on the mat"])
+        >>> learner([whole]).count  # nothing is masked: there is nothing to predict
+        0
+    """
 
     options: Options
 

@@ -76,6 +76,19 @@ class MnrlLearner(Learner):
     Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers. Added to it is
     `keep_base` times KL(q ‖ p), where q and p are the softmaxes, over the other texts of the batch, of the base's
     similarities and of the model's.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n texts |  |
+    | `views[1]` | n texts | the partner of each |
+    | `views[2:]` | n texts each | hard negatives, where there are columns of them |
+    | loss | a sum | over the n pairs |
+
+    Example:
+        >>> learner = MnrlLearner(model, Options(both_directions=True))
+        >>> pairs = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
+        >>> learner(pairs).count
+        2
     """
 
     options: Options

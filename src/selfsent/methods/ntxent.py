@@ -27,6 +27,18 @@ class NtxentLearner(TwoNetworks):
 
     Everything but the loss is BSL's: the predictions z of the online network are compared with what the target network
     makes of all 2n views, less the view that z itself was made from.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | one look at them |
+    | `views[1]` | the same n | another look |
+    | loss | a sum | over the 2n looks |
+
+    Example:
+        >>> learner = NtxentLearner(model, Options())
+        >>> one, other = pack(model, ["a cat", "dogs"]), pack(model, ["cat sat", "bark"])
+        >>> learner([one, other]).count
+        4
     """
 
     options: Options

@@ -29,6 +29,18 @@ class DualEncoderLearner(TwinLearner):
     """−log exp(f(s)·g(c)) / Σ exp(f(s)·g(c′)), c a neighbour of the sentence s, c′ those of all sentences of the batch.
 
     Logeswaran and Lee 2018, section 3. f and g have the same weights at first; f, which reads the sentence, is kept.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences |  |
+    | `views[1]` | n sentences | what stands beside each in its document, or around it (inverse cloze) |
+    | loss | a sum | over the n sentences |
+
+    Example:
+        >>> learner = DualEncoderLearner(model, Options())
+        >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
+        >>> learner(batch).count
+        2
     """
 
     options: Options

@@ -96,7 +96,20 @@ def dimension_loss(first: Tensor, second: Tensor, temperature: float) -> Tensor:
 
 
 class ContrastiveLearner(Learner):
-    """Unsupervised SimCSE (Gao, Yao and Chen 2021, section 3)."""
+    """−log exp(cos(uᵢ, vᵢ)/τ) / Σⱼ exp(cos(uᵢ, vⱼ)/τ), u and v two looks at each sentence (Gao et al. 2021, section 3).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences |  |
+    | `views[1]` | the same n | read again: with other dropout, other noise, or another sentence of the document |
+    | loss | a sum | over the n sentences |
+
+    Example:
+        >>> learner = ContrastiveLearner(model, Options(temperature=0.05))
+        >>> batch = pack(model, ["a cat sat", "dogs bark", "it rains"])
+        >>> learner([batch, batch]).count
+        3
+    """
 
     options: Options
 

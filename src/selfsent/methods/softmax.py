@@ -34,7 +34,21 @@ class Options:
 
 
 class SoftmaxLearner(Learner):
-    """−log softmax(W [u; v; |u − v|] + b)ᵧ, u and v the vectors of a pair (Reimers and Gurevych 2019, section 3)."""
+    """−log softmax(W [u; v; |u − v|] + b)ᵧ, u and v the vectors of a pair (Reimers and Gurevych 2019, section 3).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n texts | premises |
+    | `views[1]` | n texts | hypotheses |
+    | `labels` | (n,) | classes, from 0 |
+    | loss | a sum | over the n pairs |
+
+    Example:
+        >>> learner = SoftmaxLearner(model, Options(classes=3))
+        >>> pair = pack(model, ["a cat sat"]), pack(model, ["it stood"])
+        >>> learner(pair, torch.tensor([2])).count
+        1
+    """
 
     options: Options
 

@@ -29,7 +29,21 @@ class Options:
 
 
 class TripletLearner(Learner):
-    """max(‖a − p‖ − ‖a − n‖ + ε, 0), the text columns being a, p and n (Reimers and Gurevych 2019, section 3)."""
+    """max(‖a − p‖ − ‖a − n‖ + ε, 0), the text columns being a, p and n (Reimers and Gurevych 2019, section 3).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n texts | anchors |
+    | `views[1]` | n texts | like them |
+    | `views[2]` | n texts | unlike them |
+    | loss | a sum | over the n triplets |
+
+    Example:
+        >>> learner = TripletLearner(model, Options())
+        >>> triplet = [pack(model, [text]) for text in ("a cat", "a kitten", "rain")]
+        >>> learner(triplet).count
+        1
+    """
 
     options: Options
 

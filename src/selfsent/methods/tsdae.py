@@ -63,7 +63,20 @@ def _decoder_for(model: Encoder, options: Options) -> nn.Module:
 
 
 class DenoisingLearner(Learner):
-    """−Σₜ log p(wₜ | w₁…wₜ₋₁, s): s the vector of the damaged sentence (Wang et al. 2021, equation 1)."""
+    """−Σₜ log p(wₜ | w₁…wₜ₋₁, s): s the vector of the damaged sentence (Wang et al. 2021, equation 1).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | with most of their words deleted |
+    | `views[1]` | the same n | whole |
+    | loss | a sum | over the tokens of the whole sentences |
+
+    Example:
+        >>> learner = DenoisingLearner(model, Options(ratio=0.6))
+        >>> damaged, whole = pack(model, ["cat mat"]), pack(model, ["the cat sat on the mat"])
+        >>> learner([damaged, whole]).count == whole.tokens - 1
+        True
+    """
 
     options: Options
 

@@ -82,7 +82,18 @@ def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Options
 
 
 class WhiteningLearner(Learner):
-    """z = (u − μ) U Λ^(−1/2): a fit, without steps (Su, Cao, Liu and Ou 2021, section 3)."""
+    """z = (u − μ) U Λ^(−1/2): a fit, without steps (Su, Cao, Liu and Ou 2021, section 3).
+
+    | | shape | |
+    |---|---|---|
+    | `prepare` | all sentences | packed, a batch at a time, once |
+    | `forward` |  | is never called |
+
+    Example:
+        >>> learner = WhiteningLearner(model, Options())
+        >>> texts = ["a cat sat", "dogs bark", "it rains", "wet"]
+        >>> learner.prepare([[pack(model, texts)]])
+    """
 
     options: Options
 

@@ -32,7 +32,18 @@ class Options:
 
 
 class ZScoreLearner(Learner):
-    """zⱼ = (uⱼ − μⱼ) / σⱼ: a fit, without steps. A dimension that does not vary becomes 0."""
+    """zⱼ = (uⱼ − μⱼ) / σⱼ: a fit, without steps. A dimension that does not vary becomes 0.
+
+    | | shape | |
+    |---|---|---|
+    | `prepare` | all sentences | packed, a batch at a time, once |
+    | `forward` |  | is never called |
+
+    Example:
+        >>> learner = ZScoreLearner(model, Options())
+        >>> texts = ["a cat sat", "dogs bark", "it rains", "wet"]
+        >>> learner.prepare([[pack(model, texts)]])
+    """
 
     options: Options
 

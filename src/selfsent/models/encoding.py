@@ -149,3 +149,17 @@ def encode(
         done += len(part)
         advance(len(part))
     return vectors
+
+
+def pack(model: Encoder, texts: Sequence[str]) -> Packed:
+    """Texts as one packed batch, in the order given, each with at least one token and cut to what the model reads.
+
+    Example:
+        >>> from selfsent.models.loading import load_encoder
+        >>> model = load_encoder("bundled")
+        >>> model(pack(model, ["the printer is dead", "it rains"])).shape
+        torch.Size([2, 384])
+    """
+    encoded = model.tokenizer(list(texts), truncation=True, max_length=model.tokenizer.model_max_length)["input_ids"]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return Packed(np.concatenate([np.asarray(ids, np.int64) for ids in encoded]), lengths, device=model.device)
