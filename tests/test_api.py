@@ -139,3 +139,11 @@ def test_who_presses_tab_is_offered_public_names_alone():
     import selfsent
 
     assert dir(selfsent) == sorted(selfsent.__all__)
+
+
+def test_a_notebook_is_shown_the_page_of_a_run(base_of, tmp_path):
+    texts = tiny.make_sentences(40)
+    run = selfsent.train(texts, "mlm", base_of("bert"), tmp_path / "run", steps=4, batch_size=8, quiet=True)
+    assert (run.directory / "report.html").is_file()
+    assert repr(run) == str(run)
+    assert "<td>mlm</td>" in "".join(run._repr_html_().split("\n")).replace(' class="number"', "")

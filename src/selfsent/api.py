@@ -24,6 +24,7 @@ from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.loading import load_sentence_transformer
 from selfsent.progress import Progress, shown
+from selfsent.report.run_page import run_page
 from selfsent.report.scoring import Dev, check_dev, dev_scorer, finish
 from selfsent.report.terminal import scores_table
 from selfsent.training.default import USUAL, default_plan, doubt
@@ -34,7 +35,7 @@ from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """A finished run.
 
@@ -55,6 +56,13 @@ class Run:
         """What the terminal shows."""
         where = f"The model is in {self.directory / 'model'}"
         return text_of(scores_table(self.scores), [where]) if self.scores else where
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: scores, neighbours and curves."""
+        metrics = RunDirectory(self.directory).metrics()
+        return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True)
 
     @property
     def figures(self) -> dict[str, float]:

@@ -30,6 +30,7 @@ def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sente
         "checkpoints",
         "metrics.jsonl",
         "model",
+        "report.html",
         "run.json",
         "scores.json",
     ]

@@ -131,6 +131,7 @@ def run(options: argparse.Namespace) -> None:
     if result.scores:
         show(scores_table(result.scores))
         show(neighbours_text(result.neighbours))
+        show(f"The same as a page, with curves: {result.directory / 'report.html'}")
     show(f"The model is in {result.directory / 'model'}")
 
 

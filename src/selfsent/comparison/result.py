@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ class Candidate:
         return f"{self.score.score:.2f}" + ("" if self.deviation is None else f" ± {self.deviation:.2f}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Selection:
     """What came of a comparison.
 
@@ -192,6 +193,13 @@ class Selection:
     def __str__(self) -> str:
         """What the terminal shows."""
         return text_of(self.table(), self.verdict())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page that lies in the directory."""
+        page = self.directory / "report.html"
+        return page.read_text(encoding="utf-8") if page.is_file() else f"<pre>{escape(str(self))}</pre>"
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""

@@ -25,9 +25,12 @@ from selfsent.models.encoding import encode
 from selfsent.models.heads.loading import needs_selfsent
 from selfsent.models.loading import load_encoder
 from selfsent.report.card import licence_of, model_card
+from selfsent.report.run_page import run_page
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
+PAGE = "report.html"
+"""The page of a run, in its directory."""
 Dev = Literal["context"] | str
 
 
@@ -91,7 +94,7 @@ def _anything(texts: Sequence[str]) -> np.ndarray:
 
 
 def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice) -> None:
-    """Score the base and the trained model on the held-out documents, and write scores and card."""
+    """Score the base and the trained model on the held-out documents, and write scores, page and card."""
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = []
     if hold_out.test is not None:
@@ -102,6 +105,8 @@ def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory
         except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
             notice(f"no label-free score: {error}")
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
+    page = run_page(directory.record, scores, neighbours, directory.metrics())
+    write_text(directory.path / PAGE, page)
     alone = not needs_selfsent(directory.model)
     write_text(
         directory.model / "README.md",

@@ -22,10 +22,21 @@ from selfsent.version import __version__
 
 _WHOLES = (
     *("stages", "folds", "seeds", "seeds.json", "evaluation.json", "recipe.yaml"),
-    *("methods", "comparison.json", "report.html"),
+    *("methods", "comparison.json"),
 )
 """What it writes into the directory of several runs."""
-_PARTS = ("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "prepared", *_WHOLES)
+_PARTS = (
+    "run.json",
+    "checkpoints",
+    "model",
+    "best",
+    "metrics.jsonl",
+    "trackers",
+    "scores.json",
+    "report.html",
+    "prepared",
+    *_WHOLES,
+)
 """What selfsent writes into a run directory."""
 _DISCARDED = "discarded"
 _WATCHED = ("torch", "transformers", "sentence-transformers", "tokenizers", "accelerate", "numpy")

@@ -1,0 +1,90 @@
+"""The page of a run, and the same for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from selfsent.report.differences import differences
+from selfsent.report.pages import curve, dots, nearest, render
+
+NAMES = {"base": "untrained", "trained": "trained", "tfidf": "TF-IDF"}
+_CURVES = {
+    "loss": "loss",
+    "score": "score on development data",
+    "mean_cosine": "mean cosine of two sentences",
+    "effective_rank": "effective rank",
+}
+"""What is drawn of the log, and what it is called."""
+
+
+def run_page(
+    record: Mapping[str, Any],
+    scores: Mapping[str, Any] | None,
+    neighbours: Sequence[Mapping[str, Any]],
+    metrics: Sequence[Mapping[str, Any]],
+    fragment: bool = False,
+) -> str:
+    """The page of a run.
+
+    Args:
+        record: the content of its `run.json`.
+        scores: before and after; None where there are none.
+        neighbours: the nearest sentences of a few sentences, before and after.
+        metrics: its log.
+        fragment: whether to leave out head and headline, as for a notebook.
+    """
+    asked = record.get("asked", {})
+    drawn = {
+        title: [(entry["step"], entry[name]) for entry in metrics if name in entry] for name, title in _CURVES.items()
+    }
+    settings = {name: value for name, value in asked.get("settings", {}).items() if value is not None}
+    about = {
+        "method": asked.get("method"),
+        "base": asked.get("base"),
+        "pooling": asked.get("pooling"),
+        "corpus": asked.get("corpus", {}).get("source"),
+        "sentences": f"{asked.get('corpus', {}).get('sentences', 0):,}",
+        "steps": record.get("steps"),
+        "seconds": record.get("seconds"),
+        "settings": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items()),
+        "versions": ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()),
+    }
+    return render(
+        "run_body.html" if fragment else "run.html",
+        method=asked.get("method", "run"),
+        headline=_headline(scores),
+        drawing=dots(_rows(scores), scores["base"]["score"], "trained") if scores else None,
+        scores=_table(scores) if scores else [],
+        neighbours=[nearest(entry) for entry in neighbours],
+        curves=[curve(title, values) for title, values in drawn.items() if len(values) > 1],
+        about=[((name, str(value)), False) for name, value in about.items() if value not in (None, "")],
+    )
+
+
+def _headline(scores: Mapping[str, Any] | None) -> str:
+    """What came of it, in one line."""
+    if not scores:
+        return "The encoder is trained"
+    found = {other: "ahead of" if one["low"] > 0 else "behind" if one["high"] < 0 else "level with"
+             for other, one in differences(scores, "the untrained base").items()}  # fmt: skip
+    return "The trained encoder is " + " and ".join(f"{verdict} {other}" for other, verdict in found.items())
+
+
+def _rows(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows = [{"name": name, "score": scores[key]} for key, name in NAMES.items() if key in scores]
+    return sorted(rows, key=lambda row: -float(row["score"]["score"]))
+
+
+def _table(scores: Mapping[str, Any]) -> list[tuple[Sequence[str], bool]]:
+    lines: list[tuple[Sequence[str], bool]] = [
+        (
+            (row["name"], f"{row['score']['score']:.2f}", f"{row['score']['low']:.2f} to {row['score']['high']:.2f}"),
+            row["name"] == "trained",
+        )
+        for row in _rows(scores)
+    ]
+    for other, one in differences(scores, "untrained").items():
+        interval = f"{one['low']:+z.2f} to {one['high']:+z.2f}"
+        lines.append(((f"trained − {other}", f"{one['score']:+z.2f}", interval), False))
+    return lines

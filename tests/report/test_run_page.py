@@ -1,0 +1,54 @@
+import re
+
+from selfsent.report.run_page import run_page
+
+HOSTILE = '<script>alert("1")</script>&amp;'
+RECORD = {
+    "asked": {
+        "method": HOSTILE,
+        "base": HOSTILE,
+        "pooling": "mean",
+        "corpus": {"source": HOSTILE, "sentences": 12345},
+        "settings": {"learning_rate": 0.001, "seed": 0, "budget": None},
+    },
+    "steps": 40,
+    "versions": {"torch": HOSTILE},
+}
+METRICS = [{"step": 10, "loss": 4.0}, {"step": 20, "loss": 3.0, "mean_cosine": 0.2}, {"step": 40, "loss": 2.5}]
+
+
+def score(value):
+    return {"score": value, "low": value - 2, "high": value + 2, "n": 500}
+
+
+def scores(gain, over):
+    found = {"base": score(30.0), "trained": score(30.0 + gain), "tfidf": score(30.0 + gain - over)}
+    found["difference"] = {"score": gain, "low": gain - 1, "high": gain + 1, "p": 0.0}
+    found["over_tfidf"] = {"score": over, "low": over - 1, "high": over + 1, "p": 0.0}
+    return found
+
+
+def test_the_headline_says_what_came_of_it():
+    page = run_page(RECORD, scores(5.0, -3.0), [], METRICS)
+    assert "<h1>The trained encoder is ahead of the untrained base and behind TF-IDF</h1>" in page
+    assert "level with the untrained base" in run_page(RECORD, scores(0.5, 3.0), [], METRICS)
+    assert "No label-free score was taken" in run_page(RECORD, None, [], METRICS)
+
+
+def test_hostile_text_stays_text_in_every_field():
+    near = [{"sentence": HOSTILE, "cosine": 0.9}]
+    page = run_page(RECORD, scores(5.0, -3.0), [{"sentence": HOSTILE, "before": near, "after": near}], METRICS)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 8  # title, method, base, source, version, and a sentence three times
+
+
+def test_curves_are_drawn_of_what_was_logged_more_than_once():
+    page = run_page(RECORD, None, [], METRICS)
+    assert re.findall(r"<figcaption>(.*?)<br>", page) == ["loss"]
+    assert "4 to 2.5 in 40 steps" in page
+
+
+def test_a_notebook_gets_the_same_without_the_page_around_it():
+    part = run_page(RECORD, scores(5.0, 3.0), [], METRICS, fragment=True)
+    assert "<html" not in part
+    assert "trained − TF-IDF" in part
