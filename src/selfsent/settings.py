@@ -6,7 +6,7 @@ import dataclasses
 import math
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from selfsent.errors import SettingsError
 
@@ -25,7 +25,7 @@ def setting(default: Any, description: str, **limits: Any) -> Any:
     Args:
         default: the value when nothing is given.
         description: one line for the help text.
-        **limits: `minimum` and `maximum` (inclusive), `above` (exclusive), or `choices`.
+        **limits: `minimum` and `maximum` (inclusive), `above` (exclusive). What a `Literal` may be stands in its type.
     """
     return field(default=default, metadata={"description": description, **limits})
 
@@ -48,20 +48,17 @@ class Settings:
     schedule: Schedule = setting(
         "linear",
         "learning rate after warm-up; stairs: down by a fifth every 500 steps, to a fifth",
-        choices=("constant", "linear", "cosine", "stairs"),
     )
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
     weight_decay: float = setting(0.0, "decoupled weight decay, not on biases and layer norms", minimum=0.0)
-    optimizer: Optimizer = setting("adamw", "what turns gradients into steps", choices=("adamw", "rmsprop"))
+    optimizer: Optimizer = setting("adamw", "what turns gradients into steps")
     epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
     beta2: float = setting(0.999, "share of the old in AdamW's mean of squares", above=0.0, maximum=0.999999)
     smoothing: float = setting(0.99, "share of the old in RMSprop's mean of squares", minimum=0.0, maximum=1.0)
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
     max_length: int = setting(128, "tokens kept of a sentence, special tokens included", minimum=4)
-    precision: Precision = setting(
-        "auto", "auto: bfloat16 where the processor computes it fast", choices=("auto", "bfloat16", "float32")
-    )
+    precision: Precision = setting("auto", "auto: bfloat16 where the processor computes it fast")
     seed: int = setting(0, "seed of everything random", minimum=0, maximum=2**31 - 1)
 
     def __post_init__(self) -> None:
@@ -86,12 +83,27 @@ class Settings:
         return dataclasses.replace(self, **changes)
 
 
+def choices_of(options: type[Any]) -> dict[str, tuple[Any, ...]]:
+    """What the fields of a settings dataclass may be, by name, where their type is a `Literal`.
+
+    Args:
+        options: the dataclass.
+    """
+    found = {}
+    for name, kind in get_type_hints(options).items():
+        literals = [part for part in (kind, *get_args(kind)) if get_origin(part) is Literal]
+        if literals:
+            found[name] = get_args(literals[0])
+    return found
+
+
 def check_limits(options: Any) -> None:
     """Check every field of a settings dataclass against the limits in its metadata.
 
     Raises:
         SettingsError: naming the first field that is out of range.
     """
+    choices = choices_of(type(options))
     for item in dataclasses.fields(options):
         value, limits = getattr(options, item.name), item.metadata
         if value is None or isinstance(value, bool):
@@ -99,8 +111,8 @@ def check_limits(options: Any) -> None:
         flag = "--" + item.name.replace("_", "-")
         if isinstance(value, float) and not math.isfinite(value):
             raise SettingsError(f"{flag} is {value}; it must be a finite number")
-        if "choices" in limits and value not in limits["choices"]:
-            raise SettingsError(f"{flag} is {value!r}; it must be one of {', '.join(limits['choices'])}")
+        if value not in (allowed := choices.get(item.name, (value,))):
+            raise SettingsError(f"{flag} is {value!r}; it must be one of {', '.join(allowed)}")
         if "minimum" in limits and not value >= limits["minimum"]:
             raise SettingsError(f"{flag} is {value}; it must be at least {limits['minimum']}")
         if "above" in limits and not value > limits["above"]:

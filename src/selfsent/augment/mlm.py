@@ -33,9 +33,7 @@ class MaskAndRefill(Maker):
     unchanged = "the model's tokenizer does not know these characters: give --model one that knows the language"
 
     ratio: float = setting(0.2, "share of the tokens to mask", above=0.0, maximum=1.0)
-    pick: Literal["sample", "best"] = setting(
-        "sample", "tokens drawn by their probability, or the most probable", choices=("sample", "best")
-    )
+    pick: Literal["sample", "best"] = setting("sample", "tokens drawn by their probability, or the most probable")
     model: str = setting("bundled-raw", "masked language model: bundled-raw, a directory or a hub id")
 
     def identity(self) -> Any:

@@ -26,9 +26,7 @@ class WordNoise(Maker):
     unchanged = _ONE_WORD
     instead = "give --delete-words or --pick-words to selfsent train"
 
-    kind: Literal["delete", "swap"] = setting(
-        "delete", "what happens to a share of the words", choices=("delete", "swap")
-    )
+    kind: Literal["delete", "swap"] = setting("delete", "what happens to a share of the words")
     ratio: float = setting(0.3, "share of the words to delete or exchange", above=0.0, maximum=1.0)
 
     @contextmanager

@@ -66,7 +66,6 @@ class Synonym(Maker):
     sense: Literal["first", "random"] = setting(
         "first",
         "synonyms of a word's most frequent sense, or of any (random: the paper's)",
-        choices=("first", "random"),
     )
     wordnet: str | None = setting(None, "directory with WordNet's files, instead of Debian's wordnet-base")
 

@@ -29,7 +29,6 @@ class Translate(Maker):
     engine: Literal["apertium", "marian", "command"] = setting(
         "apertium",
         "apertium: rules, Debian's packages; marian: neural models; command: programs that map lines to lines",
-        choices=("apertium", "marian", "command"),
     )
     pivot: str = setting("spa", "language to go through, as the engine names it")
     language: str = setting("eng", "language of the corpus, as the engine names it")

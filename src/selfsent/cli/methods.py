@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from selfsent.errors import SelfsentError
+from selfsent.settings import choices_of
 
 
 def add_parser(commands: Any) -> None:
@@ -70,7 +71,7 @@ def _details(method: Any) -> Any:
     for item in dataclasses.fields(method.options):
         name, switch = item.name.replace("_", "-"), isinstance(item.default, bool)
         shown = f"--{'' if item.default else 'no-'}{name}" if switch else item.default
-        remarks = [", ".join(item.metadata["choices"])] if "choices" in item.metadata else []
+        remarks = [", ".join(allowed)] if (allowed := choices_of(method.options).get(item.name)) else []
         remarks += [] if shown in (None, "") else [f"default: {shown}"]
         grid.add_row(
             f"  --{'[no-]' if switch else ''}{name}",

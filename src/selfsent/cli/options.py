@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import SettingsError
 from selfsent.models.heads.options import HEADS, POOLINGS
-from selfsent.settings import Settings, parse_duration
+from selfsent.settings import Settings, choices_of, parse_duration
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -156,8 +156,8 @@ def add_dataclass_options(group: Any, options: type[Any], defaults: Any = None, 
         kind = str(item.type)
         if kind.startswith("bool"):
             group.add_argument(flag, action=argparse.BooleanOptionalAction, **common)
-        elif "choices" in item.metadata:
-            group.add_argument(flag, choices=item.metadata["choices"], **common)
+        elif allowed := choices_of(options).get(item.name):
+            group.add_argument(flag, choices=allowed, **common)
         elif item.name == "budget":
             group.add_argument(flag, type=duration, metavar="TIME", **common)
         elif kind.startswith("str"):

@@ -29,13 +29,11 @@ class NetworkOptions(PairOptions):
 
     momentum: float = setting(0.999, "share of the old in the target after a step", minimum=0.0, maximum=1.0)
     momentum_schedule: Literal["constant", "cosine"] = setting(
-        "constant", "cosine: the momentum rises to 1 along half a cosine", choices=("constant", "cosine")
+        "constant", "cosine: the momentum rises to 1 along half a cosine"
     )
     width: int = setting(8, "width of the predictor, in widths of the vector; 0: no predictor", minimum=0)
     chained: int = setting(1, "predictors in a row", minimum=1)
-    norms: Literal["both", "first"] = setting(
-        "both", "batch norm behind both inner layers of a predictor or the first", choices=("both", "first")
-    )
+    norms: Literal["both", "first"] = setting("both", "batch norm behind both inner layers of a predictor or the first")
     predictor_rate: float = setting(1.0, _PREDICTOR_RATE, above=0.0)
     target_dropout: bool = setting(False, "dropout in the target network too")
 
@@ -46,7 +44,7 @@ class Options(NetworkOptions):
 
     predictor_rate: float = setting(10.0, _PREDICTOR_RATE, above=0.0)
     loss: Literal["distance", "cosine"] = setting(
-        "distance", "distance: 2 − 2 cos, summed over both directions; cosine: −cos/2", choices=("distance", "cosine")
+        "distance", "distance: 2 − 2 cos, summed over both directions; cosine: −cos/2"
     )
 
 

@@ -27,7 +27,6 @@ class Options:
     loss: Literal["bce", "mse", "softmax"] = setting(
         "bce",
         "bce: cross-entropy of a sigmoid and score / scale; mse: squared error of the score; softmax: classes",
-        choices=("bce", "mse", "softmax"),
     )
     scale: float | None = setting(
         None, "what scores are divided by (default: the largest of the corpus; 1 with --loss mse)", above=0.0

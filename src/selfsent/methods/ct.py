@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -34,8 +34,8 @@ class Options:
     anchored: bool = setting(
         False, "the negatives of a group share their first sentence; otherwise both are drawn independently"
     )
-    dropout_in: DropoutIn = setting("none", DROPOUT_IN, choices=get_args(DropoutIn))
-    reduction: Literal["mean", "sum"] = setting("mean", "over the pairs of a batch", choices=("mean", "sum"))
+    dropout_in: DropoutIn = setting("none", DROPOUT_IN)
+    reduction: Literal["mean", "sum"] = setting("mean", "over the pairs of a batch")
 
     def __post_init__(self) -> None:
         check_limits(self)

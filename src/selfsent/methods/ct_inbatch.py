@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -25,10 +25,10 @@ from selfsent.settings import Settings, setting
 class Options(ViewOptions):
     """Options of contrastive tension with in-batch negatives."""
 
-    similarity: Literal["cosine", "dot"] = setting("cosine", "what is scaled", choices=("cosine", "dot"))
+    similarity: Literal["cosine", "dot"] = setting("cosine", "what is scaled")
     scale: float = setting(20.0, "what similarities are multiplied by, at first", above=0.0)
     learn_scale: bool = setting(True, "the scale is trained, by its logarithm")
-    dropout_in: DropoutIn = setting("both", DROPOUT_IN, choices=get_args(DropoutIn))
+    dropout_in: DropoutIn = setting("both", DROPOUT_IN)
 
 
 def views(options: Options) -> tuple[View, ...]:

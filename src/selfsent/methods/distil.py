@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -46,7 +46,6 @@ class Options:
         "what is to agree: the teacher's vector of a sentence, to be found in the batch, and the similarities within"
         " the batch (contrast); these similarities alone (relations); the direction (cosine) or the numbers (mse) of"
         " vectors (default: mse with translations, contrast without)",
-        choices=get_args(Objective),
     )
     scale: float = setting(20.0, "multiplies similarities in contrast and relations", above=0.0)
     translations: bool | None = setting(

@@ -14,7 +14,7 @@ from selfsent.data.views import View
 from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.models.encoder import Encoder
-from selfsent.models.heads.layers import LAYERS, Layers
+from selfsent.models.heads.layers import Layers
 from selfsent.settings import Settings, check_limits, setting
 
 
@@ -22,7 +22,7 @@ from selfsent.settings import Settings, check_limits, setting
 class Options:
     """Options of BERT-flow."""
 
-    layers: Layers = setting("last", "layers whose states are averaged before pooling", choices=LAYERS)
+    layers: Layers = setting("last", "layers whose states are averaged before pooling")
     levels: int = setting(3, "levels of the flow; after each but the last, half of the dimensions is done", minimum=1)
     depth: int = setting(3, "steps in a level", minimum=1)
     width: int = setting(32, "hidden units of the couplings", minimum=1)

@@ -26,19 +26,14 @@ from selfsent.settings import Settings, setting
 class Options(NgramOptions):
     """Options of IS-BERT: of its head, the n-gram CNN, and of its loss."""
 
-    discriminator: Literal["dot", "bilinear", "mlp"] = setting(
-        "dot", "how a token and a sentence are scored", choices=("dot", "bilinear", "mlp")
-    )
+    discriminator: Literal["dot", "bilinear", "mlp"] = setting("dot", "how a token and a sentence are scored")
     temperature: float = setting(
         0.1, "divides cosines, which are scored; 0: products are, as in the paper", minimum=0.0
     )
-    estimator: Literal["jsd", "infonce", "dv"] = setting(
-        "jsd", "estimator of mutual information", choices=("jsd", "infonce", "dv")
-    )
+    estimator: Literal["jsd", "infonce", "dv"] = setting("jsd", "estimator of mutual information")
     average: Literal["token", "sentence", "sum"] = setting(
         "token",
         "mean over all tokens, over the means of the sentences, or over the sums of the sentences",
-        choices=("token", "sentence", "sum"),
     )
 
 

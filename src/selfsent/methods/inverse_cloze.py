@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
 from selfsent.methods.method import STATIC, Method
 from selfsent.methods.quick_thoughts import QUICK_THOUGHTS, DualEncoderLearner
@@ -16,7 +15,7 @@ from selfsent.settings import Settings, setting
 class Options(DualEncoderOptions):
     """Options of the inverse cloze task: those of Quick-Thoughts, with surroundings in place of a neighbour."""
 
-    positives: Positives = setting("surroundings", POSITIVES, choices=get_args(Positives))
+    positives: Positives = setting("surroundings", POSITIVES)
     within: int = setting(5, "how many sentences before and behind the passage has", minimum=1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -30,11 +30,10 @@ class Options(ViewOptions):
         "itself",
         "what the partner of a text is: the second text column (itself); or, of one column, a neighbour in its"
         " document, or a span of several with --span; or its surroundings without it",
-        choices=get_args(Positives),
     )
 
     scale: float = setting(20.0, "multiplies the similarities: one over the temperature", above=0.0)
-    similarity: Literal["cosine", "dot"] = setting("cosine", "of two vectors", choices=("cosine", "dot"))
+    similarity: Literal["cosine", "dot"] = setting("cosine", "of two vectors")
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
     keep_base: float = setting(
         0.0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
 from selfsent.methods.method import STATIC, Method
 from selfsent.methods.mnrl import MNRL, MnrlLearner, views
@@ -16,7 +15,7 @@ from selfsent.settings import Settings, setting
 class Options(RankingOptions):
     """Options of training on neighbours: those of multiple-negatives ranking, with other defaults."""
 
-    positives: Positives = setting("neighbours", POSITIVES, choices=get_args(Positives))
+    positives: Positives = setting("neighbours", POSITIVES)
     both_directions: bool = setting(True, "the neighbour must find its sentence, too; the mean of both losses")
     hard_negatives: bool | None = setting(False, "the third text column is no partner of the first")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 from torch import Tensor
 
@@ -20,9 +19,9 @@ from selfsent.settings import Settings, setting
 class Options(ViewOptions):
     """Options of Quick-Thoughts."""
 
-    positives: Positives = setting("neighbours", POSITIVES, choices=get_args(Positives))
+    positives: Positives = setting("neighbours", POSITIVES)
     scale: float = setting(1.0, "multiplies the inner products", above=0.0)
-    dropout_in: DropoutIn = setting("both", DROPOUT_IN, choices=get_args(DropoutIn))
+    dropout_in: DropoutIn = setting("both", DROPOUT_IN)
 
 
 class DualEncoderLearner(TwinLearner):

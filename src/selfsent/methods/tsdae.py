@@ -35,9 +35,7 @@ class Options:
     """Options of TSDAE."""
 
     ratio: float = setting(0.6, "share of the words damaged before encoding", minimum=0.0, maximum=1.0)
-    noise: Literal["delete", "swap", "mask", "replace", "add"] = setting(
-        "delete", "what happens to these words", choices=tuple(NOISES)
-    )
+    noise: Literal["delete", "swap", "mask", "replace", "add"] = setting("delete", "what happens to these words")
     tie: bool = setting(True, "encoder and decoder share their weights, where the architecture allows it")
     decoder_layers: int = setting(0, "layers of a small decoder of its own instead of the encoder's layers", minimum=0)
     scratch: bool = setting(False, "begin with random weights instead of the base's")

@@ -36,7 +36,7 @@ def _flag(name: str, value: Any) -> str:
 class ViewOptions:
     """Where the two views of a sentence come from, and the noise on them."""
 
-    positives: Positives = setting("itself", POSITIVES, choices=get_args(Positives))
+    positives: Positives = setting("itself", POSITIVES)
     within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
     span: int = setting(1, "sentences in a view at most, drawn anew each time, where it reads neighbours", minimum=1)
     overlap: bool = setting(False, "the two spans may share sentences")

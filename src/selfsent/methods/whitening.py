@@ -16,7 +16,7 @@ from selfsent.methods.method import Learner, Method
 from selfsent.methods.moments import Moments, moments_of
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.affine import affine
-from selfsent.models.heads.layers import LAYERS, Layers
+from selfsent.models.heads.layers import Layers
 from selfsent.settings import Settings, check_limits, setting
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Options:
         0.0, "added to every eigenvalue, as a share of their mean, to calm those of few sentences", minimum=0.0
     )
 
-    layers: Layers = setting("last", "layers whose states are averaged before pooling", choices=LAYERS)
+    layers: Layers = setting("last", "layers whose states are averaged before pooling")
 
     def __post_init__(self) -> None:
         check_limits(self)

@@ -14,7 +14,7 @@ from selfsent.methods.method import Learner, Method
 from selfsent.methods.moments import moments_of
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.affine import affine
-from selfsent.models.heads.layers import LAYERS, Layers
+from selfsent.models.heads.layers import Layers
 from selfsent.settings import Settings, check_limits, setting
 
 _FLAT = 1e-9
@@ -25,7 +25,7 @@ _FLAT = 1e-9
 class Options:
     """Options of z-scores."""
 
-    layers: Layers = setting("last", "layers whose states are averaged before pooling", choices=LAYERS)
+    layers: Layers = setting("last", "layers whose states are averaged before pooling")
 
     def __post_init__(self) -> None:
         check_limits(self)

@@ -64,7 +64,6 @@ class VocabularyOptions:
     vocabulary_kind: VocabularyKind = setting(
         "wordpiece",
         "wordpiece: pieces of words, as in BERT; unigram: pieces that hold the space before them, as in XLM-R",
-        choices=("wordpiece", "unigram"),
     )
     cased: bool = setting(False, "keep upper case, accents and Arabic vowel signs")
 
@@ -84,7 +83,6 @@ class Options(VocabularyOptions):
     start: Start = setting(
         "counts",
         "starting weights; counts: word vectors by counting neighbours, look: a first layer that looks at neighbours",
-        choices=("counts", "look", "random"),
     )
     embedding_rate: float | None = setting(
         None,
@@ -93,9 +91,7 @@ class Options(VocabularyOptions):
         maximum=1.0,
     )
     held_out: float = setting(0.01, "share of the text that is never trained on", above=0.0, maximum=0.3)
-    compile: Compile = setting(
-        "auto", "compile the encoder with torch.compile; auto: on CUDA", choices=("auto", "on", "off")
-    )
+    compile: Compile = setting("auto", "compile the encoder with torch.compile; auto: on CUDA")
     half: bool = setting(True, "save the model in half precision")
 
     def compiles(self, device: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ def fields_of(options: type[Any]) -> dict[str, dataclasses.Field[Any]]:
     return {item.name: item for item in dataclasses.fields(options)}
 
 
-def value_of(section: Section, key: str, item: dataclasses.Field[Any]) -> Any:
-    """The value of a setting, which must be of its kind."""
+def value_of(section: Section, key: str, item: dataclasses.Field[Any], choices: Collection[str] = ()) -> Any:
+    """The value of a setting, which must be of its kind; of those with `choices` these are named."""
     value, kind = section[key], str(item.type)
     if key == "budget" and isinstance(value, str):
         try:
@@ -45,7 +45,7 @@ def value_of(section: Section, key: str, item: dataclasses.Field[Any]) -> Any:
     elif kind == "bool":
         right, wanted = isinstance(value, bool), "true or false"
     else:
-        right, wanted = isinstance(value, str), f"one of {', '.join(map(str, item.metadata.get('choices', ())))}"
+        right, wanted = isinstance(value, str), f"one of {', '.join(choices)}"
     if not right:
         section.fail(f"{key} is {value!r}; it must be {wanted}", key)
     return value

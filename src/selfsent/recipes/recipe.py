@@ -17,7 +17,7 @@ from selfsent.models.bases import RAW
 from selfsent.models.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.recipes.document import Section, read_document
 from selfsent.recipes.parts import Source, corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
-from selfsent.settings import Settings
+from selfsent.settings import Settings, choices_of
 from selfsent.training.plan import Plan, make_plan
 
 FOLD = "fold"
@@ -225,6 +225,8 @@ def _stage(name: str, sections: Section, common: Section, seed: int | None) -> S
         section.fail(f"stage {name} needs a method, not {given}; {guess(given, METHODS)}", "method")
     method = METHODS[given]
     head = str(section.get("head") or common.get("head"))
+    kinds: tuple[type[Any], ...] = (method.options, HEADS.get(head, method.options), Settings)
+    choices = {name: values for kind in kinds for name, values in choices_of(kind).items()}
     fields = fields_of(method.options) | fields_of(HEADS.get(head, method.options)) | fields_of(Settings)
     section.only(["method", "corpus", "evaluate", *_TRAIN, *fields], f"stage {name} ({given})")
     common.only([*_TRAIN, *fields_of(Settings)], "all")
@@ -234,7 +236,8 @@ def _stage(name: str, sections: Section, common: Section, seed: int | None) -> S
             if key in _TRAIN and not _TRAIN[key](source[key]):
                 source.fail(f"{key} cannot be {source[key]!r}", key)
             if key in _TRAIN or key in fields:
-                arguments[key] = source[key] if key in _TRAIN else value_of(source, key, fields[key])
+                known = key in _TRAIN
+                arguments[key] = source[key] if known else value_of(source, key, fields[key], choices.get(key, ()))
     for key in ("keep_best", "dev_every"):
         if arguments.get(key) and "dev" not in arguments:
             section.fail(f"{key} needs dev to say what to score", key)

@@ -16,11 +16,9 @@ POOLINGS = ("cls", "mean", "max", "lasttoken")
 class NgramOptions:
     """The n-gram CNN of IS-BERT, between the token states and the pooling (Zhang et al. 2020, section 3.1)."""
 
-    windows: Literal["1,3,5", "3,5,7"] = setting(
-        "1,3,5", "tokens that each convolution sees", choices=("1,3,5", "3,5,7")
-    )
+    windows: Literal["1,3,5", "3,5,7"] = setting("1,3,5", "tokens that each convolution sees")
     filters: int = setting(256, "channels of each convolution", minimum=1)
-    activation: Literal["none", "relu"] = setting("none", "what follows the convolutions", choices=("none", "relu"))
+    activation: Literal["none", "relu"] = setting("none", "what follows the convolutions")
     masked: bool = setting(
         True, "padding counts as zero; if not, a vector depends on its batch, as in the authors' code"
     )
