@@ -164,6 +164,22 @@ def cost(report: dict[str, Any]) -> str:
     return "\n".join([*lines, "", about(report)])
 
 
+def fast_paths(report: dict[str, Any]) -> str:
+    """What each fast path gains, by kind of processor."""
+    lines = [
+        "## What each fast path is worth\n",
+        "Seconds without it over seconds with it, of a whole training or encoding. `benchmarks/fast_paths.py` measures;"
+        " what gains less than a tenth on every kind of processor can go.\n",
+        "| path | what it is for | where | " + " | ".join(f"a processor {kind}" for kind in report) + " |",
+        "|---|---|---|" + "--:|" * len(report),
+    ]
+    for key in dict.fromkeys(key for part in report.values() for key in part["rows"]):
+        what = next(part["rows"][key]["what"] for part in report.values() if key in part["rows"])
+        ratios = [f"{part['rows'][key]['ratio']:.2f}" if key in part["rows"] else "" for part in report.values()]
+        lines.append(f"| {key.replace(' | ', f' | {what} | ')} | " + " | ".join(ratios) + " |")
+    return "\n".join([*lines, "", *map(about, report.values())])
+
+
 SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_train.json": train,
     "train_bfloat16_minilm_8.json": train,
@@ -182,6 +198,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_encode_backends.json": encode,
     "bench_pairs.json": pairs,
     "cost.json": cost,
+    "fast_paths.json": fast_paths,
 }
 
 
