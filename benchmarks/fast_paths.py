@@ -139,8 +139,8 @@ def main() -> None:
     """Measure what is missing for this kind of processor, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--sentences", type=int, default=512, help="to train on")
     options = parser.parse_args()
     low = computes_bfloat16("cuda" if torch.cuda.is_available() else "cpu")
     kind, precision = ("with bfloat16", "bfloat16") if low else ("without bfloat16", "float32")
@@ -150,7 +150,7 @@ def main() -> None:
     jobs: dict[str, tuple[str, Without, Callable[[], float]]] = {}
     for name, (what, without, cases) in TRAINING.items():
         for method, base, batch in cases:
-            work = partial(train, method, base, batch, texts[: options.steps * batch], precision)
+            work = partial(train, method, base, batch, texts[: options.sentences], precision)
             jobs[f"{name} | {method}, {base}, batch {batch}"] = what, without, work
     for name, (what, without, form) in ENCODING.items():
         for base in ("bundled-raw", "all-MiniLM-L6-v2"):
