@@ -23,13 +23,13 @@ import torch
 from sides import base_of, machine, medians, sentences
 from trainers import ours
 
-from selfsent.fast import attention, layers
-from selfsent.fast import dropout as dropouts
+from selfsent.fast import attention
 from selfsent.files import write_json
 from selfsent.methods import method as methods
 from selfsent.models import encoding
 from selfsent.models.loading import load_encoder
 from selfsent.models.token_states import TokenStates
+from selfsent.training import loop as loops
 from selfsent.training.precision import computes_bfloat16, quicken
 
 Without = Callable[[], Any]
@@ -47,43 +47,21 @@ def in_turn() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def plain_dropout() -> Iterator[None]:
-    """Torch's own dropout everywhere."""
-    own = torch.nn.functional.dropout
-    with (
-        patch.object(layers, "put_dropout", lambda module: None),
-        patch.object(attention, "drop", own),
-        patch.object(dropouts, "dropout", own),
-    ):
-        yield
-
-
 TRAINING: dict[str, tuple[str, Without, tuple[tuple[str, str, int], ...]]] = {
     "packed rows": (
         "linear layers see no padding",
         partial(patch.object, TokenStates, "_try_packed", lambda self: False),
         (("simcse", "bundled-raw", 32), ("simcse", "all-MiniLM-L6-v2", 32)),
     ),
-    "dropout": (
-        "four random numbers from one draw",
-        plain_dropout,
-        (("simcse", "bundled-raw", 32), ("tsdae", "all-MiniLM-L6-v2", 32)),
-    ),
-    "softmax of short rows": (
-        "attention of short sentences",
-        partial(patch.object, attention, "softmax", lambda scores: scores.softmax(-1)),
-        (("simcse", "bundled-raw", 32), ("tsdae", "all-MiniLM-L6-v2", 8)),
+    "attention in products": (
+        "attention of short sentences in bfloat16, not fused",
+        partial(patch.object, attention, "SHORT", {False: 0, True: 0}),
+        (("simcse", "bundled-raw", 32), ("ct", "all-MiniLM-L6-v2", 32)),
     ),
     "lookups": (
         "gradients of embeddings are added to their rows",
-        partial(patch.object, layers, "put_lookups", lambda module: None),
+        partial(patch.object, loops, "put_lookups", lambda module: None),
         (("simcse", "bundled-raw", 8), ("mlm", "all-MiniLM-L6-v2", 8)),
-    ),
-    "linear layers": (
-        "bfloat16 weights and gradients in memory that is there",
-        partial(patch.object, layers, "put_linears", lambda module: None),
-        (("simcse", "all-MiniLM-L6-v2", 8), ("ct", "all-MiniLM-L6-v2", 8)),
     ),
     "two threads": (
         "two networks at the same time",
@@ -94,6 +72,11 @@ TRAINING: dict[str, tuple[str, Without, tuple[tuple[str, str, int], ...]]] = {
 """What each path is for, how to go without it, and where it is measured: method, base and batch size."""
 ENCODING: dict[str, tuple[str, Without, str]] = {
     "packed rows": ("see above", partial(patch.object, TokenStates, "_try_packed", lambda self: False), "float32"),
+    "attention in products": (
+        "attention of short sentences in bfloat16, not fused",
+        partial(patch.object, attention, "SHORT", {False: 0, True: 0}),
+        "bfloat16",
+    ),
     "two threads, encoding": ("each core has batches of its own", in_turn, "float32"),
     "laid-out weights": (
         "weights of --fast as oneDNN reads them",

@@ -10,9 +10,7 @@ from cells import BATCH, GRID, SENTENCES
 import tiny
 from selfsent.data.views import View
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.fast.dropout import put_dropout
 from selfsent.fast.gradients import clear_gradients
-from selfsent.fast.linear import put_linears
 from selfsent.fast.lookups import put_lookups
 from selfsent.fast.packing import IGNORED, Packed
 from selfsent.models.loading import load_encoder
@@ -33,7 +31,6 @@ def cells(wanted):
 def made(cell, base_of):
     torch.manual_seed(0)  # of what a base has not: heads and decoders
     learner = cell.learner(base_of(cell.architecture))
-    put_dropout(learner)  # as the loop does
     return learner
 
 
@@ -42,7 +39,6 @@ def learner(made):
     """A learner with dropout, in training mode; every test has its own copy, with gradients added in place."""
     learner = copy.deepcopy(made)
     put_lookups(learner, 1)
-    put_linears(learner, 1)
     return learner
 
 

@@ -14,7 +14,6 @@ import selfsent
 import tiny
 from naive import cooccurrence as naive
 from selfsent.errors import CorpusError, RunError, SettingsError
-from selfsent.fast.linear import LARGE
 from selfsent.models.loading import load_encoder
 from selfsent.pretraining.blocks import Blocks
 from selfsent.pretraining.cooccurrence import count_pairs, factors, positive_information
@@ -248,7 +247,6 @@ def test_a_compiled_run_is_one_graph_and_equals_the_plain_one(run, text, tmp_pat
     compiled_by(monkeypatch, graphs)
     monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)  # exact
     settings = {**WITH_TOKENIZER, "steps": 3, "tokenizer": run.directory / "model", "half": False}
-    settings["feed_forward"] = LARGE // settings["hidden_size"]  # as large as layers that have a class of their own
     plain = weights(pretrain(text, tmp_path / "plain", **settings))
     assert graphs.frame_count == 0
     compiled = weights(pretrain(text, tmp_path / "compiled", compile="on", **settings))

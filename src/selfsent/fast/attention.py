@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.fast.dropout import dropout as drop
 from selfsent.fast.gradients import apply
 from selfsent.fast.packing import Group, Packed, Slots
-from selfsent.fast.softmax import softmax
 from selfsent.foreign.torch import flash_attention, has_flash_attention
 
 
@@ -59,8 +57,8 @@ def _attend_in_steps(
 ) -> Tensor:
     """Attention step by step on a CPU: with dropout, for which torch has no fused kernel, and where it is faster.
 
-    In training in float32 or better, as torch does, and with cheaper random numbers for dropout; the result has the
-    type that torch's would have. Otherwise in bfloat16, unless that would round large scores by too much.
+    In training in float32 or better, as torch does; the result has the type that torch's would have. Otherwise in
+    bfloat16, unless that would round large scores by too much.
     """
     device = query.device.type
     wanted = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else query.dtype
@@ -78,7 +76,7 @@ def _attend_in_steps(
         if mask is not None:
             # No infinity: a padded place may see nothing at all, and what comes of it must be a number.
             scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
-        shares = drop(softmax(scores), dropout).to(value.dtype)
+        shares = F.dropout(scores.softmax(-1), dropout).to(value.dtype)
         return (shares @ value).to(wanted)
 
 

@@ -1,4 +1,4 @@
-"""A typed door to torch's autograd functions, and gradients of large weights that are added where they lie."""
+"""A typed door to torch's autograd functions, and gradients of large tables that are added where they lie."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
-
-from selfsent.foreign.torch import version_of
 
 
 def apply(function: type[torch.autograd.Function], *inputs: Any) -> Tensor:
@@ -23,21 +21,15 @@ class _InPlace:
     """What is known of a weight whose gradient is added where it lies.
 
     Args:
-        table: whether its gradient is added to rows; it then stays, as zeros, when it is cleared.
         spare: blocks of its size that nobody uses.
         rows: that were added to since it was cleared; one tensor of distinct ones where `distinct`.
         whole: whether more than rows was added.
-        low: room for the weight in bfloat16.
-        version: of the weight that `low` holds; None for none.
     """
 
-    table: bool
     spare: list[Tensor] = field(default_factory=list)
     rows: list[Tensor] = field(default_factory=list)
     distinct: bool = False
     whole: bool = False
-    low: Tensor | None = None
-    version: int | None = None
 
     def all_over(self, *_: Any) -> None:
         """More than rows was added."""
@@ -47,33 +39,16 @@ class _InPlace:
 _IN_PLACE: Any = WeakTensorKeyDictionary()
 
 
-def accumulate_in_place(weight: Tensor, table: bool = True) -> None:
+def accumulate_in_place(weight: Tensor) -> None:
     """From now on, let a weight's gradient be added where it lies. For one process: nobody else hears of it.
 
     Args:
-        weight: a leaf that requires a gradient.
-        table: whether its gradient is mostly added to rows.
+        weight: a leaf that requires a gradient, most of which is added to rows.
     """
     if weight in _IN_PLACE:
         return
-    known = _IN_PLACE[weight] = _InPlace(table)
+    known = _IN_PLACE[weight] = _InPlace()
     weight.register_post_accumulate_grad_hook(known.all_over)  # type: ignore[no-untyped-call]  # torch's own
-
-
-def accumulates_in_place(weight: Tensor) -> bool:
-    """Whether `accumulate_in_place` was called for this very weight, and not for one it is a copy of."""
-    return weight in _IN_PLACE
-
-
-def low_of(weight: Tensor) -> Tensor:
-    """A weight in bfloat16, made once until its gradient is cleared; the optimiser moves it without telling."""
-    known: _InPlace = _IN_PLACE[weight]
-    if known.low is None:
-        known.low = torch.empty_like(weight, dtype=torch.bfloat16)
-    if known.version != version_of(weight):
-        known.low.copy_(weight.detach())
-        known.version = version_of(weight)
-    return known.low
 
 
 def block_for(weight: Tensor) -> Tensor:
@@ -94,16 +69,6 @@ def add_rows(weight: Tensor, ids: Tensor, rows: Tensor) -> None:
     if known := _IN_PLACE.get(weight):
         known.rows.append(ids)
         known.distinct = False
-
-
-def add_product(weight: Tensor, product: Tensor) -> None:
-    """Add a tensor of a weight's shape, and any type, to its gradient."""
-    known: _InPlace = _IN_PLACE[weight]
-    known.all_over()
-    if weight.grad is None:
-        weight.grad = block_for(weight).copy_(product)
-    else:
-        weight.grad.add_(product)
 
 
 def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | None:
@@ -147,14 +112,10 @@ def clear_gradients(optimizer: torch.optim.Optimizer) -> None:
     optimizer.zero_grad(set_to_none=True)
     for weight, gradient in zip(weights, kept, strict=True):
         known: _InPlace = _IN_PLACE[weight]
-        known.version = None
         if gradient is None:
             continue
-        if known.table:
-            rows = rows_added(weight)
-            weight.grad = gradient.zero_() if rows is None else gradient.index_fill_(0, rows, 0)
-        elif known.low is not None and not known.spare:  # otherwise nobody would take it from there
-            known.spare.append(gradient)
+        rows = rows_added(weight)
+        weight.grad = gradient.zero_() if rows is None else gradient.index_fill_(0, rows, 0)
         known.rows, known.distinct, known.whole = [], False, False
 
 

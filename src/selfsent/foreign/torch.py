@@ -66,11 +66,6 @@ def has_flash_attention() -> bool:
     return found("torch", torch, "ops.aten._flash_attention_forward", instead) is not None
 
 
-def version_of(tensor: Tensor) -> int:
-    """A number that rises whenever a tensor is written to."""
-    return tensor._version
-
-
 def scale_all(tensors: Iterable[Tensor], factor: float) -> None:
     """Multiply tensors in place, in one call."""
     torch._foreach_mul_(list(tensors), factor)

@@ -13,10 +13,10 @@ from torch.nn import functional as F
 
 from selfsent.data.views import Partners, View
 from selfsent.distributed import world_size
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed
 from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.two_views import whole_batch
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, check_limits, setting
 

@@ -14,12 +14,12 @@ from torch.nn import functional as F
 
 from selfsent.data.views import View
 from selfsent.errors import SettingsError
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities, similarity_loss
 from selfsent.methods.labels import Facts
 from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.two_views import whole_batch
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings, check_limits, setting

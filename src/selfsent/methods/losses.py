@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.fast.gradients import accumulates_in_place, add_gradient, apply, block_for, low_of
+from selfsent.fast.gradients import add_gradient, apply, block_for
 
 _CHUNK = {"cpu": 2**23, "cuda": 2**26}
 """Scores computed at a time, by kind of device: those of a whole batch never lie in memory."""
@@ -58,8 +58,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
         ctx.dtype, ctx.weight = states.dtype, weight
         with torch.autocast(device, enabled=False):
-            kept = low == torch.bfloat16 and accumulates_in_place(weight)
-            states, projection = states.to(low), low_of(weight) if kept else weight.to(low)
+            states, projection = states.to(low), weight.to(low)
             needed = any(ctx.needs_input_grad)
             grad_states = torch.empty_like(states) if needed else states.new_empty(0)
             grad_weight = block_for(weight) if needed else states.new_empty(0)

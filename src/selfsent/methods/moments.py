@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from selfsent.distributed import gather
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 
 

@@ -12,13 +12,13 @@ from torch.nn import functional as F
 from selfsent.data.views import MaskTokens, View
 from selfsent.distributed import gather, mean_over_processes, rank
 from selfsent.errors import SettingsError
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
 from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.mlm import masked_loss
 from selfsent.methods.predictor import standardised
 from selfsent.methods.two_views import PairOptions, pair_of_views, require_difference, varied, whole_batch
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 

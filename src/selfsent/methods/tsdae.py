@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from selfsent.data.views import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords, View
 from selfsent.errors import SettingsError
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.models.decoders.checkpoint import CheckpointDecoder
 from selfsent.models.decoders.own import SmallDecoder, TiedDecoder, built_like_bert
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, check_limits, setting
 

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import share_out
 from selfsent.files import read_json
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder, Pooling
 from selfsent.models.heads.language_model import save_head
 from selfsent.models.heads.options import POOLINGS

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import share_out
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.static import StaticEncoder
 

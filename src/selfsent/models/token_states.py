@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.fast import attention
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.packing import Packed
 from selfsent.foreign.transformers import attention_of, not_packed
+from selfsent.models.dropout import without_dropout
 
 Read = Callable[[Any], Tensor]
 """From what a transformer puts out to (batch, length, d) states."""

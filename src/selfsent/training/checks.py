@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from selfsent.data.batches import Batches
 from selfsent.data.views import MaskTokens, Noise, Template, Tokens
 from selfsent.errors import SettingsError
-from selfsent.fast.dropout import without_dropout
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 
 _SENTENCES, _WORDS = 8, 6

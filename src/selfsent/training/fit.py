@@ -63,54 +63,13 @@ def fit(
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
     progress = progress or Progress()
-    notice = progress.notice
     plan = plan.on(corpus)
     known = plan.known(corpus, rows)
-    documents = Documents(np.asarray(corpus.documents)) if corpus.documents is not None else None
-    rows = in_company(plan, corpus, rows, notice)
-    torch.manual_seed(plan.settings.seed)
-    model = load_encoder(plan.base, plan.pooling, plan.dropout)
-    if plan.head:
-        put_head(model, plan.head)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        learner = plan.method.learner(model, plan.options)
+    rows = in_company(plan, corpus, rows, progress.notice)
+    model, learner = _model_and_learner(plan)
     if known is not None:
         learner.class_names = known.names
-    settings = fitted(plan, len(rows), notice)
-    limit = int(model.tokenizer.model_max_length)
-    if settings.max_length > limit:
-        notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
-        settings = settings.but(max_length=limit)
-    template = Template.of(model.tokenizer, model.vocabulary_size)
-    refuse_constant(model, template)
-    for view in plan.views:
-        if view.noise is not None:
-            refuse_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
-    if line := complaint_of_unknown(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
-        notice(line)
-    advance = partial(progress.count, "tokenising", total=len(corpus))
-    columns = corpus.view_columns[: plan.columns]
-    tables = [build_table(corpus, model.tokenizer, column, advance) for column in columns]
-    batches = Batches(
-        tables,
-        rows,
-        plan.views,
-        template,
-        settings,
-        partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers))),
-        None if known is None else known.values,
-        documents,
-        apart=documents is None or documents.most_in_one(rows) <= _MOST_IN_ONE,
-    )
-    if line := complaint_of_cut(batches, bool(corpus.report.split)):
-        notice(line)
-    if plan.method.batchwise and plan.method.in_batch_negatives:
-        refuse_alike(batches)
-        if plan.method.by_document and not batches.apart:
-            notice("one document has most of the sentences: they count as negatives of each other")
-    if learner.teachers:
-        batches.taught = taught(corpus, plan, learner.teachers, batches)
+    batches = _batches(plan, learner, corpus, rows, None if known is None else known.values, progress)
     wait()
     directory.begin()
 
@@ -130,6 +89,70 @@ def fit(
             directory.abandon()
         raise
     return model
+
+
+def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
+    """The encoder of a plan, and what trains it; what they begin with at random is a function of the seed."""
+    torch.manual_seed(plan.settings.seed)
+    model = load_encoder(plan.base, plan.pooling, plan.dropout)
+    if plan.head:
+        put_head(model, plan.head)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model, plan.method.learner(model, plan.options)
+
+
+def _batches(
+    plan: Plan,
+    learner: Learner,
+    corpus: Corpus,
+    rows: np.ndarray,
+    labels: np.ndarray | None,
+    progress: Progress,
+) -> Batches:
+    """What is trained on, tokenised; what does not suit the encoder or the method is said, or refused."""
+    model, notice = learner.model, progress.notice
+    settings = fitted(plan, len(rows), notice)
+    limit = int(model.tokenizer.model_max_length)
+    if settings.max_length > limit:
+        notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
+        settings = settings.but(max_length=limit)
+    template = Template.of(model.tokenizer, model.vocabulary_size)
+    _check_text(plan, model, template, corpus, rows, notice)
+    documents = None if corpus.documents is None else Documents(np.asarray(corpus.documents))
+    advance = partial(progress.count, "tokenising", total=len(corpus))
+    batches = Batches(
+        [build_table(corpus, model.tokenizer, column, advance) for column in corpus.view_columns[: plan.columns]],
+        rows,
+        plan.views,
+        template,
+        settings,
+        partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers))),
+        labels,
+        documents,
+        apart=documents is None or documents.most_in_one(rows) <= _MOST_IN_ONE,
+    )
+    if line := complaint_of_cut(batches, bool(corpus.report.split)):
+        notice(line)
+    if plan.method.batchwise and plan.method.in_batch_negatives:
+        refuse_alike(batches)
+        if plan.method.by_document and not batches.apart:
+            notice("one document has most of the sentences: they count as negatives of each other")
+    if learner.teachers:
+        batches.taught = taught(corpus, plan, learner.teachers, batches)
+    return batches
+
+
+def _check_text(
+    plan: Plan, model: Encoder, template: Template, corpus: Corpus, rows: np.ndarray, notice: Notice
+) -> None:
+    """Refuse an encoder that tells no two texts apart, and noise that has no words to work on; say what is unknown."""
+    refuse_constant(model, template)
+    for view in plan.views:
+        if view.noise is not None:
+            refuse_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
+    if line := complaint_of_unknown(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
+        notice(line)
 
 
 def _loop(

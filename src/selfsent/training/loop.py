@@ -17,13 +17,13 @@ from selfsent.data.batches import Batches
 from selfsent.data.random import make_key
 from selfsent.distributed import broadcast, rank, wait, world_size
 from selfsent.errors import TrainingError
-from selfsent.fast.dropout import without_dropout
 from selfsent.fast.gradients import clear_gradients, release
-from selfsent.fast.layers import put_layers
+from selfsent.fast.lookups import put_lookups
 from selfsent.fast.packing import Packed
 from selfsent.fast.prefetch import Ahead
 from selfsent.files import whole_directory
 from selfsent.methods import Learner, Loss
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.progress import Progress
 from selfsent.settings import Settings
@@ -82,7 +82,8 @@ class Loop:
         self.device = str(self.accelerator.device)
         learner.to(self.accelerator.device)
         learner.alone = use_cpu and self.accelerator.distributed_type == DistributedType.NO
-        put_layers(learner, self.precision, learner.alone)
+        if learner.alone:
+            put_lookups(learner)
         self.learner.train()  # which leaves frozen parts without dropout
         batches.make_ready(learner.features, directory.path, self.device, self.precision)
         learner.prepare(batches.once(self.device))

@@ -178,23 +178,48 @@ def make_plan(
     if changes.keys() & set(DURATIONS):
         given = {name: value for name, value in given.items() if name not in DURATIONS}
     changes = {**given, **changes}
-    general = {item.name for item in dataclasses.fields(Settings)}
-    own_options = {item.name for item in dataclasses.fields(method.options)}
+    # One pass unless told otherwise, but on a huge corpus never more than the paper took.
+    told = preset is not None or bool(changes.keys() & set(DURATIONS))
+    longest = None if told else STATIC_STEPS if is_static(resolve(base)) else method.published.steps
     chosen_head = _head(method, head, pooling, changes)
+    start = method.published if preset else usual_settings(method, base)
+    settings, options, ignored = _changed(method, start, changes)
+    _refuse(method, settings, options, dropout, whiten)
+    if pooling is None and head != CNN_POOL:
+        own = saved or method.pooling
+        pooling = cast(Pooling, own) if own in POOLINGS else None
+    return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
+
+
+def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tuple[Settings, Any, tuple[str, ...]]:
+    """Settings and options with what was changed, and the names of what a method without steps has no use for.
+
+    Raises:
+        SettingsError: an unknown name, or a value out of range.
+    """
+    general = {item.name for item in dataclasses.fields(Settings)}
+    own = {item.name for item in dataclasses.fields(method.options)}
     for name in changes:
-        if name not in general | own_options:
-            hint = whose_option(name) or guess(name, sorted(general | own_options))
+        if name not in general | own:
+            hint = whose_option(name) or guess(name, sorted(general | own))
             raise SettingsError(f"{method.name} has no option {name!r}; {hint}")
+    ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.closed_form else ()
+    settings = start.but(**{name: changes[name] for name in changes if name in general and name not in ignored})
+    if not (settings.steps or settings.epochs or settings.budget):
+        settings = settings.but(epochs=1.0)
+    return settings, method.options(**{name: changes[name] for name in changes if name in own}), ignored
+
+
+def _refuse(method: Method, settings: Settings, options: Any, dropout: float | None, whiten: bool) -> None:
+    """Refuse what does not go together.
+
+    Raises:
+        SettingsError: it does not.
+    """
     if dropout is not None and not 0 <= dropout < 1:
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
     if whiten and method is WHITENING:
         raise SettingsError("whitening is whitened already: leave out --whiten")
-    ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.closed_form else ()
-    changes = {name: value for name, value in changes.items() if name not in ignored}
-    usual = usual_settings(method, base)
-    start = method.published if preset else usual
-    settings = start.but(**{name: value for name, value in changes.items() if name in general})
-    options = method.options(**{name: value for name, value in changes.items() if name in own_options})
     if whiten and any(view.joined is not None for view in method.views(options)):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
     check_batch_size(method, options, settings.batch_size)
@@ -203,15 +228,6 @@ def make_plan(
             f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
             " lower --batch-size instead"
         )
-    if not (settings.steps or settings.epochs or settings.budget):
-        settings = settings.but(epochs=1.0)
-    # One pass unless told otherwise, but on a huge corpus never more than the paper took.
-    told = preset is not None or bool(changes.keys() & set(DURATIONS))
-    longest = None if told else STATIC_STEPS if is_static(resolve(base)) else method.published.steps
-    if pooling is None and head != CNN_POOL:
-        own = saved or method.pooling
-        pooling = cast(Pooling, own) if own in POOLINGS else None
-    return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
 
 
 def usual_settings(method: Method, base: str | Path) -> Settings:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import cast
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from selfsent.data.views import Template
-from selfsent.fast.dropout import dropout
 from selfsent.models.encoder import Encoder
 
 
@@ -32,7 +32,7 @@ def from_one_slot(
     said: Tensor = value(vectors)
     if not head_dropout:
         return cast(Tensor, output(said)[sentence])
-    kept = dropout(said.new_ones(*sentence.shape, heads, 1), head_dropout)
+    kept = F.dropout(said.new_ones(*sentence.shape, heads, 1), head_dropout)
     return cast(Tensor, output((said[sentence].reshape(*sentence.shape, heads, -1) * kept).flatten(-2)))
 
 

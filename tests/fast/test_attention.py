@@ -1,0 +1,58 @@
+"""Attention with dropout, and where it is computed in lower precision."""
+
+import pytest
+import torch
+
+from selfsent.fast import attention
+from selfsent.fast.packing import Packed
+
+
+@pytest.mark.parametrize("lengths", [[4, 5, 6], [14, 16]], ids=["apart", "padded"])
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"window": 1}, {"scaling": 0.3}])
+def test_attention_that_drops_nothing_is_attention(options, lengths, monkeypatch):
+    monkeypatch.setattr("torch.nn.functional.dropout", lambda weights, rate: weights)
+    torch.manual_seed(0)
+    packed = Packed(torch.arange(sum(lengths)).numpy(), torch.tensor(lengths).numpy())
+    states = [torch.randn(sum(lengths), 2, 3, requires_grad=True) for _ in range(3)]
+    results = []
+    for rate in (0.0, 0.5):
+        out = attention.packed_attention(*states, packed, dropout=rate, **options)
+        results.append((out, *torch.autograd.grad(out.square().sum(), states)))
+    for plain, dropping in zip(*results, strict=True):
+        torch.testing.assert_close(dropping, plain)
+
+
+def test_attention_with_dropout_is_as_exact_in_bfloat16_as_torch_is(monkeypatch):
+    monkeypatch.setattr("torch.nn.functional.dropout", lambda weights, rate: weights)
+    torch.manual_seed(0)
+    packed = Packed(torch.arange(40).numpy(), torch.tensor([20, 20]).numpy())
+    query, key, value = (torch.randn(40, 2, 16) for _ in range(3))
+    exact = attention.packed_attention(query, key, value, packed)
+    with torch.autocast("cpu", torch.bfloat16):
+        # Rotary positions leave query and key in float32, beside values in bfloat16.
+        out = attention.packed_attention(query, key, value.bfloat16(), packed, dropout=0.5)
+    assert out.dtype == torch.bfloat16
+    assert ((out - exact).norm() / exact.norm()).item() < 4e-3
+
+
+def test_attention_that_learns_in_bfloat16_is_exact_between_the_products():
+    """Step by step; bfloat16 would round these scores by up to a sixteenth."""
+    torch.manual_seed(0)
+    packed = Packed(torch.arange(45).numpy(), torch.tensor([25, 20]).numpy())
+    low = [(torch.randn(45, 2, 16) * size).bfloat16().requires_grad_() for size in (1.8, 1.8, 1)]
+    exact = [each.detach().float().requires_grad_() for each in low]
+    results = []
+    for states in (low, exact):
+        out = attention.packed_attention(*states, packed)
+        assert out.dtype == states[0].dtype
+        results.append((out, *torch.autograd.grad(out.float().square().sum(), states)))
+    for near, far in zip(*results, strict=True):
+        assert ((near - far).norm() / far.norm()).item() < 3e-3
+
+
+def test_attention_drops_weights_at_the_rate():
+    packed = Packed(torch.arange(2000).numpy(), torch.full((100,), 20).numpy())
+    states = torch.zeros(2000, 1, 4)
+    kept = attention.packed_attention(states, states, torch.ones(2000, 1, 4), packed, dropout=0.3) * 0.7 * 20
+    assert kept.mean().item() == pytest.approx(14, rel=0.01)  # of 20 equal weights
+    assert kept.std().item() == pytest.approx((20 * 0.3 * 0.7) ** 0.5, rel=0.1)
