@@ -50,20 +50,21 @@ class Comparison:
         }
 
     def table(self) -> Table:
-        """A row for every task and model: score and interval, and beside them the difference to the first model."""
+        """Below each task a row for every model: score and interval, and beside them the difference to the first."""
         from rich.table import Column, Table
         from rich.text import Text
 
         right = ("score", "95 % interval", "difference [95 %]", "p")
-        table = Table("task", "model", *(Column(name, justify="right", no_wrap=True) for name in right))
+        first = Column("model", overflow="fold")
+        table = Table(first, *(Column(name, justify="right", no_wrap=True) for name in right))
         for task, differences in self.differences.items():
-            label = self._average_label if task == AVERAGE else task
+            table.add_row(Text(self._average_label if task == AVERAGE else task, style="bold"))
             for result, found in zip(self.results, (None, *differences), strict=True):
                 low, high = self._interval(result, task)
                 cells = [self._shown(result, task), f"{low:.2f} to {high:.2f}"]
                 if found:
                     cells += [f"{found.difference:+z.2f} [{found.low:+z.2f}, {found.high:+z.2f}]", f"{found.p:.3f}"]
-                table.add_row(label, Text(result.model), *cells)
+                table.add_row(Text(result.model), *cells)
             table.add_section()
         told = [f"differences are to {self.results[0].model}, on the same items"]
         told += [MEANING] if any(each.leaked for each in self.results) else []
