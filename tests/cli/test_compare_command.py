@@ -308,12 +308,12 @@ def several(base, base_of, documents, tmp_path_factory, cache):
 
 def test_each_base_is_scored_as_it_is_and_trained_by_what_can_train_it(several, base):
     found, said = several
-    assert set(found.bases) == {f"{base.name}, untrained", "bundled, untrained", "functions:lengths, untrained"}
+    assert set(found.bases) == {f"untrained {base.name}", "untrained bundled", "functions:lengths"}
     names = {each.name: each.start for each in found.candidates}
     assert names == {
-        f"mlm from {base.name}": f"{base.name}, untrained",
-        f"zscore from {base.name}": f"{base.name}, untrained",
-        "zscore from bundled": "bundled, untrained",
+        f"mlm from {base.name}": f"untrained {base.name}",
+        f"zscore from {base.name}": f"untrained {base.name}",
+        "zscore from bundled": "untrained bundled",
     }
     assert any(line.startswith("mlm from bundled is left out: mlm needs a transformer") for line in said)
     assert any(line.startswith("functions:lengths is scored as it is, and not trained") for line in said)

@@ -91,7 +91,7 @@ def concluded(best=35.0, base=30.0, tfidf=20.0, bm25=19.0, start="untrained", te
 def test_an_encoder_that_beats_words_and_its_base_is_used():
     headline, advice = concluded()
     assert headline == "simcse beats TF-IDF and BM25 here"
-    assert advice == "Use its model. It beats untrained, too: +5.00 [+5.00, +5.00]."
+    assert advice == "Use its model. It beats the untrained base, too: +5.00 [+5.00, +5.00]."
 
 
 def test_words_that_beat_every_encoder_are_the_headline():
@@ -114,14 +114,16 @@ def test_documents_apart_decide_where_there_are_any():
     tests["TF-IDF"] = score(12.0)
     assert concluded(tests=tests)[0] == "simcse beats TF-IDF and BM25 here"
     tests["untrained"] = score(21.0, WIDE)
-    assert concluded(tests=tests)[1].startswith("It is not shown to beat untrained: ")
+    assert concluded(tests=tests)[1].startswith("It is not shown to beat the untrained base: ")
     tests["untrained"] = score(25.0)
-    assert concluded(tests=tests)[1].startswith("It does worse than untrained: -3.00 [-3.00, -3.00]. Use that as it is")
+    assert concluded(tests=tests)[1].startswith(
+        "It does worse than the untrained base: -3.00 [-3.00, -3.00]. Use that as it is"
+    )
 
 
 def test_a_base_as_it_is_may_be_the_best():
     assert concluded(start=None) == (
-        "untrained beats TF-IDF and BM25 here",
+        "The untrained base beats TF-IDF and BM25 here",
         "No method made it better: use it as it is, or give more text or more time.",
     )
     assert conclusion("simcse", None, {"simcse": score(1.0)}, {}, {})[0] == "simcse is best"

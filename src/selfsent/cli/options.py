@@ -62,7 +62,7 @@ def add_hold_out(group: Any) -> None:
         type=int,
         metavar="N",
         help="keep N documents apart to score by, and as many again to choose by where --dev context does (default: a"
-        " tenth, 500 at least; a fifth of fewer than 1,000)",
+        " tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
 from selfsent.evaluation.lexical import LEXICAL
+from selfsent.evaluation.word_vectors import words_file
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
@@ -36,7 +37,7 @@ class Base:
     @property
     def untrained(self) -> str:
         """What it is called as it is."""
-        return f"{self.label}, {UNTRAINED}" if self.label else UNTRAINED
+        return UNTRAINED if not self.label else f"{UNTRAINED} {self.label}" if self.trainable else self.label
 
     def trained(self, method: str) -> str:
         """What a method's encoder that starts from it is called."""
@@ -89,6 +90,10 @@ def _trainable(name: str, notice: Notice) -> bool:
 
 def _labels(names: Sequence[str]) -> list[str]:
     """The last part of each name that says something, or the whole of it where two would be called the same."""
-    parts = [[part for part in name.replace("\\", "/").split("/") if part] or [name] for name in names]
-    short = [part[-2] if part[-1] == "model" and len(part) > 1 else part[-1] for part in parts]
+    short = []
+    for name in names:
+        parts = [part for part in name.replace("\\", "/").split("/") if part] or [name]
+        label = parts[-2] if parts[-1] == "model" and len(parts) > 1 else parts[-1]
+        kind = f"{name.partition(':')[0]}:" if words_file(name) else ""
+        short.append(kind + label.removeprefix(kind))
     return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
