@@ -105,6 +105,7 @@ def test_not_told_apart_from_words_is_no_beating():
     headline, advice = concluded(unsure=WIDE)
     assert headline == "No encoder is shown to beat TF-IDF and BM25 here"
     assert advice.startswith("Use TF-IDF, ")
+    assert concluded(tfidf=36.0, unsure=WIDE)[0] == headline  # nor is it being beaten
 
 
 def test_documents_apart_decide_where_there_are_any():

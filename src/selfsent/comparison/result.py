@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 """Below this p-value two encoders count as told apart."""
-_BEST = "the best"
 _TITLE = "To choose by: find the next sentence, in development documents (MRR@10 x 100)"
 
 
@@ -236,7 +235,10 @@ class Selection:
         best = self.tests[self.best]
         table = Table(
             "",
-            *(Column(name, justify="right", no_wrap=True) for name in ("score", "95 % interval", f"{_BEST} minus it")),
+            *(
+                Column(name, justify="right", no_wrap=True)
+                for name in ("score", "95 % interval", "best encoder minus it")
+            ),
             title="On documents that nothing was trained on or chosen by: find the next sentence (MRR@10 x 100)",
             caption=f"{best.n:,} queries",
             title_justify="left",

@@ -73,6 +73,7 @@ def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, lin
         "height": _ROW * len(rows) + 2,
         "middle": place(middle),
         "line": line,
+        "best": best,
         "words": any(row.get("words") for row in rows),
         "colours": {"best": BEST, "words": WORDS, "other": OTHER},
         "margin": _MARGIN,
