@@ -63,7 +63,7 @@ def check(source: str, models: dict[str, Encoder]) -> list[dict[str, Any]]:
             "queries": scores[0].n,
         }
         row |= {name: [s.score, s.low, s.high] for name, s in zip(models, scores, strict=True)}
-        row["TF-IDF"] = [task.tfidf.score, task.tfidf.low, task.tfidf.high]
+        row["TF-IDF"] = [getattr(task.lexical["tfidf"], end) for end in ("score", "low", "high")]
         row["gap over half its interval"] = [gap.difference / max(1e-9, (gap.high - gap.low) / 2) for gap in gaps]
         rows.append(row)
         cells = "  ".join(f"{value[0]:6.2f}" for value in (row[name] for name in (*models, "TF-IDF")))

@@ -133,7 +133,7 @@ def score_row(
         scores = {name: [score.score, score.low, score.high] for name, score in result.scores.items()}
     scores |= {task: score_domain(task, encoder, data) for task in tasks if task in DOMAIN}
     if context is not None:
-        score, tfidf = context.score(encoder), context.tfidf
+        score, tfidf = context.score(encoder), context.lexical["tfidf"]
         scores["context"] = [score.score, score.low, score.high]
         scores["context of TF-IDF"] = [tfidf.score, tfidf.low, tfidf.high]
     return scores

@@ -98,7 +98,7 @@ def train(
     head: str | None = None,
     views: str | None = None,
     sentences: int | None = None,
-    hold_out: HoldOut | None = None,
+    hold_out: HoldOut | int | None = None,
     resume: bool = False,
     overwrite: bool = False,
     data: str | Path | None = None,
@@ -125,7 +125,8 @@ def train(
         views: one or two makers between commas, such as `synonym` or `translate:pivot=spa,translate:pivot=cat`: the
             views they make become the two columns that the method reads, and stay in the corpus' cache.
         sentences: train on no more rows than this, drawn at random, the same for every seed.
-        hold_out: which documents are trained on and scored, where they are shared out already.
+        hold_out: how many documents are kept apart to score by (and as many again for `dev="context"`), 0 for none; or
+            which, where they are shared out already. None for a tenth, 500 at least, and a fifth of fewer than 1,000.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
@@ -155,7 +156,7 @@ class _Asked:
     views: str | None
     given: dict[str, Any]
     sentences: int | None
-    hold_out: HoldOut | None
+    hold_out: HoldOut | int | None
     run_config: RunConfig
     data: str | Path | None
 
@@ -188,11 +189,13 @@ def _train(
         corpus = _with_views(corpus, makers, plan.settings.seed, progress)
     plan = plan.on(corpus)
     hold_out = wanted.hold_out
-    if hold_out is None:
-        hold_out = HoldOut.of(corpus, dev == "context", _without_score(notice, plan, dev, corpus), plan.joins)
+    shared_out = isinstance(hold_out, HoldOut)
+    if not isinstance(hold_out, HoldOut):
+        said = _without_score(notice, plan, dev, corpus)
+        hold_out = HoldOut.of(corpus, dev == "context", said, plan.joins, hold_out)
     hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice)).thinned(wanted.sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
-    for line in _told(plan, corpus, hold_out, dev, shared_out=wanted.hold_out is not None):
+    for line in _told(plan, corpus, hold_out, dev, shared_out=shared_out):
         notice(line)
     description = asked(plan, corpus, hold_out.train)
     # Older runs did not tell their rows.
@@ -266,7 +269,8 @@ def reads_documents(
     Raises:
         SelfsentError: what is wrong with the base or the settings, in one line.
     """
-    _, plan = RunConfig.taken_from({name: value for name, value in arguments.items() if name != "sentences"})
+    rows = ("sentences", "hold_out")
+    _, plan = RunConfig.taken_from({name: value for name, value in arguments.items() if name not in rows})
     return _plan(method or USUAL, base, views, **plan)[0].reads_documents
 
 
@@ -277,6 +281,7 @@ def check_train(
     *,
     views: str | None = None,
     sentences: int | None = None,
+    hold_out: int | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
     """What `train` would be asked for with these arguments, as JSON; the seed is left out. No views are made.
@@ -291,11 +296,11 @@ def check_train(
     if method is None:
         plan, _ = default_plan(corpus, base, **arguments)
     plan = plan if makers else plan.on(corpus)
-    hold_out = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins)
-    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train)).thinned(sentences)
+    parts = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins, hold_out)
+    parts = replace(parts, train=in_company(plan, corpus, parts.train)).thinned(sentences)
     if not makers:
-        plan.known(corpus, hold_out.train)
-    wanted = asked(plan, corpus, hold_out.train)
+        plan.known(corpus, parts.train)
+    wanted = asked(plan, corpus, parts.train)
     wanted["settings"].pop("seed")
     return {**wanted, "views": views}
 

@@ -22,6 +22,11 @@ _STALE = 24 * 60 * 60
 """Seconds after which no one works on a temporary folder any more."""
 
 
+def cache_folder(given: str | Path | None = None) -> Path:
+    """Where what was read is kept: the folder that is given, else `$SELFSENT_CACHE`, else `~/.cache/selfsent`."""
+    return Path(given or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser()
+
+
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -1,5 +1,6 @@
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,16 +47,20 @@ def test_the_best_encoder_is_chosen_and_scored_on_other_documents(compare, tmp_p
     dev = [each["dev"]["score"] for each in found["candidates"]]
     assert dev == sorted(dev, reverse=True)
     assert {each["name"]: each["steps"] for each in found["candidates"]}[names[2]] == 2
-    assert all(name in done.out for name in ("untrained", "TF-IDF", "[", names[2]))
+    assert all(name in done.out for name in ("untrained", "TF-IDF", "BM25", "[", names[2]))
+    assert found["headline"] in done.out.replace("\n", " ")
     best = found["candidates"][0]
-    if best["dev"]["score"] > found["base"]["score"]:
-        assert found["chosen"] == best["name"]
-        assert f"Chosen: {best['name']}" in done.out
+    if best["dev"]["score"] > found["bases"]["untrained"]["score"]:
+        assert found["chosen"] == found["best"] == best["name"]
         assert (tmp_path / "out" / "model" / "modules.json").is_file()
         assert best["test"]["trained"]["signature"] != best["dev"]["signature"]
     else:
-        assert found["chosen"] is None
-        assert "No method made the base better" in done.out
+        assert (found["chosen"], found["best"]) == (None, "untrained")
+    assert found["tests"].keys() == {found["best"], "untrained", "TF-IDF", "BM25"}
+    assert all("best_minus_it" in one for name, one in found["tests"].items() if name != found["best"])
+    words = found["baselines"]["BM25"]
+    assert words["low"] < words["score"] < words["high"]
+    assert found["bases"]["untrained"]["bm25"] == words["score"]
 
 
 def test_scores_are_those_of_the_saved_models_on_documents_apart(compared, documents, base):
@@ -276,10 +281,85 @@ def test_without_documents_the_usual_methods_are_those_that_need_none(sentences,
 
     score = measure("made up", mean(np.arange(8.0)), 8, signature="made up")
     monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)
-    monkeypatch.setattr(selection.run, "CANDIDATES", ("neighbours", "zscore"))
+    monkeypatch.setattr(selection.turns, "CANDIDATES", ("neighbours", "zscore"))
     said = []
     found = selection.compare(
         sentences, None, base, tmp_path / "out", dev="stsb-dev", progress=tiny.heard(notice=said.append)
     )
     assert [each.name for each in found.candidates] == ["zscore"]
     assert "left out without documents: neighbours" in said
+
+
+@pytest.fixture(scope="module")
+def several(base, base_of, documents, tmp_path_factory, cache):
+    """A comparison of two bases that can be trained, of which one is a table, and of a function; and what was said."""
+    output, said = tmp_path_factory.mktemp("several"), []
+    (output / "functions.py").write_text(
+        "import numpy as np\ndef lengths():\n    return lambda texts: np.array([[len(t), 1.0] for t in texts])\n"
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(output)
+        found = package.compare(
+            documents, {"mlm": {}, "zscore": {}}, [base, "bundled", "functions:lengths"], output / "out", steps=2,
+            batch_size=8, max_length=32, hold_out=100, progress=tiny.heard(notice=said.append),
+        )  # fmt: skip
+    return found, said
+
+
+def test_each_base_is_scored_as_it_is_and_trained_by_what_can_train_it(several, base):
+    found, said = several
+    assert set(found.bases) == {f"untrained {base.name}", "untrained bundled", "functions:lengths"}
+    names = {each.name: each.start for each in found.candidates}
+    assert names == {
+        f"mlm from {base.name}": f"untrained {base.name}",
+        f"zscore from {base.name}": f"untrained {base.name}",
+        "zscore from bundled": "untrained bundled",
+    }
+    assert any(line.startswith("mlm from bundled is left out: mlm needs a transformer") for line in said)
+    assert any(line.startswith("functions:lengths is scored as it is, and not trained") for line in said)
+    for each in found.candidates:
+        assert each.gain.difference == pytest.approx(each.score.score - found.bases[each.start].score)
+        assert Path(each.run.record["asked"]["base"]).name in (base.name, "bundled")
+    assert {each.run.directory.name for each in found.candidates} == {
+        f"mlm-from-{base.name}", f"zscore-from-{base.name}", "zscore-from-bundled"
+    }  # fmt: skip
+    assert found.best_base in found.tests
+    assert {"TF-IDF", "BM25", found.best} <= found.tests.keys()
+
+
+def test_a_number_of_documents_is_kept_apart_to_choose_by_and_as_many_to_score(several, documents):
+    _, said = several
+    assert "kept aside to score by: 200 documents of 400 sentences; training on 2,800 sentences" in said
+    corpus = package.read_corpus(documents)
+    parts = HoldOut.of(corpus, True, print, count=100)
+    assert [len(set(corpus.documents[rows])) for rows in (parts.dev, parts.test)] == [100, 100]
+    assert not set(parts.dev) & set(parts.test)
+
+
+@pytest.mark.parametrize(
+    ("bases", "complaint"),
+    [
+        ("bundled,bundled", "--bases names bundled twice"),
+        ("bundled,", "a comma with nothing beside it"),
+        ("bundled,tfidf", "TF-IDF stands in every comparison and is no base: leave tfidf out"),
+        ("bundled,./nowhere", "there is no directory ./nowhere"),
+        ("bundled,glove:nowhere.txt", "nowhere.txt cannot be read"),
+        ("./functions:lengths", "there is no directory"),
+    ],
+)
+def test_bases_that_are_wrong_are_refused_before_anything_runs(bases, complaint, selfsent, documents, tmp_path):
+    done = selfsent("compare", documents, "--bases", bases, "--methods", "zscore", "--output", tmp_path / "out")
+    assert complaint in done.late_complaint
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_time_is_told_before_it_begins(base, documents, tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(api, "train", lambda *given, **named: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        package.compare(
+            documents, ["mlm", "simcse", "zscore"], base, tmp_path / "out", seeds=2, budget=30,
+            progress=tiny.heard(notice=said.append),
+        )  # fmt: skip
+    told = "4 runs to go, each with 30 seconds, and 1 without a clock: 2.0 minutes of training, and scoring beside it"
+    assert told in said

@@ -136,7 +136,9 @@ def test_markdown_and_csv(selfsent, models, mirror, tmp_path):
     arguments = ("evaluate", *models, "--task", "sts12", "--data", mirror)
     assert selfsent(*arguments, "--markdown", tmp_path / "x.md", "--csv", tmp_path / "x.csv").status == 0
     written = (tmp_path / "x.md").read_text()
-    assert f"| task | {models[0]} | {models[1]} |" in written
+    assert "| model | score | 95 % interval | difference" in written
+    assert "| sts12 |  |" in written
+    assert all(f"| {model} | " in written for model in models)
     assert "`sts12|spearman|cos|all|n:40|" in written
     rows = list(csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text())))
     assert [(row["model"], row["task"]) for row in rows] == [(model, "sts12") for model in models]
@@ -231,3 +233,31 @@ def test_no_output_replaces_what_is_left_out_or_another_output(selfsent, models,
     assert "--json and --csv cannot both go to" in selfsent(*common, *twice).complaint
     assert "--without says how to read --documents" in selfsent(*common, *left_out[2:]).complaint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.tsv", "quick_models.py", "without.txt"]
+
+
+def test_counting_words_stands_beside_models_with_intervals_of_its_own(selfsent, models, documents, tmp_path):
+    arguments = ("evaluate", "tfidf", "--bases", f"bm25,{models[0]}", "--documents", documents, "--hold-out", 40)
+    done = selfsent(*arguments, "--json", tmp_path / "x.json")
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert [one["model"] for one in found["results"]] == ["tfidf", "bm25", str(models[0])]
+    scores = [one["scores"]["context"] for one in found["results"]]
+    assert all("|s:80|" in score["signature"] and score["low"] <= score["score"] <= score["high"] for score in scores)
+    assert scores[2]["bm25"] == scores[1]["score"]
+    assert [one["model"] for one in found["differences"]["context"]] == ["bm25", str(models[0])]
+
+
+def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, tmp_path):
+    assert "no model to score: name one" in selfsent("evaluate", "--documents", documents).complaint
+    assert "--hold-out says how many" in selfsent("evaluate", "tfidf", "--task", "sts12", "--hold-out", 40).complaint
+    few = selfsent("evaluate", "tfidf", "--documents", documents, "--hold-out", 3).late_complaint
+    assert "--hold-out is 3; an honest interval needs 30 documents at least" in few
+    kept = ("--vectors", tmp_path / "x.npz")
+    assert (
+        "tfidf counts words and has no vectors to keep"
+        in selfsent("evaluate", "tfidf", "--documents", documents, *kept).late_complaint
+    )
+    assert (
+        "--pooling is for models given by directory"
+        in selfsent("evaluate", "bm25", "--documents", documents, "--pooling", "cls").complaint
+    )

@@ -2,6 +2,7 @@ import re
 from html.parser import HTMLParser
 
 from selfsent.comparison.page import comparison_page
+from selfsent.report.pages import BEST, WORDS
 
 HOSTILE = '<script>alert("1")</script>&amp;'
 
@@ -34,32 +35,33 @@ def score(value, **beside):
     return {"score": value, "low": value - 2, "high": value + 2, "n": 500, "signature": "context", **beside}
 
 
-def page(chosen=HOSTILE, rivals=None, failures=None, seeds=1, hurried=()):
+def page(best=HOSTILE, remarks=(), seeds=1):
     gain = {"difference": 5.0, "low": 3.0, "high": 7.0, "p": 0.001}
-    test = {"base": score(31.0), "trained": score(35.0), "tfidf": score(44.0)}
-    test["difference"] = {"score": 4.0, "low": 2.5, "high": 5.5, "p": 0.0}
-    test["over_tfidf"] = {"score": -9.0, "low": -11.25, "high": -0.001, "p": 0.0}
-    candidate = {"name": HOSTILE, "steps": 1200, "seconds": 60.4, "dev": score(35.0), "gain": gain, "test": test}
+    tests = {name: score(value) for name, value in {HOSTILE: 35.0, "untrained": 31.0, "TF-IDF": 44.0}.items()}
+    candidate = {"name": HOSTILE, "base": "untrained", "steps": 1200, "seconds": 60.4, "dev": score(35.0), "gain": gain}
     several = {str(seed): {"steps": 1200 - seed} for seed in range(seeds)}
     candidate |= {"deviation": 0.75 if seeds > 1 else None, "seed": 7, "seeds": several}
+    for name in tests.keys() - {best}:
+        tests[name]["best_minus_it"] = {"difference": -9.0, "low": -11.25, "high": -0.001, "p": 0.0}
     found = {
+        "headline": f"TF-IDF still beats {HOSTILE}",
+        "advice": "Use TF-IDF.",
+        "remarks": list(remarks),
         "dev": "context",
-        "chosen": chosen,
-        "rivals": rivals or {},
-        "seeds": seeds,
-        "base": score(30.0, tfidf=44.5),
+        "best": best,
+        "bases": {"untrained": score(30.0)},
+        "baselines": {"TF-IDF": score(44.5), "BM25": score(43.25)},
+        "tests": tests,
         "candidates": [candidate],
-        "failures": failures or {},
-        "hurried": list(hurried),
     }
     near = [{"sentence": HOSTILE, "cosine": 0.9}]
-    neighbours = [{"sentence": HOSTILE, "before": near, "after": near}] if chosen else []
+    neighbours = [{"sentence": HOSTILE, "before": near, "after": near}]
     return comparison_page(found, {"corpus": HOSTILE}, neighbours, {HOSTILE: [(1, 3.0), (2, 2.5)]})
 
 
 def test_hostile_text_stays_text_and_every_tag_is_closed():
     tags = Tags()
-    tags.feed(page(rivals={HOSTILE: 0.4}, failures={HOSTILE: HOSTILE}))
+    tags.feed(page(remarks=[HOSTILE]))
     assert tags.open == []
     assert not {"script", "img", "iframe", "link"} & set(tags.seen)
     assert "".join(tags.text).count(HOSTILE) >= 10
@@ -74,24 +76,30 @@ def test_the_page_has_every_figure_and_needs_nothing_from_elsewhere():
         "0.001",
         "1,200",
         "44.50",
-        "+4.00",
+        "42.50 to 46.50",
+        "43.25",
         "30.00",
-        "-11.25 to +0.00",
+        "-9.00 [-11.25, +0.00]",
     ):
         assert figure in shown, figure
     assert not re.search(r"(src|href)=|https?://|@import|url\(", shown)
 
 
-def test_over_seeds_the_mean_is_told_from_the_run_that_is_the_model():
-    shown = page(seeds=3, rivals={"mlm": 0.4})
-    assert "is best: 35.00 ± 0.75 over 3 seeds, untrained 30.00. The model is its run with seed 7." in shown
-    assert "Not told apart from it by these items and seeds: mlm" in shown
+def test_what_was_found_is_the_headline_and_words_have_dots_of_their_own():
+    shown = page()
+    assert re.search(r"<h1>TF-IDF still beats .*</h1>\s*<p><b>Use TF-IDF.</b></p>", shown)
+    assert shown.count(f'fill="{WORDS}"') == 2
+    assert shown.count(f'fill="{BEST}"') == 1
+    assert "Dashed: untrained." in shown
+
+
+def test_over_seeds_the_deviation_stands_beside_the_mean():
+    shown = page(seeds=3)
+    assert "35.00 ± 0.75 over 3 seeds" in shown
     assert "1,198 to 1,200" in shown
-    assert "±" not in page(rivals={"mlm": 0.4})
+    assert "±" not in page()
 
 
-def test_where_the_untrained_base_is_best_nothing_is_chosen():
-    shown = page(chosen=None, hurried=["mlm took no more than 3 steps: too few to judge it by"])
-    assert "No method made the base better: use the base as it is" in shown
-    assert "mlm took no more than 3 steps: too few to judge it by." in shown
-    assert "nothing was trained on or chosen by" not in shown
+def test_what_must_be_known_beside_it_is_a_list():
+    assert "<li>mlm took no more than 3 steps.</li>" in page(remarks=["mlm took no more than 3 steps"])
+    assert "<li>" not in page()

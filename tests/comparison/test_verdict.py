@@ -5,19 +5,20 @@ import pytest
 
 import selfsent as package
 from selfsent.comparison import Selection
+from selfsent.comparison.verdict import conclusion
 from selfsent.evaluation.results import Score
+
+NOISE = np.random.default_rng(0).normal(size=1000)
 
 
 def score(value, shift=0.0):
-    samples = value + np.random.default_rng(0).normal(size=1000) + shift
-    return Score("context", value, value - 2, value + 2, 100, "context", {"tfidf": 50.0}, samples=samples)
+    return Score("context", value, value - 2, value + 2, 100, "context", samples=value + NOISE + shift)
 
 
 def selection(base, **scores):
     run = package.Run(None, {"steps": 3}, None, [])
-    found = Selection(
-        None, "context", base, (), seeds=max(len(s) if isinstance(s, list) else 1 for s in scores.values())
-    )
+    seeds = max(len(s) if isinstance(s, list) else 1 for s in scores.values())
+    found = Selection(None, "context", {"untrained": base}, (), seeds=seeds)
     for name, given in scores.items():
         for number, one in enumerate(given if isinstance(given, list) else [given]):
             found = found.beside(name, replace(run, record={"asked": {"settings": {"seed": number}}}), one)
@@ -27,8 +28,9 @@ def selection(base, **scores):
 def test_an_untrained_base_that_is_best_is_kept():
     found = selection(score(30.0), simcse=score(29.0), mlm=score(20.0))
     assert found.chosen is None
+    assert found.best == "untrained"
     assert found.rivals == {}
-    assert "No method made the base better" in found.verdict()[-1]
+    assert found.verdict()[-1].startswith("No method made it better: use it as it is")
     with pytest.raises(package.errors.SettingsError, match="no model to load"):
         _ = found.model
 
@@ -38,7 +40,7 @@ def test_those_that_cannot_be_told_from_the_best_are_named():
     found = selection(score(20.0), simcse=score(30.0), ntxent=score(29.9, noise), mlm=score(25.0))
     assert found.chosen.name == "simcse"
     assert set(found.rivals) == {"ntxent"}
-    assert found.verdict()[-1].startswith("Not told apart from it by these items: ntxent (p ")
+    assert found.remarks[-1].startswith("Not told apart from simcse by the items it was chosen by: ntxent (p ")
 
 
 def test_a_method_that_hangs_on_its_seed_is_not_told_from_one_that_does_not():
@@ -46,9 +48,9 @@ def test_a_method_that_hangs_on_its_seed_is_not_told_from_one_that_does_not():
     found = selection(score(5.0), steady=still, wild=wild, fragile=score(6.0))
     assert found.chosen.shown == "31.00 ± 11.00"
     assert set(found.rivals) == {"steady"}
-    assert found.verdict() == [
-        "Chosen: wild; the model is its run with seed 2",
-        f"Not told apart from it by these items and seeds: steady (p {found.rivals['steady']:.2f})",
+    assert found.remarks == [
+        "The model of wild is its run with seed 2",
+        f"Not told apart from wild by the items and seeds it was chosen by: steady (p {found.rivals['steady']:.2f})",
     ]
 
 
@@ -56,9 +58,73 @@ def test_methods_that_had_hardly_any_time_are_named():
     def run(steps, **settings):
         return package.Run(None, {"steps": steps, "asked": {"settings": {"seed": 0, **settings}}}, None, [])
 
-    found = Selection(None, "context", score(20.0), ())
+    found = Selection(None, "context", {"untrained": score(20.0)}, ())
     for name, ran in {
         "tsdae": run(40, budget=15.0), "simcse": run(1, budget=15.0), "mlm": run(3, budget=None), "zscore": run(0),
     }.items():  # fmt: skip
         found = found.beside(name, ran, score(15.0))
-    assert found.verdict()[:-1] == found.hurried == ["simcse took no more than 1 step: too few to judge it by"]
+    assert found.remarks == found.hurried == ["simcse took no more than 1 step: too few to judge it by"]
+
+
+def test_each_candidate_is_held_against_its_own_base_and_the_choice_against_all():
+    run = package.Run(None, {"asked": {"settings": {"seed": 0}}}, None, [])
+    found = Selection(None, "context", {"a, untrained": score(20.0), "b, untrained": score(40.0)}, ())
+    found = found.beside("mlm from a", run, score(30.0), "a, untrained")
+    assert found.candidates[0].gain.difference == pytest.approx(10)
+    assert (found.chosen, found.best) == (None, "b, untrained")
+    found = found.beside("mlm from b", run, score(41.0), "b, untrained")
+    assert (found.best, found.chosen.start) == ("mlm from b", "b, untrained")
+    assert list(found.scores) == ["mlm from b", "b, untrained", "mlm from a", "a, untrained"]
+
+
+WIDE = 40 * np.random.default_rng(1).normal(size=1000)
+"""What makes a difference unsure."""
+
+
+def concluded(best=35.0, base=30.0, tfidf=20.0, bm25=19.0, start="untrained", tests=None, unsure=0):
+    """The conclusion from scores, of which one shared noise leaves every difference sure but those of `unsure`."""
+    words = {"TF-IDF": score(tfidf, unsure), "BM25": score(bm25, unsure)}
+    dev = {"simcse": score(best), "untrained": score(base)} if start else {"untrained": score(base)}
+    return conclusion("simcse" if start else "untrained", start, dev, words, tests or {})
+
+
+def test_an_encoder_that_beats_words_and_its_base_is_used():
+    headline, advice = concluded()
+    assert headline == "simcse beats TF-IDF and BM25 here"
+    assert advice == "Use its model. It beats the untrained base, too: +5.00 [+5.00, +5.00]."
+
+
+def test_words_that_beat_every_encoder_are_the_headline():
+    headline, advice = concluded(tfidf=40.0, bm25=36.0)
+    assert headline == "TF-IDF and BM25 still beat every encoder here"
+    assert advice.startswith("Use TF-IDF, which needs no model, or, where you need vectors, simcse. A stronger base")
+    assert concluded(tfidf=30.0, bm25=36.0)[0] == "BM25 still beats every encoder here"
+
+
+def test_not_told_apart_from_words_is_no_beating():
+    headline, advice = concluded(unsure=WIDE)
+    assert headline == "No encoder is shown to beat TF-IDF and BM25 here"
+    assert advice.startswith("Use TF-IDF, ")
+    assert concluded(tfidf=36.0, unsure=WIDE)[0] == headline  # nor is it being beaten
+
+
+def test_documents_apart_decide_where_there_are_any():
+    """The best of several is chosen by luck, too: on other documents it may lose what it had won by."""
+    tests = {"simcse": score(22.0), "untrained": score(21.0), "TF-IDF": score(24.0), "BM25": score(10.0)}
+    assert concluded(tests=tests)[0] == "TF-IDF still beats the best encoder, simcse, here"
+    tests["TF-IDF"] = score(12.0)
+    assert concluded(tests=tests)[0] == "simcse beats TF-IDF and BM25 here"
+    tests["untrained"] = score(21.0, WIDE)
+    assert concluded(tests=tests)[1].startswith("It is not shown to beat the untrained base: ")
+    tests["untrained"] = score(25.0)
+    assert concluded(tests=tests)[1].startswith(
+        "It does worse than the untrained base: -3.00 [-3.00, -3.00]. Use that as it is"
+    )
+
+
+def test_a_base_as_it_is_may_be_the_best():
+    assert concluded(start=None) == (
+        "The untrained base beats TF-IDF and BM25 here",
+        "No method made it better: use it as it is, or give more text or more time.",
+    )
+    assert conclusion("simcse", None, {"simcse": score(1.0)}, {}, {})[0] == "simcse is best"

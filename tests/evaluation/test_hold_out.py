@@ -3,7 +3,7 @@ import pytest
 
 import selfsent
 import tiny
-from selfsent.errors import DataError
+from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.hold_out import HoldOut
 
 
@@ -14,6 +14,50 @@ def tickets(tmp_path):
     (tmp_path / "tickets.csv").write_text("\n".join(lines))
     return selfsent.read_corpus(
         tmp_path / "tickets.csv", text_column="body", document_column="id", cache=tmp_path / "cache"
+    )
+
+
+@pytest.fixture
+def posts(tmp_path):
+    """200 posts of three sentences."""
+    sentences = tiny.make_sentences(600, seed=3)
+    (tmp_path / "posts.txt").write_text("".join("\n".join(sentences[n : n + 3]) + "\n\n" for n in range(0, 600, 3)))
+    return selfsent.read_corpus(tmp_path / "posts.txt", cache=tmp_path / "cache")
+
+
+def test_a_small_corpus_is_scored_too(posts):
+    found = HoldOut.of(posts, dev=True, notice=print)
+    apart = [{*posts.documents[rows].tolist()} for rows in (found.train, found.dev, found.test)]
+    assert [len(documents) for documents in apart] == [128, 32, 40]  # a fifth, and of the others a fifth again
+    assert len(set.union(*apart)) == 200
+    assert HoldOut.of(posts, dev=False, notice=print).test.tolist() == found.test.tolist()
+
+
+def test_the_user_says_how_many(posts):
+    found = HoldOut.of(posts, dev=True, notice=print, count=60)
+    assert [len({*posts.documents[rows].tolist()}) for rows in (found.train, found.dev, found.test)] == [80, 60, 60]
+    everything = HoldOut.of(posts, dev=False, notice=print, count=0)
+    assert (len(everything.train), everything.test) == (600, None)
+    with pytest.raises(SettingsError, match="--hold-out 0 leaves nothing to choose by"):
+        HoldOut.of(posts, dev=True, notice=print, count=0)
+    with pytest.raises(DataError, match="110 documents are kept to score by, and of the others: too few documents"):
+        HoldOut.of(posts, dev=True, notice=print, count=110)
+    with pytest.raises(DataError, match="too few documents to hold 199 out"):
+        HoldOut.of(posts, dev=False, notice=print, count=199)
+
+
+def test_a_run_on_a_small_corpus_has_a_score_with_a_wide_interval(posts, base_of, tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
+    common = {"steps": 2, "batch_size": 8, "quiet": True}
+    run = selfsent.train(posts, "mlm", base_of("bert"), tmp_path / "run", hold_out=50, **common)
+    for name in ("base", "trained", "tfidf", "bm25"):
+        assert run.scores[name]["low"] < run.scores[name]["score"] < run.scores[name]["high"]
+    assert run.record["asked"]["corpus"]["sentences"] == 450
+    assert "docs:50|" in run.scores["trained"]["signature"]
+    page = (run.directory / "report.html").read_text()
+    assert "BM25" in page
+    assert selfsent.evaluate(run.model, documents=posts, hold_out=50).scores["context"].score == pytest.approx(
+        run.scores["trained"]["score"], abs=0.01
     )
 
 

@@ -51,9 +51,16 @@ def test_json_and_table():
     assert plain["against"] == "base"
     assert [row["model"] for row in plain["differences"]["a"]] == ["x", "y"]
     table = comparison.table()
-    assert table.row_count == 3
-    assert "difference" in str(comparison)
-    assert [str(column.header) for column in table.columns][:4] == ["task", "base", "x", "difference [95 %]"]
+    assert table.row_count == 12  # two tasks and the average, each with three models below it
+    assert "differences are to base" in str(comparison)
+    model, score, interval, difference, p = (list(map(str, column.cells)) for column in table.columns)
+    assert model == ["a", "base", "x", "y", "b", "base", "x", "y", "average", "base", "x", "y"]
+    x = comparison.results[1].scores["a"]
+    assert (score[2], interval[2]) == (f"{x.score:.2f}", f"{x.low:.2f} to {x.high:.2f}")
+    assert (difference[1], p[1]) == ("", "")
+    assert difference[2].startswith("+10.00 [")
+    low, high = map(float, interval[9].split(" to "))
+    assert low < comparison.results[0].average < high
 
 
 def test_seeds_give_mean_and_deviation():
@@ -135,5 +142,5 @@ def test_an_average_over_less_than_all_tasks_says_so():
     tasks = {name: scored(name, HARD) for name in "abc"}
     without = {name: tasks[name] for name in "ab"}
     comparison = side_by_side([Result("x", without, "toy", tuple("abc")), Result("y", tasks, "toy", tuple("abc"))])
-    assert list(comparison.table().columns[0].cells) == ["a", "b", "average of 2 of 3"]
+    assert [str(cell) for cell in comparison.table().columns[0].cells][::3] == ["a", "b", "average of 2 of 3"]
     assert comparison.to_json()["average_over"] == ["a", "b"]

@@ -1,5 +1,6 @@
 import re
 
+from selfsent.report.pages import WORDS
 from selfsent.report.run_page import run_page
 
 HOSTILE = '<script>alert("1")</script>&amp;'
@@ -24,14 +25,19 @@ def score(value):
 def scores(gain, over):
     found = {"base": score(30.0), "trained": score(30.0 + gain), "tfidf": score(30.0 + gain - over)}
     found["difference"] = {"score": gain, "low": gain - 1, "high": gain + 1, "p": 0.0}
-    found["over_tfidf"] = {"score": over, "low": over - 1, "high": over + 1, "p": 0.0}
+    found["bm25"] = found["tfidf"]
+    for kind in ("tfidf", "bm25"):
+        found[f"over_{kind}"] = {"score": over, "low": over - 1, "high": over + 1, "p": 0.0}
     return found
 
 
 def test_the_headline_says_what_came_of_it():
     page = run_page(RECORD, scores(5.0, -3.0), [], METRICS)
-    assert "<h1>The trained encoder is ahead of the untrained base and behind TF-IDF</h1>" in page
+    assert "<h1>The trained encoder is ahead of the untrained base, behind TF-IDF and BM25</h1>" in page
+    assert "ahead of the untrained base, TF-IDF and BM25</h1>" in run_page(RECORD, scores(5.0, 3.0), [], METRICS)
     assert "level with the untrained base" in run_page(RECORD, scores(0.5, 3.0), [], METRICS)
+    assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', page) == ["TF-IDF", "BM25", "trained", "untrained"]
+    assert page.count(f'fill="{WORDS}"') == 2
     assert "No label-free score was taken" in run_page(RECORD, None, [], METRICS)
 
 

@@ -35,6 +35,10 @@ def test_the_difference_to_tfidf_is_shown_where_it_was_taken():
     assert "trained - TF-IDF" not in shown(scores_table(old))
     new = {**old, "over_tfidf": {"score": -1.0, "low": -2.0, "high": -0.5, "p": 0.01}}
     assert "trained - TF-IDF: worse" in shown(scores_table(new))
+    newer = {**new, "bm25": {**old["tfidf"], "score": 12.5}, "over_bm25": new["over_tfidf"]}
+    text = shown(scores_table(newer))
+    assert "trained - BM25: worse" in text
+    assert text.index("BM25 ") < text.index("trained ") < text.index("TF-IDF ")  # the best one first
 
 
 def test_sentences_are_shown_as_they_are():

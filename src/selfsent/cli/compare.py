@@ -12,10 +12,12 @@ from selfsent.cli.options import (
     Unset,
     add_corpus_options,
     add_dataclass_options,
+    add_hold_out,
     add_label_options,
     add_method_options,
     add_model_options,
     check,
+    names,
     read,
 )
 from selfsent.cli.recipe import resumable
@@ -32,8 +34,9 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "compare",
         help="train with several methods for the same time, and choose the best encoder without labels",
-        description="Train with several methods, from the same base, on the same sentences, for the same time; choose"
-        " the best encoder by documents that none was trained on, and score it on others, which nothing was chosen by.",
+        description="Train with several methods, from one base or several, on the same sentences, for the same time;"
+        " choose the best encoder by documents that none was trained on, and score it on others, which nothing was"
+        " chosen by. TF-IDF and BM25 stand beside all of them.",
         epilog="A method may have settings and options of its own, as selfsent train takes them:"
         ' --methods "tsdae, simcse, simcse --pick-words 16 --no-mlp"',
     )
@@ -45,7 +48,15 @@ def add_parser(commands: Any) -> None:
         metavar="NAME[,NAME]",
         help="methods between commas (default: all that need no labels; with --resume, those in DIR)",
     )
-    parser.add_argument("--base", default="bundled", metavar="ENCODER", help="as for selfsent train (default: bundled)")
+    parser.add_argument(
+        "--bases",
+        "--base",
+        type=names,
+        default=("bundled",),
+        metavar="ENCODER[,ENCODER]",
+        help="as for selfsent train, one or several between commas; of several one may also be module:factory or"
+        " glove:FILE, and is scored as it is (default: bundled)",
+    )
     parser.add_argument(
         "--output",
         default="comparison",
@@ -54,6 +65,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--dev", default="context", metavar="TASK", help="what to choose by (default: context)")
     parser.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
+    add_hold_out(parser)
     parser.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     parser.add_argument("--resume", action="store_true", help="go on in DIR, with its methods and seeds, and more")
     parser.add_argument("--overwrite", action="store_true", help="throw away what is in DIR")
@@ -71,25 +83,27 @@ def run(options: argparse.Namespace) -> None:
     """Train and choose, then print what was chosen by, and the scores of the chosen one."""
     check(options, options.corpus)
     methods = None if options.methods is None else _methods(options.methods)
+    from rich.text import Text
+
     from selfsent import comparison as selection
     from selfsent.cli.console import notice, show
-    from selfsent.report.terminal import scores_table
 
     def corpus() -> Corpus:
         found = read(options, options.corpus)
         notice(found.report.summary())
         return found
 
-    names = {"pooling", "dropout", *(item.name for item in dataclasses.fields(Settings))}
-    common = {name: value for name, value in vars(options).items() if name in names and value is not None}
+    shared = {"pooling", "dropout", *(item.name for item in dataclasses.fields(Settings))}
+    common = {name: value for name, value in vars(options).items() if name in shared and value is not None}
     with resumable(options.arguments, options.output):
         found = selection.compare(
             corpus,
             methods,
-            options.base,
+            options.bases,
             options.output,
             dev=options.dev,
             sentences=options.sentences,
+            hold_out=options.hold_out,
             seeds=options.seeds,
             resume=options.resume,
             overwrite=options.overwrite,
@@ -97,11 +111,15 @@ def run(options: argparse.Namespace) -> None:
             **common,
         )
     show(found.table())
-    for line in found.verdict():
-        show(line)
-    if found.chosen and found.chosen.run.scores:
+    if tests := found.test_table():
         show("")
-        show(scores_table(found.chosen.run.scores))
+        show(tests)
+    for line in found.remarks:
+        show(line)
+    headline, advice = found.conclusion
+    show("")
+    show(Text(headline, style="bold"))
+    show(advice)
     if found.chosen:
         show(f"The model is in {Path(options.output) / 'model'}")
     show(f"The same as a page, with neighbours and losses: {Path(options.output) / selection.PAGE}")

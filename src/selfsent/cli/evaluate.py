@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.encoding import add_fast_options, quick
-from selfsent.cli.options import add_corpus_options, read, refuse_unread
+from selfsent.cli.options import add_corpus_options, names, read, refuse_unread
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
 from selfsent.models.heads.options import POOLINGS
@@ -28,9 +28,13 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "model",
-        nargs="+",
+        nargs="*",
         metavar="MODEL",
-        help="a directory (also a run's), a hub id, bundled, module:factory, or a file of --vectors",
+        help="a directory (also a run's), a hub id, bundled, module:factory, tfidf, bm25, glove:FILE or sif:FILE (word"
+        " vectors as text), or a file of --vectors",
+    )
+    parser.add_argument(
+        "--bases", type=names, default=(), metavar="MODEL[,MODEL]", help="more models, as selfsent compare takes them"
     )
     what = parser.add_argument_group("what to score")
     what.add_argument("--suite", metavar="NAME", help="sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
@@ -38,6 +42,9 @@ def add_parser(commands: Any) -> None:
         "--task", action="append", metavar="NAME", help="a task such as stsb; may be repeated, or NAME,NAME"
     )
     what.add_argument("--documents", nargs="+", metavar="CORPUS", help="a corpus with documents: the label-free score")
+    what.add_argument(
+        "--hold-out", type=int, metavar="N", help="score N of its documents, as many as selfsent train kept apart"
+    )
     what.add_argument("--pairs", metavar="FILE", help="tab-separated text, text, score: Spearman of the cosine")
     what.add_argument("--relevance", metavar="FILE", help="tab-separated query, relevant text: MRR@10")
     what.add_argument("--labels", metavar="FILE", help="tab-separated text, label: accuracy of logistic regression")
@@ -72,6 +79,9 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Score every model, and print or write the results."""
+    options.model = [*options.model, *options.bases]
+    if not options.model:
+        raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
     from selfsent.cli.console import notice, show
     from selfsent.report.evaluation import Report, check_published
 
@@ -82,6 +92,8 @@ def run(options: argparse.Namespace) -> None:
     _check_vectors(options)
     if not options.documents:
         refuse_unread(options, "--documents")
+        if options.hold_out is not None:
+            raise SettingsError("--hold-out says how many documents of --documents are scored, which is not given")
     if options.published:
         check_published(options.suite)
     report = Report(_scored(options), options.published)
@@ -140,9 +152,10 @@ def _scored(options: argparse.Namespace) -> list[Result]:
                 now(f"{model}: {task}")
 
             encoder = as_encoder(model, **bits, pooling=options.pooling)
-            if options.vectors and isinstance(encoder, PairEncoder):
-                raise SettingsError(f"{model} is a cross-encoder and has no vectors to keep: leave out --vectors")
-            how = {"classifier": options.classifier, "progress": progress}
+            if options.vectors and not encoder.has_vectors:
+                what = "is a cross-encoder" if isinstance(encoder, PairEncoder) else "counts words"
+                raise SettingsError(f"{model} {what} and has no vectors to keep: leave out --vectors")
+            how = {"classifier": options.classifier, "progress": progress, "hold_out": options.hold_out}
             result = evaluate(encoder, documents=documents, data=store, **how, **asked)
             if options.vectors:
                 encoder.write(Path(options.vectors))

@@ -55,6 +55,17 @@ def add_corpus_options(parser: argparse.ArgumentParser, for_documents: bool = Fa
     )
 
 
+def add_hold_out(group: Any) -> None:
+    """How many documents are kept apart."""
+    group.add_argument(
+        "--hold-out",
+        type=int,
+        metavar="N",
+        help="keep N documents apart to score by, and as many again to choose by where --dev context does (default: a"
+        " tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
+    )
+
+
 def add_label_options(parser: argparse.ArgumentParser) -> None:
     """Several texts in a row, and what is known about them."""
     group = parser.add_argument_group("corpus of pairs or triples")

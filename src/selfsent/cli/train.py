@@ -12,6 +12,7 @@ from selfsent.cli.options import (
     Unset,
     add_corpus_options,
     add_dataclass_options,
+    add_hold_out,
     add_label_options,
     add_method_options,
     add_model_options,
@@ -89,6 +90,7 @@ def add_parser(commands: Any) -> None:
         help="also log to tensorboard (in DIR/trackers), wandb, mlflow ...",
     )
     beside.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
+    add_hold_out(beside)
     beside.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
     beside.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
     beside.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
@@ -173,8 +175,8 @@ def _read(options: argparse.Namespace) -> Corpus:
 
 def _what(options: argparse.Namespace) -> dict[str, Any]:
     """What is to be trained, and scored along the way."""
-    names = ("preset", "pooling", "dropout", "whiten", "head", "views", "sentences", "dev", "dev_every", "keep_best")
-    return {name: getattr(options, name) for name in names}
+    names = "preset pooling dropout whiten head views sentences hold_out dev dev_every keep_best"
+    return {name: getattr(options, name) for name in names.split()}
 
 
 def _train(options: argparse.Namespace, changes: dict[str, Any], corpus: Corpus | None = None) -> Run:

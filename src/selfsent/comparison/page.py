@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from selfsent.report.differences import differences
 from selfsent.report.pages import Curve, curve, dots, nearest, render
 
 Row = tuple[Sequence[str], bool]
@@ -26,35 +25,26 @@ def comparison_page(
         neighbours: the nearest sentences of a few sentences, before and after the chosen method.
         curves: the losses of each method.
     """
-    rows = [{"name": "untrained", "score": found["base"]}]
+    bases, words = found["bases"], found["baselines"]
+    rows = [{"name": name, "score": score} for name, score in bases.items()]
+    rows += [{"name": name, "score": score, "words": True} for name, score in words.items()]
     rows += [{"name": each["name"], "score": each["dev"], **each} for each in found["candidates"]]
     rows.sort(key=lambda row: -row["score"]["score"])
-    chosen = next((each for each in found["candidates"] if each["name"] == found["chosen"]), None)
+    best_base = max(bases, key=lambda name: bases[name]["score"])
     task = "the next sentence in development documents, MRR@10 × 100" if found["dev"] == "context" else found["dev"]
     return render(
         "comparison.html",
-        chosen=found["chosen"],
-        best=f"{_mean(chosen)}, untrained {found['base']['score']:.2f}" if chosen else "",
-        remarks=list(_remarks(found, chosen)),
+        headline=found["headline"],
+        advice=found["advice"],
+        remarks=[line + "." for line in found["remarks"]],
         task=task,
-        drawing=dots(rows, found["base"]["score"], found["chosen"]),
-        scores=list(_scores(rows, found["chosen"])),
-        test=list(_test(chosen["test"])) if chosen and chosen["test"] else [],
+        drawing=dots(rows, bases[best_base]["score"], found["best"], best_base),
+        scores=list(_scores(rows, found["best"])),
+        test=list(_tests(found["tests"], found["best"])),
         neighbours=[nearest(entry) for entry in neighbours],
         curves=[curve(name, values) for name, values in curves.items() if len(values) > 1],
         about=[((key, str(value)), False) for key, value in about.items()],
     )
-
-
-def _remarks(found: Mapping[str, Any], chosen: Mapping[str, Any] | None) -> Iterator[str]:
-    if chosen and len(chosen["seeds"]) > 1:
-        yield f"The model is its run with seed {chosen['seed']}."
-    if chosen and found["rivals"]:
-        names = ", ".join(f"{name} (p {p:.2f})" for name, p in found["rivals"].items())
-        what = "items and seeds" if found["seeds"] > 1 else "items"
-        yield f"Not told apart from it by these {what}: {names}."
-    yield from (f"{name} failed: {reason}." for name, reason in found["failures"].items())
-    yield from (f"{line}." for line in found["hurried"])
 
 
 def _mean(candidate: Mapping[str, Any]) -> str:
@@ -63,7 +53,7 @@ def _mean(candidate: Mapping[str, Any]) -> str:
     return shown if candidate["deviation"] is None else f"{shown} ± {candidate['deviation']:.2f} over {count} seeds"
 
 
-def _scores(rows: Sequence[Mapping[str, Any]], best: str | None) -> Iterator[Row]:
+def _scores(rows: Sequence[Mapping[str, Any]], best: str) -> Iterator[Row]:
     for row in rows:
         score, gain = row["score"], row.get("gain")
         cells = [
@@ -74,20 +64,19 @@ def _scores(rows: Sequence[Mapping[str, Any]], best: str | None) -> Iterator[Row
         if gain:
             steps = [each["steps"] or 0 for each in row["seeds"].values()]
             cells += [
-                f"{gain['difference']:+z.2f} [{gain['low']:+z.2f}, {gain['high']:+z.2f}]",
+                _difference(gain),
                 f"{gain['p']:.3f}",
                 " to ".join(f"{count:,}" for count in dict.fromkeys((min(steps), max(steps))) if count),
                 f"{row['seconds']:.0f}" if row["seconds"] else "",
             ]
         yield [*cells, *[""] * (7 - len(cells))], row["name"] == best
-    if "tfidf" in (base := next(row for row in rows if row["name"] == "untrained"))["score"]:
-        yield ["TF-IDF, for comparison", f"{base['score']['tfidf']:.2f}", *[""] * 5], False
 
 
-def _test(scores: Mapping[str, Any]) -> Iterator[Row]:
-    for key, name in {"trained": "chosen", "base": "untrained", "tfidf": "TF-IDF, for comparison"}.items():
-        one = scores[key]
-        yield (name, f"{one['score']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}"), key == "trained"
-    for other, one in differences(scores, "untrained").items():
-        interval = f"{one['low']:+z.2f} to {one['high']:+z.2f}"
-        yield (f"chosen − {other}", f"{one['score']:+z.2f}", interval), False
+def _tests(scores: Mapping[str, Any], best: str) -> Iterator[Row]:
+    for name, one in sorted(scores.items(), key=lambda each: -float(each[1]["score"])):
+        less = _difference(one["best_minus_it"]) if name != best else ""
+        yield (name, f"{one['score']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}", less), name == best
+
+
+def _difference(found: Mapping[str, Any]) -> str:
+    return f"{found['difference']:+z.2f} [{found['low']:+z.2f}, {found['high']:+z.2f}]"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from selfsent.api import Run
+from selfsent.comparison.bases import UNTRAINED
+from selfsent.comparison.verdict import conclusion
 from selfsent.display import text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
@@ -22,8 +24,6 @@ from selfsent.training.budget import FEW
 if TYPE_CHECKING:
     from rich.table import Table
 
-UNTRAINED = "untrained"
-"""What the base is called beside the methods."""
 LEVEL = 0.05
 """Below this p-value two encoders count as told apart."""
 _TITLE = "To choose by: find the next sentence, in development documents (MRR@10 x 100)"
@@ -37,13 +37,15 @@ class Candidate:
         name: what it is called.
         runs: its runs, which differ in their seeds.
         scores: of each run on the development documents.
-        base: the untrained base's score on them.
+        base: the score of its base, untrained, on them.
+        start: what that is called.
     """
 
     name: str
     runs: tuple[Run, ...]
     scores: tuple[Score, ...]
     base: Score
+    start: str = UNTRAINED
 
     @property
     def run(self) -> Run:
@@ -91,38 +93,60 @@ class Selection:
         directory: where it lies: every run in `methods/NAME/`, with other seeds in its `seeds/SEED/`, the chosen model
             in `model/`.
         dev: what was chosen by.
-        base: the untrained base's score on it.
+        bases: the score of each base, untrained, on it, by what it is called.
         candidates: best first.
         failures: why methods failed, by name, or single seeds of them: `mlm, seed 4`.
         seeds: how often each method was to be trained.
+        baselines: the scores of TF-IDF and BM25; none where the task needs vectors.
+        tests: scores on documents that nothing was trained on or chosen by: of the best encoder, of bases beside it,
+            and of TF-IDF and BM25; none without documents.
     """
 
     directory: Path
     dev: str
-    base: Score
+    bases: Mapping[str, Score]
     candidates: tuple[Candidate, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
     seeds: int = 1
+    baselines: Mapping[str, Score] = field(default_factory=dict)
+    tests: Mapping[str, Score] = field(default_factory=dict)
 
-    def beside(self, name: str, run: Run, score: Score) -> Selection:
-        """This, and one more run of a method, with its score on the development documents."""
+    def beside(self, name: str, run: Run, score: Score, start: str = UNTRAINED) -> Selection:
+        """This, and one more run of a method from a base, with its score on the development documents."""
         others = [each for each in self.candidates if each.name != name]
-        known = next((each for each in self.candidates if each.name == name), Candidate(name, (), (), self.base))
+        new = Candidate(name, (), (), self.bases[start], start)
+        known = next((each for each in self.candidates if each.name == name), new)
         grown = replace(known, runs=(*known.runs, run), scores=(*known.scores, score))
         return replace(self, candidates=tuple(sorted([*others, grown], key=lambda each: -each.score.score)))
 
     @property
+    def best_base(self) -> str:
+        """The base with the best score, untrained."""
+        return max(self.bases, key=lambda name: self.bases[name].score)
+
+    @property
     def chosen(self) -> Candidate | None:
-        """The best one; None where the untrained base is at least as good."""
-        better = (each for each in self.candidates if each.score.score > self.base.score)
+        """The best one; None where an untrained base is at least as good."""
+        better = (each for each in self.candidates if each.score.score > self.bases[self.best_base].score)
         return next(better, None)
+
+    @property
+    def best(self) -> str:
+        """The best encoder: the chosen one, or else the best base as it is."""
+        return self.chosen.name if self.chosen else self.best_base
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """The score of every encoder, trained or not, by name, best first."""
+        found = {**self.bases, **{each.name: each.score for each in self.candidates}}
+        return dict(sorted(found.items(), key=lambda each: -each[1].score))
 
     @property
     def rivals(self) -> dict[str, float]:
         """The p-values, paired, of those that the development data do not tell from the chosen one."""
         if self.chosen is None:
             return {}
-        beside = {UNTRAINED: self.base} | {each.name: each.score for each in self.candidates[1:]}
+        beside = {name: score for name, score in self.scores.items() if name != self.chosen.name}
         found = {name: self.chosen.score.minus(score).p for name, score in beside.items()}
         return {name: p for name, p in found.items() if p >= LEVEL}
 
@@ -131,7 +155,7 @@ class Selection:
         """The chosen model, an ordinary SentenceTransformer.
 
         Raises:
-            SettingsError: the untrained base is at least as good.
+            SettingsError: an untrained base is at least as good.
         """
         if self.chosen is None:
             raise SettingsError("no method made the base better: there is no model to load")
@@ -143,23 +167,31 @@ class Selection:
         found = [(each.name, each.hurried) for each in self.candidates if each.hurried]
         return [f"{name} took no more than {n} step{'s' * (n > 1)}: too few to judge it by" for name, n in found]
 
-    def verdict(self) -> list[str]:
-        """What to make of the table, a line each."""
+    @property
+    def conclusion(self) -> tuple[str, str]:
+        """What was found, as a headline, and what to do next."""
+        start = self.chosen.start if self.chosen else None
+        return conclusion(self.best, start, self.scores, self.baselines, self.tests)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What must be known beside it, a line each."""
         lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()]
         lines += self.hurried
-        if self.chosen is None:
-            return [*lines, "No method made the base better: use the base as it is, or give more text or more time."]
-        several = len(self.chosen.runs) > 1
-        which = f"; the model is its run with seed {seed_of(self.chosen.run)}" if several else ""
-        lines.append(f"Chosen: {self.chosen.name}{which}")
+        if self.chosen and len(self.chosen.runs) > 1:
+            lines.append(f"The model of {self.chosen.name} is its run with seed {seed_of(self.chosen.run)}")
         if self.rivals:
             beside = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
             what = "items and seeds" if self.seeds > 1 else "items"
-            lines.append(f"Not told apart from it by these {what}: {beside}")
+            lines.append(f"Not told apart from {self.best} by the {what} it was chosen by: {beside}")
         return lines
 
+    def verdict(self) -> list[str]:
+        """What to make of the tables, a line each: what was found and what to do next are the last two."""
+        return [*self.remarks, *self.conclusion]
+
     def table(self) -> Table:
-        """The candidates, the best first, and the untrained base among them."""
+        """Every encoder, the best first, with the untrained bases, TF-IDF and BM25 among them."""
         from rich.table import Column, Table
         from rich.text import Text
 
@@ -169,30 +201,62 @@ class Selection:
             "method",
             *(Column(name, justify="right", no_wrap=True) for name in right),
             title=_TITLE if label_free else f"To choose by: {self.dev}",
-            caption=f"{self.base.n:,} {'queries' if label_free else 'items'}; differences and p-values are paired"
-            + (f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""),
+            caption=f"{self.bases[self.best_base].n:,} {'queries' if label_free else 'items'}; differences and p-values"
+            " are paired" + (f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""),
             title_justify="left",
             caption_justify="left",
         )
-        rows: list[tuple[str, Score, Candidate | None]] = [(each.name, each.score, each) for each in self.candidates]
-        rows.append((UNTRAINED, self.base, None))
-        for name, score, candidate in sorted(rows, key=lambda row: -row[1].score):
-            shown = candidate.shown if candidate else f"{score.score:.2f}"
-            lost = candidate and candidate.takes_steps and len(candidate.runs) < self.seeds
-            few = f" ({len(candidate.runs)} of {self.seeds})" if candidate and lost else ""
-            cells = [shown + few, f"{score.low:.2f} to {score.high:.2f}"]
+        trained = {each.name: each for each in self.candidates}
+        rows = {**self.scores, **self.baselines}
+        for name, score in sorted(rows.items(), key=lambda row: -row[1].score):
+            candidate = trained.get(name)
+            cells = [
+                self._shown(candidate) if candidate else f"{score.score:.2f}",
+                f"{score.low:.2f} to {score.high:.2f}",
+            ]
             if candidate:
                 gain = candidate.gain
                 cells += [f"{gain.difference:+z.2f} [{gain.low:+z.2f}, {gain.high:+z.2f}]", f"{gain.p:.3f}"]
-            table.add_row(Text(name), *cells, style="bold" if candidate and candidate is self.chosen else "")
-        if label_free:
-            table.add_section()
-            table.add_row("TF-IDF", f"{self.base.metrics['tfidf']:.2f}")
+            style = "bold" if name == self.best else "italic" if name in self.baselines else ""
+            table.add_row(Text(name), *cells, style=style)
+        return table
+
+    def _shown(self, candidate: Candidate) -> str:
+        lost = candidate.takes_steps and len(candidate.runs) < self.seeds
+        return candidate.shown + (f" ({len(candidate.runs)} of {self.seeds})" if lost else "")
+
+    def test_table(self) -> Table | None:
+        """The best encoder beside others on documents apart, and its paired difference to each; None without any."""
+        from rich.table import Column, Table
+        from rich.text import Text
+
+        if not self.tests:
+            return None
+        best = self.tests[self.best]
+        table = Table(
+            "",
+            *(
+                Column(name, justify="right", no_wrap=True)
+                for name in ("score", "95 % interval", "best encoder minus it")
+            ),
+            title="On documents that nothing was trained on or chosen by: find the next sentence (MRR@10 x 100)",
+            caption=f"{best.n:,} queries",
+            title_justify="left",
+            caption_justify="left",
+        )
+        for name, score in sorted(self.tests.items(), key=lambda each: -each[1].score):
+            cells = [f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}"]
+            if name != self.best:
+                less = best.minus(score)
+                cells.append(f"{less.difference:+z.2f} [{less.low:+z.2f}, {less.high:+z.2f}]")
+            table.add_row(Text(name), *cells, style="bold" if name == self.best else "")
         return table
 
     def __str__(self) -> str:
         """What the terminal shows."""
-        return text_of(self.table(), self.verdict())
+        tests = self.test_table()
+        below = [text_of(tests)] if tests else []
+        return text_of(self.table(), [*below, *self.verdict()])
 
     __repr__ = __str__
 
@@ -204,14 +268,21 @@ class Selection:
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "headline": self.conclusion[0],
+            "advice": self.conclusion[1],
+            "remarks": self.remarks,
             "dev": self.dev,
+            "best": self.best,
             "chosen": self.chosen.name if self.chosen else None,
             "rivals": self.rivals,
             "seeds": self.seeds,
-            "base": self.base.to_json(),
+            "bases": {name: score.to_json() for name, score in self.bases.items()},
+            "baselines": {name: score.to_json() for name, score in self.baselines.items()},
+            "tests": self._tests(),
             "candidates": [
                 {
                     "name": each.name,
+                    "base": each.start,
                     "dev": each.score.to_json(),
                     "deviation": each.deviation,
                     "gain": vars(each.gain),
@@ -236,6 +307,12 @@ class Selection:
             "failures": dict(self.failures),
             "hurried": self.hurried,
         }
+
+    def _tests(self) -> dict[str, Any]:
+        found = {name: score.to_json() for name, score in self.tests.items()}
+        for name in found.keys() - {self.best}:
+            found[name]["best_minus_it"] = vars(self.tests[self.best].minus(self.tests[name]))
+        return found
 
 
 def seed_of(run: Run) -> int:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from selfsent.errors import SettingsError
 from selfsent.evaluation.encoders import Encoder, as_encoder
-from selfsent.evaluation.vectors import Vectors
+from selfsent.evaluation.vectors import Vectors, unit
 
 
 class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -45,9 +45,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         if wrong is not None:
             raise SettingsError(f"SentenceVectors takes a list of texts, not one with {type(wrong).__name__} in it")
         vectors: Vectors = (self.encoder_ if hasattr(self, "encoder_") else self.fit(chosen).encoder_)(chosen)
-        if self.unit:
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
-        return vectors
+        return unit(vectors) if self.unit else vectors
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -72,11 +70,11 @@ class MtebModel:
 
     def similarity(self, left: Any, right: Any) -> NDArray[np.float32]:
         """The cosine of every row of one with every row of the other, (n, m)."""
-        return _unit(left) @ _unit(right).T
+        return unit(_rows(left)) @ unit(_rows(right)).T
 
     def similarity_pairwise(self, left: Any, right: Any) -> NDArray[np.float32]:
         """The cosine of each pair of rows, (n,)."""
-        cosine: NDArray[np.float32] = np.einsum("nd,nd->n", _unit(left), _unit(right))
+        cosine: NDArray[np.float32] = np.einsum("nd,nd->n", unit(_rows(left)), unit(_rows(right)))
         return cosine
 
     @property
@@ -92,6 +90,5 @@ def _loaded(model: str) -> Encoder:
     return as_encoder(model)
 
 
-def _unit(vectors: Any) -> NDArray[np.float32]:
-    rows = np.atleast_2d(np.asarray(vectors, np.float32))
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), np.float32)
+def _rows(vectors: Any) -> NDArray[np.float32]:
+    return np.atleast_2d(np.asarray(vectors, np.float32))

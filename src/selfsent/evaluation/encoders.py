@@ -1,139 +1,29 @@
-"""Whatever turns sentences into vectors, behind one face. Every distinct sentence is encoded once."""
+"""An encoder from any model: a directory, a hub id, a function, a file of vectors, or a name."""
 
 from __future__ import annotations
 
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from selfsent.errors import BaseEncoderError, DataError, SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_on
-from selfsent.evaluation.stats.metrics import cosines
-from selfsent.evaluation.stats.resampling import Floats
-from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors, write_vectors
+from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
+from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
+from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
+from selfsent.evaluation.word_vectors import WordVectors, words_file
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 
-Encode = Callable[[Sequence[str]], Vectors]
-"""n texts -> (n, d)."""
+__all__ = ["Encoder", "FittedEncoder", "PairEncoder", "as_encoder", "check_model", "check_pooling", "load_object"]
 
 BATCH_SIZE = 64
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-
-
-class Encoder:
-    """An encode function with a name, and a memory of the sentences it has seen.
-
-    Args:
-        encode: n texts -> (n, d).
-        name: how the model is called in results.
-        pooling: for the signature, with what it computes in where that is not float32; `custom` when the model does not
-            say.
-        trained_on: the corpora it was trained on, as far as they are known.
-    """
-
-    def __init__(self, encode: Encode, name: str, pooling: str = UNKNOWN, trained_on: Sequence[str] = ()) -> None:
-        self.name, self.pooling, self.trained_on = name, pooling, trained_on
-        self._encode = encode
-        self.broken = 0
-        """Vectors, or scores of pairs, that were not finite and count as zeros."""
-        self._rows: dict[str, int] = {}
-        self._vectors: Vectors = np.zeros((0, 0), np.float32)
-
-    def __call__(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts, (n, d), float32.
-
-        Raises:
-            DataError: the model does not return one vector of one size for each text.
-        """
-        self.remember(texts)
-        vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
-        return vectors
-
-    def remember(self, texts: Iterable[str]) -> None:
-        """Encode those texts that are new, in one call."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
-        if not new:
-            return
-        vectors = np.asarray(self._encode(new), np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(new):
-            raise DataError(f"{self.name} returned an array of shape {vectors.shape} for {len(new)} texts, not (n, d)")
-        if self._rows and vectors.shape[1] != self._vectors.shape[1]:
-            raise DataError(f"{self.name} returned vectors of size {self._vectors.shape[1]} and {vectors.shape[1]}")
-        broken = ~np.isfinite(vectors).all(axis=1, keepdims=True)
-        if broken.any():
-            self.broken += int(broken.sum())
-            vectors = np.where(broken, np.float32(0), vectors)
-        start = len(self._rows)
-        self._vectors = np.concatenate([self._vectors, vectors]) if start else vectors
-        self._rows.update((text, start + number) for number, text in enumerate(new))
-
-    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
-        self.remember([*left, *right])
-        return cosines(self(left), self(right))
-
-    def write(self, path: Path) -> None:
-        """Write the vectors of every text seen so far to a file that can stand for the model.
-
-        Raises:
-            DataError: nothing was encoded.
-            SettingsError: the file is neither `.parquet` nor `.npz`.
-        """
-        if not self._rows:
-            raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
-        write_vectors(path, list(self._rows), self._vectors, self.pooling, self.trained_on)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
-        """Itself: copies share the model and what it remembers."""
-        return self
-
-    @property
-    def measure(self) -> str:
-        """What `similarity` is, for the signature."""
-        return "cos"
-
-
-class PairEncoder(Encoder):
-    """A cross-encoder: it scores pairs and has no vectors, so only pair tasks can use it.
-
-    Args:
-        predict: n pairs of texts -> (n,) scores.
-        name: how the model is called in results.
-        trained_on: the corpora it was trained on, as far as they are known.
-    """
-
-    def __init__(
-        self, predict: Callable[[list[tuple[str, str]]], Any], name: str, trained_on: Sequence[str] = ()
-    ) -> None:
-        super().__init__(self._no_vectors, name, "none", trained_on)
-        self._predict = predict
-
-    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """The score of each pair of texts, (n,).
-
-        Raises:
-            DataError: the model has more than one output per pair.
-        """
-        scores = np.asarray(self._predict(list(zip(left, right, strict=True))), np.float64)
-        if scores.shape != (len(left),):
-            raise DataError(f"{self.name} returned an array of shape {scores.shape}; a pair task needs (n,)")
-        broken = ~np.isfinite(scores)
-        self.broken += int(broken.sum())
-        return np.where(broken, 0.0, scores)
-
-    @property
-    def measure(self) -> str:
-        """What `similarity` is, for the signature."""
-        return "cross"
-
-    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
-        raise DataError(f"{self.name} is a cross-encoder: it has no vectors, so this task cannot use it")
 
 
 def as_encoder(
@@ -144,7 +34,8 @@ def as_encoder(
     Args:
         model: an `Encoder`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a function
             from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
-            `package.module:factory`, or vectors with their texts (see `StoredVectors`).
+            `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf` or `bm25` (see
+            `LexicalEncoder`), or `glove:FILE` or `sif:FILE` (see `WordVectors`).
         name: how to call it in results.
         fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
         int8: likewise, and some products in 8 bits on a CPU that has them.
@@ -178,7 +69,7 @@ def check_pooling(model: Any) -> None:
     Raises:
         SettingsError: it is not one that is loaded from a directory.
     """
-    if not isinstance(model, str | Path) or str(model).endswith(FORMATS) or _FACTORY.fullmatch(str(model)):
+    if not isinstance(model, str | Path) or not is_directory_or_id(str(model)):
         raise SettingsError(f"--pooling is for models given by directory or hub id, and {_label(model)} is none")
 
 
@@ -193,16 +84,29 @@ def check_model(path: str) -> None:
         BaseEncoderError: there is none.
         DataError: a file of vectors that is not as described.
     """
-    if path.endswith(FORMATS):
+    if path.endswith(FORMATS) and not words_file(path):
         StoredVectors(Path(path))
+    elif named := words_file(path):
+        WordVectors(*named).check()
     elif _FACTORY.fullmatch(path):
         load_object(path)
-    else:
+    elif path not in LEXICAL:
         resolve(path)
+
+
+def is_directory_or_id(path: str) -> bool:
+    """Whether this names a model that is loaded from a directory, and could be trained."""
+    return not (path in LEXICAL or words_file(path) or path.endswith(FORMATS) or _FACTORY.fullmatch(path))
 
 
 def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     label = name or (f"{path}, {pooling}" if pooling else path)
+    if path in LEXICAL:
+        return LexicalEncoder(path, name=label)
+    if named := words_file(path):
+        vectors = WordVectors(*named)
+        kind = FittedEncoder if vectors.weighted else Encoder
+        return kind(vectors, label, "sif" if vectors.weighted else "mean")
     if path.endswith(FORMATS):
         stored = StoredVectors(Path(path))
         return Encoder(stored, label, stored.pooling, stored.trained_on)

@@ -9,7 +9,7 @@ import numpy as np
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.tasks.context import HELD_MINIMUM, split_documents
+from selfsent.evaluation.tasks.context import split_documents
 
 
 @dataclass(frozen=True)
@@ -21,34 +21,50 @@ class HoldOut:
     test: np.ndarray | None
 
     @classmethod
-    def of(cls, corpus: Corpus, dev: bool, notice: Callable[[str], None], joins: bool = False) -> HoldOut:
+    def of(
+        cls,
+        corpus: Corpus,
+        dev: bool,
+        notice: Callable[[str], None],
+        joins: bool = False,
+        count: int | None = None,
+    ) -> HoldOut:
         """Hold out documents for the label-free score, and others when choices are made by it.
 
-        Each time a tenth of them, 500 at least, and no more than are scored.
+        Args:
+            corpus: sentences, with documents or without.
+            dev: whether choices are made by the score.
+            notice: is told why nothing is held out, where that is so.
+            joins: whether the model joins pairs, and has no vectors to be scored.
+            count: documents to hold out each time, 0 for none; None for the usual number (see `split_documents`).
 
         Raises:
-            DataError: choices are to be made by it, and the corpus has no documents.
-            SettingsError: the same, and the model makes no vectors to be scored, since it joins pairs.
+            DataError: choices are to be made by it, or a count is given, and the corpus has too few documents or none.
+            SettingsError: the count is out of range, or there are no vectors to choose by.
         """
         everything = np.arange(len(corpus))
+        if count == 0 and dev:
+            raise SettingsError("--hold-out 0 leaves nothing to choose by: give a number, or --dev with a task")
+        if count == 0:
+            return cls(everything, None, None)
         if joins and dev:
             raise SettingsError("--dev context scores vectors, and a cross-encoder has none: give a task of pairs")
         if joins:
             return cls(everything, None, None)
         try:
-            train, test = split_documents(corpus)
+            train, test = split_documents(corpus, count)
         except DataError as error:
-            if dev:
+            if dev or count:
                 raise
             notice(f"no label-free score: {error}")
             return cls(everything, None, None)
         if not dev:
             return cls(train, None, test)
-        rest = Part(corpus, train)
-        if len(np.unique(np.asarray(rest.documents))) < 2 * HELD_MINIMUM:
-            found, needed = len(np.unique(np.asarray(corpus.documents))), 3 * HELD_MINIMUM
-            raise DataError(f"too few documents to choose by: the corpus has {found}, and that needs {needed}")
-        kept, chosen = split_documents(rest, seed=1)
+        try:
+            kept, chosen = split_documents(Part(corpus, train), count, seed=1)
+        except DataError as error:
+            held = len(np.unique(np.asarray(corpus.documents)[test]))
+            raise DataError(f"{held} documents are kept to score by, and of the others: {error}") from None
         return cls(train[kept], train[chosen], test)
 
     def summary(self, corpus: Corpus) -> str:

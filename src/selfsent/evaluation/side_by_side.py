@@ -50,23 +50,25 @@ class Comparison:
         }
 
     def table(self) -> Table:
-        """Scores side by side; beside each further model's, its difference to the first, interval and p-value."""
-        from rich.table import Table
+        """Below each task a row for every model: score and interval, and beside them the difference to the first."""
+        from rich.table import Column, Table
         from rich.text import Text
 
-        table = Table("task")
-        table.add_column(Text(self.results[0].model), justify="right")
-        for result in self.results[1:]:
-            table.add_column(Text(result.model), justify="right")
-            table.add_column("difference [95 %]", justify="right")
-            table.add_column("p", justify="right")
+        right = ("score", "95 % interval", "difference [95 %]", "p")
+        first = Column("model", overflow="fold")
+        table = Table(first, *(Column(name, justify="right", no_wrap=True) for name in right))
         for task, differences in self.differences.items():
-            shown = [self._shown(result, task) for result in self.results]
-            cells = [shown[0]]
-            for value, d in zip(shown[1:], differences, strict=True):
-                cells += [value, f"{d.difference:+z.2f} [{d.low:+z.2f}, {d.high:+z.2f}]", f"{d.p:.3f}"]
-            table.add_row(self._average_label if task == AVERAGE else task, *cells)
-        table.caption, table.caption_justify = MEANING if any(each.leaked for each in self.results) else None, "left"
+            table.add_row(Text(self._average_label if task == AVERAGE else task, style="bold"))
+            for result, found in zip(self.results, (None, *differences), strict=True):
+                low, high = self._interval(result, task)
+                cells = [self._shown(result, task), f"{low:.2f} to {high:.2f}"]
+                if found:
+                    cells += [f"{found.difference:+z.2f} [{found.low:+z.2f}, {found.high:+z.2f}]", f"{found.p:.3f}"]
+                table.add_row(Text(result.model), *cells)
+            table.add_section()
+        told = [f"differences are to {self.results[0].model}, on the same items"]
+        told += [MEANING] if any(each.leaked for each in self.results) else []
+        table.caption, table.caption_justify = Text("\n".join(told)), "left"
         return table
 
     def __str__(self) -> str:
@@ -81,6 +83,11 @@ class Comparison:
     @property
     def _averaged(self) -> list[str]:
         return [task for task in self.results[0].averaged if task in self.tasks]
+
+    def _interval(self, result: Result, task: str) -> tuple[float, float]:
+        if task != AVERAGE:
+            return result.scores[task].low, result.scores[task].high
+        return interval(np.mean([result.scores[each].samples for each in self._averaged], axis=0))
 
     def _shown(self, result: Result, task: str) -> str:
         if task != AVERAGE or set(result.average_over) <= set(self.tasks):

@@ -66,6 +66,7 @@ def evaluate(
     suite: str | None = None,
     task: str | Sequence[str] | None = None,
     documents: Documented | SourceName | None = None,
+    hold_out: int | None = None,
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
@@ -84,6 +85,7 @@ def evaluate(
         suite: a name in `SUITES`.
         task: one or several names in `TASKS`, instead of a suite.
         documents: a corpus with documents, for the label-free score `context`; or what `read_corpus` reads.
+        hold_out: how many of its documents are scored: as many as `train` was to keep apart.
         pairs: a tab-separated file of text, text, score; its score goes by the name of the file.
         relevance: a tab-separated file of query, relevant text.
         labels: a tab-separated file of text, label.
@@ -119,7 +121,7 @@ def evaluate(
         for each in names
     }
     if corpus is not None:
-        tasks[SCORE_NAME] = partial(score_context, encoder, corpus)
+        tasks[SCORE_NAME] = partial(score_context, encoder, corpus, hold_out=hold_out)
     tasks |= {each: partial(score, encoder) for each, score in files.items()}
     scores: dict[str, Score] = {}
     absent: dict[str, str] = {}

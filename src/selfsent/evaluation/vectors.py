@@ -26,6 +26,18 @@ TOGETHER = 4096
 """Rows read at a time."""
 
 
+def unit(vectors: Vectors) -> Vectors:
+    """Vectors (n, d) scaled to length one; a vector of zeros stays as it is."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(np.nan_to_num(vectors / np.where(norms > 0, norms, 1)), np.float32)
+
+
+def inner(left: Any, right: Any) -> Vectors:
+    """The inner product of every row of one with every row of the other, (q, n); both arrays, or both sparse."""
+    product = left @ right.T
+    return product if isinstance(product, np.ndarray) else np.asarray(product.toarray())
+
+
 class VectorsFile:
     """A file of vectors, opened: `.npy`, `.npz` with `embeddings`, or `.parquet` with `embedding` and `text`.
 

@@ -27,7 +27,9 @@ _RECIPE = ("title", "note", "base", "all", "stages", "evaluate", "variants", "pu
 _TRAIN: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("preset", "pooling", "head", "views"), lambda value: isinstance(value, str)),
     "dev": lambda value: isinstance(value, str) and (value == "context" or value in TASKS),
-    **dict.fromkeys(("sentences", "checkpoint_every", "keep", "dev_every"), lambda value: type(value) is int),
+    **dict.fromkeys(
+        ("sentences", "hold_out", "checkpoint_every", "keep", "dev_every"), lambda value: type(value) is int
+    ),
     **dict.fromkeys(("keep_best", "whiten"), lambda value: isinstance(value, bool)),
     "dropout": lambda value: type(value) in (int, float),
 }

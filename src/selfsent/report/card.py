@@ -79,7 +79,7 @@ def _score_lines(scores: dict[str, Any] | None) -> str:
     rows = [
         f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"
         for name, s in scores.items()
-        if name in ("base", "trained", "tfidf")
+        if name in ("base", "trained", "tfidf", "bm25")
     ]
     return "\n".join(
         [

@@ -11,9 +11,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 Curve = Sequence[tuple[int, float]]
 """Steps and losses."""
 
-_WIDTH, _LEFT, _ROW, _NAME = 760, 230, 26, 24
-BEST, OTHER = "#2a86c4", "#8c8c8c"
-"""Legible on white and on black; written into the drawings, so that they keep them wherever they are shown."""
+_WIDTH, _MARGIN, _ROW, _NAME = 440, 8, 38, 60
+"""Of a drawing that is legible on a telephone, too: names stand above their lines."""
+BEST, WORDS, OTHER = "#2a86c4", "#c07a1e", "#8c8c8c"
+"""Of the best, of TF-IDF and BM25, and of all others. Legible on white and on black; written into the drawings, so
+that they keep them wherever they are shown."""
 
 
 @cache
@@ -37,33 +39,44 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None) -> dict[str, Any]:
-    """Where the template draws a dot and its 95 % interval for each of `rows`, and a line through all at `middle`."""
+def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, line: str) -> dict[str, Any]:
+    """Where the template draws a dot and its 95 % interval for each of `rows`, and a line through all.
+
+    Args:
+        rows: each with `name` and `score`, and with `words` where it is TF-IDF or BM25.
+        middle: where the line goes through.
+        best: the name of the best one.
+        line: the name of what scores `middle`.
+    """
     ends: list[float] = [value for row in rows for value in (row["score"]["low"], row["score"]["high"])]
     low, high = min(ends), max(ends)
     span = (high - low) or 1.0
 
     def place(value: float) -> float:
-        return round(_LEFT + (value - low) / span * (_WIDTH - _LEFT - 60), 1)
+        return round(_MARGIN + (value - low) / span * (_WIDTH - 2 * _MARGIN - 36), 1)
 
     def dot(number: int, row: Mapping[str, Any]) -> dict[str, Any]:
         name, score = row["name"], row["score"]
         return {
             "name": name if len(name) <= _NAME else name[: _NAME - 1] + "…",
-            "y": round(_ROW * number + _ROW / 2 + 2),
+            "text": _ROW * number + 15,
+            "y": _ROW * number + 26,
             "x": place(score["score"]),
             "low": place(score["low"]),
             "high": place(score["high"]),
             "score": f"{score['score']:.1f}",
-            "colour": BEST if name == best else OTHER,
+            "colour": BEST if name == best else WORDS if row.get("words") else OTHER,
         }
 
     return {
         "width": _WIDTH,
-        "left": _LEFT,
-        "height": _ROW * len(rows) + 8,
+        "height": _ROW * len(rows) + 2,
         "middle": place(middle),
-        "other": OTHER,
+        "line": line,
+        "best": best,
+        "words": any(row.get("words") for row in rows),
+        "colours": {"best": BEST, "words": WORDS, "other": OTHER},
+        "margin": _MARGIN,
         "dots": [dot(number, row) for number, row in enumerate(rows)],
     }
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from selfsent.evaluation.lexical import LEXICAL
 from selfsent.report.differences import differences
 from selfsent.report.pages import curve, dots, nearest, render
 
-NAMES = {"base": "untrained", "trained": "trained", "tfidf": "TF-IDF"}
+NAMES = {"base": "untrained", "trained": "trained", **LEXICAL}
 _CURVES = {
     "loss": "loss",
     "score": "score on development data",
@@ -54,7 +55,7 @@ def run_page(
         "run_body.html" if fragment else "run.html",
         method=asked.get("method", "run"),
         headline=_headline(scores),
-        drawing=dots(_rows(scores), scores["base"]["score"], "trained") if scores else None,
+        drawing=dots(_rows(scores), scores["base"]["score"], "trained", NAMES["base"]) if scores else None,
         scores=_table(scores) if scores else [],
         neighbours=[nearest(entry) for entry in neighbours],
         curves=[curve(title, values) for title, values in drawn.items() if len(values) > 1],
@@ -66,13 +67,21 @@ def _headline(scores: Mapping[str, Any] | None) -> str:
     """What came of it, in one line."""
     if not scores:
         return "The encoder is trained"
-    found = {other: "ahead of" if one["low"] > 0 else "behind" if one["high"] < 0 else "level with"
-             for other, one in differences(scores, "the untrained base").items()}  # fmt: skip
-    return "The trained encoder is " + " and ".join(f"{verdict} {other}" for other, verdict in found.items())
+    found: dict[str, list[str]] = {}
+    for other, one in differences(scores, "the untrained base").items():
+        how = "ahead of" if one["low"] > 0 else "behind" if one["high"] < 0 else "level with"
+        found.setdefault(how, []).append(other)
+    return "The trained encoder is " + ", ".join(f"{how} {_listed(those)}" for how, those in found.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _rows(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rows = [{"name": name, "score": scores[key]} for key, name in NAMES.items() if key in scores]
+    rows = [
+        {"name": name, "score": scores[key], "words": key in LEXICAL} for key, name in NAMES.items() if key in scores
+    ]
     return sorted(rows, key=lambda row: -float(row["score"]["score"]))
 
 

@@ -55,18 +55,17 @@ def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = F
         raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, ('context', *TASKS))}")
 
 
-def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Encoder], Score]:
-    """What models are scored on to choose among them.
+def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:
+    """What encoders are scored on to choose among them.
 
     Raises:
         DataError: its data set is absent or damaged.
     """
     if dev == "context":
-        task = ContextTask(corpus, hold_out.dev)
-        return lambda model: task.score(scored(model, "dev"))
+        return ContextTask(corpus, hold_out.dev).score
     store = Store(data)
     check_dev_data(dev, store)
-    return lambda model: TASKS[dev](scored(model, "dev"), store)
+    return lambda encoder: TASKS[dev](encoder, store)
 
 
 def dev_scorer(
@@ -76,7 +75,7 @@ def dev_scorer(
     if dev is None:
         return None
     task = dev_task(dev, corpus, hold_out, data)
-    return lambda model: task(model).score
+    return lambda model: task(scored(model, "dev")).score
 
 
 def check_dev_data(dev: Dev, store: Store) -> None:
@@ -133,9 +132,9 @@ def before_and_after(
     scores = {
         "base": base.to_json(),
         "trained": trained.to_json(),
-        "tfidf": _plain(task.tfidf),
+        **{kind: _plain(score) for kind, score in task.lexical.items()},
         "difference": _difference(trained, base),
-        "over_tfidf": _difference(trained, task.tfidf),
+        **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},
     }
     return scores, _neighbours(task, first, second)
 

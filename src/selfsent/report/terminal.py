@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def scores_table(scores: dict[str, Any]) -> Table:
-    """The label-free score of base and trained model, with paired differences to base and TF-IDF."""
+    """The label-free score of base and trained model, with paired differences to base, TF-IDF and BM25."""
     from rich.table import Table
 
     base = scores["base"]
@@ -25,8 +25,9 @@ def scores_table(scores: dict[str, Any]) -> Table:
     table.add_column("")
     table.add_column("score", justify="right")
     table.add_column("95 % interval", justify="right")
-    names = {"base": "base, untrained", "trained": "trained", "tfidf": "TF-IDF, for comparison"}
-    for key, name in names.items():
+    names = {"base": "base, untrained", "trained": "trained", "tfidf": "TF-IDF", "bm25": "BM25"}
+    known = {key: name for key, name in names.items() if key in scores}  # a run of an earlier version lacks some
+    for key, name in sorted(known.items(), key=lambda each: -scores[each[0]]["score"]):
         entry = scores[key]
         table.add_row(
             name,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from naive.metrics import alike, context_ranks
-from selfsent.errors import DataError
+from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.tasks import context
@@ -100,16 +100,19 @@ def test_random_vectors_score_chance(corpus_of):
     assert score.low < 100 * chance < score.high
 
 
-def test_shared_words_beat_chance_and_tfidf_stands_beside(corpus, model):
+def test_shared_words_beat_chance_and_tfidf_and_bm25_stand_beside(corpus, model):
     score = score_context(as_encoder(model), corpus, everything(corpus))
     assert score.score > 30
-    assert score.metrics["tfidf"] == ContextTask(corpus, everything(corpus)).tfidf.score > 30
+    task = ContextTask(corpus, everything(corpus))
+    assert score.metrics == {"tfidf": task.lexical["tfidf"].score, "bm25": task.lexical["bm25"].score}
+    assert min(score.metrics.values()) > 30
+    assert task.score(as_encoder("bm25")) == task.lexical["bm25"]
     assert score.n == len(ContextTask(corpus, everything(corpus)).queries)
 
 
 def test_the_interval_resamples_documents(corpus, model, monkeypatch):
-    seen = []
-    monkeypatch.setattr(context, "measure", lambda *a, **k: seen.append(k["groups"]))
+    seen, measure = [], context.measure
+    monkeypatch.setattr(context, "measure", lambda *a, **k: (seen.append(k["groups"]), measure(*a, **k))[1])
     task = ContextTask(corpus, everything(corpus))
     task.score(as_encoder(model))
     assert seen[-1].tolist() == task.document[task.queries].tolist()
@@ -119,7 +122,8 @@ def test_a_model_against_itself_is_no_difference(corpus, model):
     task = ContextTask(corpus, everything(corpus))
     score = task.score(as_encoder(model))
     assert score.minus(score).p == 1
-    assert score.minus(task.tfidf).low <= score.score - task.tfidf.score <= score.minus(task.tfidf).high
+    tfidf = task.lexical["tfidf"]
+    assert score.minus(tfidf).low <= score.score - tfidf.score <= score.minus(tfidf).high
 
 
 def test_near_duplicates_match_pairwise_comparison():
@@ -136,25 +140,45 @@ def test_too_many_sentences_keep_whole_documents(corpus, monkeypatch):
     assert (np.bincount(task.document) == 4).all()
 
 
+def documents_held(corpus, count=None):
+    return len(set(corpus.documents[split_documents(corpus, count)[1]]))
+
+
 def test_split_keeps_documents_whole(corpus_of):
-    corpus = corpus_of(make_documents(60))
-    train, held = split_documents(corpus, share=0.1, minimum=10)
+    corpus = corpus_of(make_documents(160))
+    train, held = split_documents(corpus, 40)
     assert sorted([*train, *held]) == list(range(len(corpus)))
     assert not set(corpus.documents[train]) & set(corpus.documents[held])
-    assert len(set(corpus.documents[held])) == 10
-    assert len(set(corpus.documents[split_documents(corpus, share=0.5, minimum=10)[1]])) == 30
+    assert len(set(corpus.documents[held])) == 40
+
+
+def test_how_much_is_held_out_where_nobody_says_it(corpus_of, monkeypatch):
+    """A fifth of few documents; of more a tenth, and no fewer than the minimum."""
+    assert documents_held(corpus_of(make_documents(160))) == 32
+    monkeypatch.setattr(context, "HELD_MINIMUM", 50)
+    assert documents_held(corpus_of(make_documents(160))) == 50
+    assert documents_held(corpus_of(make_documents(600))) == 60
+
+
+def test_the_documents_of_a_smaller_number_are_among_those_of_a_larger(corpus_of):
+    corpus = corpus_of(make_documents(160))
+    few, usual, many = (set(split_documents(corpus, count)[1]) for count in (30, None, 60))
+    assert few < usual < many
 
 
 def test_no_more_is_held_out_than_is_scored(corpus_of, monkeypatch):
+    monkeypatch.setattr(context, "HELD_MINIMUM", 2)
+    monkeypatch.setattr(context, "HELD_SHARE", 0.5)
     corpus = corpus_of(make_documents(60))
-    before = split_documents(corpus, share=0.5, minimum=2)[1]
+    before = split_documents(corpus)[1]
     scored = set(ContextTask(corpus, before).texts)
     assert len(scored) == len(before) == 120
     monkeypatch.setattr(context, "MAX_SENTENCES", 22)
-    held = split_documents(corpus, share=0.5, minimum=2)[1]
+    held = split_documents(corpus)[1]
     assert len(held) == 20
     assert set(corpus.texts(held)) == set(ContextTask(corpus, before).texts) < scored
-    assert len(split_documents(corpus, share=0.5, minimum=10)[1]) == 40
+    monkeypatch.setattr(context, "HELD_MINIMUM", 10)
+    assert len(split_documents(corpus)[1]) == 40
 
 
 def test_a_document_larger_than_all_that_is_scored_is_scored_alone(corpus, monkeypatch):
@@ -163,21 +187,25 @@ def test_a_document_larger_than_all_that_is_scored_is_scored_alone(corpus, monke
 
 
 def test_split_follows_documents_and_not_their_order(corpus_of):
-    documents = make_documents(40)
+    documents = make_documents(160)
     there, back = corpus_of(documents), corpus_of(documents[::-1])
-    held = [set(corpus.texts(split_documents(corpus, minimum=5)[1])) for corpus in (there, back)]
+    held = [set(corpus.texts(split_documents(corpus)[1])) for corpus in (there, back)]
     assert held[0] == held[1]
-    assert held[0] != set(there.texts(split_documents(there, minimum=5, seed=1)[1]))
+    assert held[0] != set(there.texts(split_documents(there, seed=1)[1]))
 
 
 def test_corpora_that_cannot_be_scored_are_refused(corpus_of):
-    with pytest.raises(DataError, match="too few documents"):
+    with pytest.raises(DataError, match="the corpus has 12, and 150 are needed; --hold-out 30 does with fewer"):
         split_documents(corpus_of(make_documents(12)))
+    with pytest.raises(DataError, match="too few documents to hold 30 out: the corpus has 31"):
+        split_documents(corpus_of(make_documents(31)), 30)
+    with pytest.raises(SettingsError, match="--hold-out is 29; an honest interval needs 30"):
+        split_documents(corpus_of(make_documents(60)), 29)
     single = corpus_of([["a b"], ["c d"], ["e f"]])
     with pytest.raises(DataError, match=r"no document has two different sentences: .*--split-sentences"):
         ContextTask(single, everything(single))
     with pytest.raises(DataError, match="no document has two different sentences"):
-        split_documents(single, minimum=1)
+        split_documents(corpus_of([[f"word{number}"] for number in range(150)]))
     single.documents = None
     for use in (split_documents, ContextTask):
         with pytest.raises(DataError, match="no documents"):

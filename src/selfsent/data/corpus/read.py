@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from selfsent.data.corpus.sources import SourceName
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import Corpus
 from selfsent.errors import CorpusError, OutputError, SettingsError
-from selfsent.files import read_json, sweep_stale, write_json
+from selfsent.files import cache_folder, read_json, sweep_stale, write_json
 
 _VERSION = 2
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
@@ -104,7 +103,7 @@ def read_corpus(
 
 
 def _folder(cache: str | Path | None) -> Path:
-    return Path(cache or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser() / "corpora"
+    return cache_folder(cache) / "corpora"
 
 
 def _decided(part: Part, folder: Path) -> tuple[Part, bool]:

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.errors import DataError
+from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.declared import fingerprint
-from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats
+from selfsent.evaluation.vectors import inner
 
 Rows = NDArray[np.int64]
 Relation = Literal["next", "same"]
@@ -37,6 +40,11 @@ MAX_SENTENCES = 10_000
 """Held-out sentences that are scored; documents beyond it are left out."""
 HELD_SHARE = 0.1
 HELD_MINIMUM = 500
+"""Documents held out of a corpus that has twice as many, or more."""
+HELD_OF_FEW = 0.2
+"""The share that is held out of a smaller corpus."""
+HELD_LEAST = 30
+"""Documents below which an interval by resampling them would be too narrow to be honest."""
 TIE = 1e-6
 """Cosines nearer than this are ties, and ties count against the answer: constant vectors must not score."""
 WITHOUT_DOCUMENTS = (
@@ -64,39 +72,53 @@ class Documented(Protocol):
         """The sentences in these rows."""
 
 
-def split_documents(
-    corpus: Documented, share: float = HELD_SHARE, minimum: int = HELD_MINIMUM, seed: int = 0
-) -> tuple[Rows, Rows]:
+def split_documents(corpus: Documented, count: int | None = None, seed: int = 0) -> tuple[Rows, Rows]:
     """Keep whole documents out of training, chosen by a hash of their first sentence.
 
-    The choice hangs on the documents alone, not on their order, so it stays put when a corpus is read again or grows.
+    The choice hangs on the documents alone, not on their order, so it stays put when a corpus is read again or grows;
+    of two counts the larger one's documents hold the smaller one's.
 
     Args:
         corpus: sentences with documents.
-        share: part of the documents to hold out, as long as all their sentences are scored.
-        minimum: documents to hold out at least.
+        count: documents to hold out. None for a tenth of them, 500 at least, as long as all their sentences are scored;
+            of fewer than a thousand documents a fifth.
         seed: another seed, another choice.
 
     Returns:
         (rows to train on, rows held out), both ascending.
 
     Raises:
-        DataError: the corpus has no documents, fewer than twice the minimum, or all that would be held out are of one
-            sentence.
+        DataError: the corpus has no documents, too few of them, or all that would be held out are of one sentence.
+        SettingsError: the count is below HELD_LEAST.
     """
     if corpus.documents is None:
         raise DataError(WITHOUT_DOCUMENTS)
     names, first, sizes = np.unique(corpus.documents, return_index=True, return_counts=True)
-    if len(names) < 2 * minimum:
-        raise DataError(
-            f"too few documents to hold any out: the corpus has {len(names)}, the label-free score needs {2 * minimum}"
-        )
     order = np.argsort(_hashes(corpus.texts(first), seed), kind="stable")
-    count = max(minimum, min(round(share * len(names)), _fitting(sizes[order])))
+    if count is None:
+        count = _usual_count(sizes[order])
+    elif count < HELD_LEAST:
+        raise SettingsError(f"--hold-out is {count}; an honest interval needs {HELD_LEAST} documents at least")
+    elif len(names) - count < 2:
+        raise DataError(f"too few documents to hold {count:,} out: the corpus has {len(names):,}")
     if sizes[order[:count]].max() < 2:
         raise DataError(NO_NEIGHBOURS)
     held = np.isin(corpus.documents, names[order[:count]])
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _usual_count(sizes: Rows) -> int:
+    """How many documents are held out where nobody says it, from their sizes, in the order they are held out in."""
+    total = len(sizes)
+    if total >= 2 * HELD_MINIMUM:
+        return max(HELD_MINIMUM, min(round(HELD_SHARE * total), _fitting(sizes)))
+    if (count := round(HELD_OF_FEW * total)) < HELD_LEAST:
+        needed = round(HELD_LEAST / HELD_OF_FEW)
+        raise DataError(
+            f"too few documents to hold any out: the corpus has {total}, and {needed} are needed;"
+            f" --hold-out {HELD_LEAST} does with fewer"
+        )
+    return count
 
 
 class ContextTask:
@@ -138,33 +160,33 @@ class ContextTask:
             raise DataError(NO_NEIGHBOURS)
 
     def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder, with the interval over resampled documents and TF-IDF's score beside it."""
-        vectors = encoder(self.texts)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        found = self.reciprocal_ranks(np.nan_to_num(vectors / np.where(norms > 0, norms, 1)))
-        return self._score(found, "cos", encoder.pooling)
+        """The score of an encoder, with the interval over resampled documents, and TF-IDF's and BM25's beside it."""
+        if isinstance(encoder, LexicalEncoder):
+            return replace(self.lexical[encoder.kind], metrics={})
+        return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
 
     @cached_property
-    def tfidf(self) -> Score:
-        """The score of TF-IDF, its document frequencies taken from the candidates."""
-        return self._score(self._tfidf_ranks, "cos", "tfidf")
+    def lexical(self) -> dict[str, Score]:
+        """The scores of `tfidf` and `bm25`, their document frequencies taken from the candidates."""
+        return {kind: self._score(LexicalEncoder(kind)) for kind in LEXICAL}
 
-    def reciprocal_ranks(self, vectors: Any) -> Floats:
+    def reciprocal_ranks(self, vectors: Any, texts: Any = None) -> Floats:
         """The (expected) reciprocal rank of each query's answer, 0 beyond the cutoff.
 
         Args:
             vectors: (sentences, d) of unit length, an array or a scipy sparse matrix.
+            texts: the same of the candidates, where they differ from those of the queries.
         """
-        found = [self._rank_block(vectors, block) for block in self._blocks()]
+        goals = vectors if texts is None else texts
+        found = [self._rank_block(vectors, goals, block) for block in self._blocks()]
         beaten, others = (np.concatenate(part) for part in zip(*found, strict=True))
         if self.candidates is None:
             return np.where(beaten < self.cutoff, 1 / (1 + beaten), 0.0)
         return expected_reciprocal_rank(beaten, others, self.candidates - 1, self.cutoff)
 
-    def _rank_block(self, vectors: Any, queries: Rows) -> tuple[Rows, Rows]:
+    def _rank_block(self, vectors: Any, goals: Any, queries: Rows) -> tuple[Rows, Rows]:
         """How many candidates are as near as the answer, and how many there are; each (queries,)."""
-        similarity = vectors[queries] @ vectors.T
-        similarity = similarity if isinstance(similarity, np.ndarray) else similarity.toarray()
+        similarity = inner(vectors[queries], goals)
         line = np.arange(len(queries))
         excluded = self.near[queries].toarray().astype(bool)  # the query itself among them
         relevant = self._relevant(queries) & ~excluded
@@ -193,30 +215,21 @@ class ContextTask:
         size = max(1, BLOCK // max(1, len(self.texts)))
         return (chosen[start : start + size] for start in range(0, len(chosen), size))
 
-    @cached_property
-    def _tfidf_ranks(self) -> Floats:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        try:
-            return self.reciprocal_ranks(TfidfVectorizer(dtype=np.float32).fit_transform(self.texts))
-        except ValueError:  # the sentences hold no words
-            return np.zeros(len(self.queries))
-
-    def _score(self, ranks: Floats, similarity: str, pooling: str) -> Score:
+    def _score(self, encoder: Encoder) -> Score:
+        ranks = self.reciprocal_ranks(*encoder.sides(self.texts, self.texts))
         groups = self.document[self.queries]
         size = {"c": self.candidates or "all", "s": len(self.texts), "n": len(ranks), "docs": len(np.unique(groups))}
         label = signature(
             SCORE_NAME,
             f"mrr@{self.cutoff}",
-            similarity,
+            encoder.measure,
             self.relation,
             **size,
             data=fingerprint({"text": self.texts, "document": self.document.tolist()}),
-            pool=pooling,
+            pool=encoder.pooling,
             v=VERSION,
         )
-        beside = {} if pooling == "tfidf" else {"tfidf": mean(self._tfidf_ranks)}
-        return measure(SCORE_NAME, mean(ranks), len(ranks), signature=label, metrics=beside, groups=groups)
+        return measure(SCORE_NAME, mean(ranks), len(ranks), signature=label, groups=groups)
 
 
 def expected_reciprocal_rank(beaten_by: Rows, others: Rows, drawn: int, cutoff: int) -> Floats:
@@ -235,9 +248,16 @@ def expected_reciprocal_rank(beaten_by: Rows, others: Rows, drawn: int, cutoff: 
     return np.asarray(chance @ (1 / (1 + before)), np.float64)
 
 
-def score_context(encoder: Encoder, corpus: Documented, rows: Rows | None = None) -> Score:
-    """The label-free score of an encoder on the held-out documents of a corpus (see `ContextTask`)."""
-    return ContextTask(corpus, rows).score(encoder)
+def score_context(encoder: Encoder, corpus: Documented, rows: Rows | None = None, hold_out: int | None = None) -> Score:
+    """The label-free score of an encoder on the held-out documents of a corpus (see `ContextTask`).
+
+    Args:
+        encoder: the model.
+        corpus: sentences with documents.
+        rows: the sentences to use; by default those that `split_documents` holds out.
+        hold_out: how many documents it holds out.
+    """
+    return ContextTask(corpus, split_documents(corpus, hold_out)[1] if rows is None else rows).score(encoder)
 
 
 def _limited(corpus: Documented, documents: Rows, rows: Rows, seed: int) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.metrics import mean, pearson, spearman
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.evaluation.vectors import Vectors
+from selfsent.evaluation.vectors import inner
 
 VERSION = 1
 BLOCK = 256
@@ -89,9 +90,8 @@ def score_tatoeba(dataset: DataSet, encoder: Encoder, store: Store) -> Score:
         DataError: the set is absent.
     """
     rows = store.load(dataset)
-    encoder.remember([*rows["english"], *rows["other"]])
-    english, other = encoder(rows["english"]), encoder(rows["other"])
-    there, back = found(english, other), found(other, english)
+    english, other = rows["english"], rows["other"]
+    there, back = found(*encoder.sides(english, other)), found(*encoder.sides(other, english))
     language = dataset.name.removeprefix("tatoeba-")
     size = {"n": len(rows), "data": rows.fingerprint, "pool": encoder.pooling, "v": VERSION}
     return measure(
@@ -104,23 +104,17 @@ def score_tatoeba(dataset: DataSet, encoder: Encoder, store: Store) -> Score:
     )
 
 
-def found(queries: Vectors, answers: Vectors) -> Floats:
-    """1 where the answer with the highest cosine is the one of the same row, else 0: (n,).
+def found(queries: Any, answers: Any) -> Floats:
+    """1 where the answer with the highest inner product is the one of the same row, else 0: (n,).
 
     Args:
-        queries: (n, d).
+        queries: (n, d), as `Encoder.sides` gives them.
         answers: (n, d).
     """
-    left, right = _unit(queries), _unit(answers).T
-    blocks = (left[at : at + BLOCK] @ right for at in range(0, len(left), BLOCK))
+    blocks = (inner(queries[at : at + BLOCK], answers) for at in range(0, queries.shape[0], BLOCK))
     nearest = np.concatenate([block.argmax(1) for block in blocks])
-    hits: Floats = (nearest == np.arange(len(left))).astype(np.float64)
+    hits: Floats = (nearest == np.arange(len(nearest))).astype(np.float64)
     return hits
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def score_stsb_pair(name: str, encoder: Encoder, store: Store) -> Score:

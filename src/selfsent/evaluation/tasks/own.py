@@ -19,6 +19,7 @@ from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.metrics import mean, parts_of
 from selfsent.evaluation.tasks.sts import score_pairs
 from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, Transfer, score_rows
+from selfsent.evaluation.vectors import inner
 
 VERSION = 2
 CUTOFF = 10
@@ -75,11 +76,11 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
     texts = list(dict.fromkeys(rows["text"]))
     place = {text: number for number, text in enumerate(texts)}
     queries = parts_of(rows["query"])
-    encoder.remember([*queries, *texts])
-    goal, names, found = _unit(encoder(texts)), list(queries), []
+    names, found = list(queries), list[float]()
+    asked, goal = encoder.sides(names, texts)
     for start in range(0, len(names), BLOCK):
-        block = names[start : start + BLOCK]
-        for name, similarity in zip(block, _unit(encoder(block)) @ goal.T, strict=True):
+        block = slice(start, start + BLOCK)
+        for name, similarity in zip(names[block], inner(asked[block], goal), strict=True):
             relevant = [place[rows["text"][row]] for row in queries[name]]
             itself = [place[name]] if name in place else []  # in a file of duplicates every text is a query, too
             others = np.delete(similarity, relevant + itself)
@@ -143,8 +144,3 @@ def _number(path: Path, text: str) -> float:
     if not _is_number(text):
         raise DataError(f"{path}: the score {text!r} is no number")
     return float(text)
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.nan_to_num(vectors / np.where(norms > 0, norms, 1))

@@ -127,6 +127,7 @@ def score_rows(
         classifier: see `score_transfer`.
     """
     parts = [_senteval_order(rows) for rows in rows_of_parts]
+    encoder.remember(text for part in parts for name in ("text", "text2") if name in part for text in part[name])
     problem = _Problem(
         np.concatenate([_features(part, encoder) for part in parts]),
         np.concatenate([np.asarray(part["label"], np.int64) for part in parts]),
@@ -224,7 +225,6 @@ def _senteval_order(rows: Rows) -> Rows:
 def _features(rows: Rows, encoder: Encoder) -> Features:
     if "text2" not in rows:
         return encoder(rows["text"])
-    encoder.remember([*rows["text"], *rows["text2"]])
     left, right = encoder(rows["text"]), encoder(rows["text2"])
     return np.concatenate([np.abs(left - right), left * right], axis=1)
 

@@ -17,6 +17,7 @@ from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.metrics import average, average_precision, mean, parts_of, spearman
 from selfsent.evaluation.stats.resampling import Floats, Statistic, point
+from selfsent.evaluation.vectors import inner
 
 VERSION = 1
 CITATION = "Wang, Reimers and Gurevych, 2021. arXiv:2104.06979"
@@ -121,7 +122,8 @@ def score_cqadupstack(encoder: Encoder, store: Store) -> Score:
     a threshold: the authors' use of scikit-learn's function on the 100 best.
     """
     rows = store.load(CQADUPSTACK)
-    encoder.remember(rows["text"])
+    if encoder.has_vectors:
+        encoder.remember(rows["text"])
     precisions: list[float] = []
     forum_of: list[str] = []
     for forum, part in parts_of(rows["forum"]).items():
@@ -146,23 +148,16 @@ def _forum_precisions(rows: Rows, encoder: Encoder, part: NDArray[np.int64]) -> 
     gold = {row: set(rows["relevant"][row].split()) for row in part if rows["relevant"][row]}
     pool = np.array([row for row in part if row not in gold])
     names = np.array([rows["id"][row] for row in pool])
-    posts = _unit(encoder([rows["text"][row] for row in pool]))
-    queries, found = list(gold), []
+    queries, found = list(gold), list[float]()
+    asked, posts = encoder.sides(*([rows["text"][row] for row in part] for part in (queries, pool)))
     size = max(1, MEMORY // max(1, len(pool)))
     for start in range(0, len(queries), size):
-        block = queries[start : start + size]
-        similarity = _unit(encoder([rows["text"][row] for row in block])) @ posts.T
-        for row, scores in zip(block, similarity, strict=True):
+        block = slice(start, start + size)
+        for row, scores in zip(queries[block], inner(asked[block], posts), strict=True):
             best = np.argsort(-scores, kind="stable")[:DEPTH]
             hit = np.isin(names[best], list(gold[row]))
             found.append(float(average_precision(hit, scores[best])(np.ones((1, len(best))))[0]))
     return found
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: NDArray[np.float32] = np.nan_to_num(vectors / np.where(norms > 0, norms, 1))
-    return unit
 
 
 def _mean_of_queries(rows: Rows, encoder: Encoder, metric: str, precisions: Floats, subset: list[str]) -> Score:

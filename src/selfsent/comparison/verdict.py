@@ -1,0 +1,55 @@
+"""What to do next, in plain words, from the scores of a comparison. A paired interval that excludes zero decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from selfsent.comparison.bases import UNTRAINED
+from selfsent.evaluation.results import Score
+
+_THE_BASE = f"the {UNTRAINED} base"
+_MORE = "more text or more time"
+_OR_ELSE = "A stronger base, named with --bases, may change that."
+
+
+def conclusion(
+    best: str, start: str | None, dev: Mapping[str, Score], words: Mapping[str, Score], tests: Mapping[str, Score]
+) -> tuple[str, str]:
+    """What was found, as a headline, and what to do next.
+
+    Args:
+        best: the encoder that was chosen, or a base as it is.
+        start: what its base is called, untrained; None where the best one is a base.
+        dev: the scores of all encoders on what was chosen by.
+        words: those of TF-IDF and BM25 on it; empty where it needs vectors.
+        tests: on documents apart, the scores of the best, of its base and of TF-IDF and BM25; they decide where there
+            are any.
+    """
+    scores = tests or {**dev, **words}
+    called = _THE_BASE if best == UNTRAINED else best
+    rivals = {name: scores[best].minus(scores[name]) for name in ("TF-IDF", "BM25") if name in scores}
+    ahead = [name for name, less in rivals.items() if less.high < 0]
+    level = [name for name, less in rivals.items() if less.low <= 0 <= less.high]
+    if unbeaten := ahead or level:
+        use = max(unbeaten, key=lambda name: scores[name].score)
+        advice = f"Use {use}, which needs no model, or, where you need vectors, {called}. {_OR_ELSE}"
+        if not ahead:
+            return f"No encoder is shown to beat {_listed(level)} here", advice
+        every = all(name in words and score.minus(words[name]).high < 0 for name in ahead for score in dev.values())
+        beaten = "every encoder" if every else f"the best encoder, {called},"
+        return f"{_listed(ahead)} still beat{'s' * (len(ahead) == 1)} {beaten} here", advice
+    shown = called.replace("the ", "The ", 1) if best == UNTRAINED else best
+    beats = f"{shown} beats {_listed(list(rivals))} here" if rivals else f"{shown} is best"
+    if start is None:
+        return beats, f"No method made it better: use it as it is, or give {_MORE}."
+    base = _THE_BASE if start == UNTRAINED else start
+    gain = scores[best].minus(scores[start])
+    interval = f"{gain.difference:+z.2f} [{gain.low:+z.2f}, {gain.high:+z.2f}]"
+    if gain.low > 0:
+        return beats, f"Use its model. It beats {base}, too: {interval}."
+    found = "It does worse than" if gain.high < 0 else "It is not shown to beat"
+    return beats, f"{found} {base}: {interval}. Use that as it is, or give {_MORE}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)

@@ -1,0 +1,152 @@
+"""Whatever turns sentences into vectors, behind one face. Every distinct sentence is encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from selfsent.errors import DataError
+from selfsent.evaluation.stats.metrics import cosines
+from selfsent.evaluation.stats.resampling import Floats
+from selfsent.evaluation.vectors import UNKNOWN, Vectors, unit, write_vectors
+
+Encode = Callable[[Sequence[str]], Vectors]
+"""n texts -> (n, d)."""
+
+
+class Encoder:
+    """An encode function with a name, and a memory of the sentences it has seen.
+
+    Args:
+        encode: n texts -> (n, d).
+        name: how the model is called in results.
+        pooling: for the signature, with what it computes in where that is not float32; `custom` when the model does not
+            say.
+        trained_on: the corpora it was trained on, as far as they are known.
+    """
+
+    def __init__(self, encode: Encode, name: str, pooling: str = UNKNOWN, trained_on: Sequence[str] = ()) -> None:
+        self.name, self.pooling, self.trained_on = name, pooling, trained_on
+        self._encode = encode
+        self.has_vectors = True
+        """Whether it gives every text a vector, and can so be used by every task."""
+        self.broken = 0
+        """Vectors, or scores of pairs, that were not finite and count as zeros."""
+        self._rows: dict[str, int] = {}
+        self._vectors: Vectors = np.zeros((0, 0), np.float32)
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts, (n, d), float32.
+
+        Raises:
+            DataError: the model does not return one vector of one size for each text.
+        """
+        if not self._rows.keys() >= set(texts):
+            self.remember(texts)
+        vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
+        return vectors
+
+    def sides(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+        """Rows for queries and for texts, (q, d) and (n, d), whose inner products say how near they are to each other.
+
+        Vectors of unit length; `LexicalEncoder` has sparse matrices. `inner` multiplies both kinds.
+        """
+        self.remember([*queries, *texts])
+        return unit(self(queries)), unit(self(texts))
+
+    def remember(self, texts: Iterable[str]) -> None:
+        """Encode those texts that are new, in one call."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if not new:
+            return
+        vectors = np.asarray(self._encode(new), np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(new):
+            raise DataError(f"{self.name} returned an array of shape {vectors.shape} for {len(new)} texts, not (n, d)")
+        if self._rows and vectors.shape[1] != self._vectors.shape[1]:
+            raise DataError(f"{self.name} returned vectors of size {self._vectors.shape[1]} and {vectors.shape[1]}")
+        broken = ~np.isfinite(vectors).all(axis=1, keepdims=True)
+        if broken.any():
+            self.broken += int(broken.sum())
+            vectors = np.where(broken, np.float32(0), vectors)
+        start = len(self._rows)
+        self._vectors = np.concatenate([self._vectors, vectors]) if start else vectors
+        self._rows.update((text, start + number) for number, text in enumerate(new))
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
+        self.remember([*left, *right])
+        return cosines(self(left), self(right))
+
+    def write(self, path: Path) -> None:
+        """Write the vectors of every text seen so far to a file that can stand for the model.
+
+        Raises:
+            DataError: nothing was encoded.
+            SettingsError: the file is neither `.parquet` nor `.npz`.
+        """
+        if not self._rows:
+            raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
+        write_vectors(path, list(self._rows), self._vectors, self.pooling, self.trained_on)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
+        """Itself: copies share the model and what it remembers."""
+        return self
+
+    @property
+    def measure(self) -> str:
+        """What `similarity` is, for the signature."""
+        return "cos"
+
+
+class FittedEncoder(Encoder):
+    """An encoder that is fitted, without labels, on the texts that it is given together.
+
+    What it makes of a text hangs on the others, so it remembers one set of texts at a time: those of the task at hand.
+    """
+
+    def remember(self, texts: Iterable[str]) -> None:
+        """Fit on these texts and encode them, unless they are those it has."""
+        distinct = list(dict.fromkeys(texts))
+        if self._rows.keys() != set(distinct):
+            self._rows = {}
+            super().remember(distinct)
+
+
+class PairEncoder(Encoder):
+    """A cross-encoder: it scores pairs and has no vectors, so only pair tasks can use it.
+
+    Args:
+        predict: n pairs of texts -> (n,) scores.
+        name: how the model is called in results.
+        trained_on: the corpora it was trained on, as far as they are known.
+    """
+
+    def __init__(
+        self, predict: Callable[[list[tuple[str, str]]], Any], name: str, trained_on: Sequence[str] = ()
+    ) -> None:
+        super().__init__(self._no_vectors, name, "none", trained_on)
+        self._predict, self.has_vectors = predict, False
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """The score of each pair of texts, (n,).
+
+        Raises:
+            DataError: the model has more than one output per pair.
+        """
+        scores = np.asarray(self._predict(list(zip(left, right, strict=True))), np.float64)
+        if scores.shape != (len(left),):
+            raise DataError(f"{self.name} returned an array of shape {scores.shape}; a pair task needs (n,)")
+        broken = ~np.isfinite(scores)
+        self.broken += int(broken.sum())
+        return np.where(broken, 0.0, scores)
+
+    @property
+    def measure(self) -> str:
+        """What `similarity` is, for the signature."""
+        return "cross"
+
+    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
+        raise DataError(f"{self.name} is a cross-encoder: it has no vectors, so this task cannot use it")

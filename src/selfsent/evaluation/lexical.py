@@ -1,0 +1,80 @@
+"""TF-IDF and BM25 in the place of an encoder: what counting words is worth, which every encoder must beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.errors import DataError
+from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.stats.resampling import Floats
+from selfsent.evaluation.vectors import Vectors
+
+LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
+"""How they are named to commands, and how they are shown."""
+
+
+class LexicalEncoder(Encoder):
+    """TF-IDF or BM25 (Robertson et al., 1994), fitted on the texts that are searched, or on both sides of the pairs.
+
+    Both are weights of words, in scikit-learn's and in bm25s's usual settings, without stop words: (n, words) sparse,
+    and no vectors that a classifier could be trained on. TF-IDF's cosine is the same in both directions. BM25 is not:
+    the first text of a pair is the query, whose words are counted, the second one the text, whose words are weighed.
+
+    Args:
+        kind: `tfidf` or `bm25`.
+        name: how it is called in results.
+
+    Example:
+        >>> LexicalEncoder("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
+        [1.0]
+    """
+
+    def __init__(self, kind: str, name: str | None = None) -> None:
+        super().__init__(self._no_vectors, name or kind, kind)
+        self.kind, self.has_vectors = kind, False
+
+    def sides(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+        """Sparse rows for queries and for texts, whose inner products are cosines of TF-IDF, or scores of BM25."""
+        from scipy.sparse import csr_matrix
+        from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+
+        maker = TfidfVectorizer(dtype=np.float32) if self.kind == "tfidf" else CountVectorizer(dtype=np.float32)
+        try:
+            fitted = maker.fit_transform(texts)
+        except ValueError:  # the texts hold no words
+            return csr_matrix((len(queries), 1), dtype=np.float32), csr_matrix((len(texts), 1), dtype=np.float32)
+        asked = fitted if list(queries) == list(texts) else maker.transform(queries)
+        return asked, fitted if self.kind == "tfidf" else _weighed(fitted)
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """The cosine, or the score of BM25, of each pair of texts, (n,); fitted on the texts of both sides."""
+        texts = list(dict.fromkeys([*left, *right]))
+        place = {text: number for number, text in enumerate(texts)}
+        asked, weighed = self.sides(texts, texts)
+        product = asked[[place[text] for text in left]].multiply(weighed[[place[text] for text in right]])
+        return np.asarray(product.sum(axis=1), np.float64).ravel()
+
+    @property
+    def measure(self) -> str:
+        """What `similarity` is, for the signature."""
+        return "cos" if self.kind == "tfidf" else "bm25"
+
+    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
+        raise DataError(f"{LEXICAL[self.kind]} counts words: it has no vectors, so this task cannot use it")
+
+
+def _weighed(counts: Any) -> Any:
+    """What each word of each text adds to a query's score by BM25, (n, words) sparse, from counts of words."""
+    from bm25s import BM25
+    from scipy.sparse import csc_matrix
+
+    words: NDArray[np.int64] = np.repeat(counts.indices, counts.data.astype(np.int64))
+    ends = np.asarray(counts.sum(axis=1), np.int64).ravel().cumsum()
+    tokens = [part.tolist() for part in np.split(words, ends[:-1])]
+    # Not by its `index`, which logs at a level of its own.
+    found = BM25().build_index_from_ids(list(range(counts.shape[1])), tokens, show_progress=False)
+    return csc_matrix((found["data"], found["indices"], found["indptr"]), shape=counts.shape).tocsr()

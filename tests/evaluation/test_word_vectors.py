@@ -1,0 +1,107 @@
+import gzip
+import os
+
+import numpy as np
+import pytest
+
+from naive import words as naive
+from selfsent.errors import BaseEncoderError, DataError
+from selfsent.evaluation import word_vectors
+from selfsent.evaluation.encoder import FittedEncoder
+from selfsent.evaluation.encoders import as_encoder, check_model
+
+VECTORS = {"red": [1.0, 0.0, 2.0], "car": [0.0, 1.0, 0.5], "Car": [5.0, 5.0, 5.0], "late": [-1.0, 2.0, 0.25]}
+
+
+def lines(vectors=None):
+    return "".join(f"{word} {' '.join(map(str, v))}\n" for word, v in (vectors or VECTORS).items())
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def glove(tmp_path):
+    (tmp_path / "glove.txt").write_text(lines())
+    return tmp_path / "glove.txt"
+
+
+def test_a_sentence_is_the_mean_of_its_words(glove):
+    found = as_encoder(f"glove:{glove}")(["Red car!", "red unknown, red", "Car", "nothing known", ""])
+    expected = [[0.5, 0.5, 1.25], [1, 0, 2], [5, 5, 5], [0, 0, 0], [0, 0, 0]]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["word2vec", "gzip", "odd words", "small blocks"])
+def test_the_forms_files_have(kind, glove, tmp_path, monkeypatch):
+    if kind == "word2vec":
+        glove.write_text(f"{len(VECTORS)} 3\n" + lines())
+    elif kind == "gzip":
+        glove.write_bytes(gzip.compress(lines().encode()))
+    elif kind == "odd words":  # spaces in a word, letters that are no UTF-8, and a word that comes twice
+        glove.write_bytes(b"red 1 0 2\n. . . 9 9 9\n\xff\xfe 8 8 8\n\n" + lines().encode())
+    else:
+        monkeypatch.setattr(word_vectors, "TOGETHER", 2)
+    assert as_encoder(f"glove:{glove}")(["red car"]).tolist() == [[0.5, 0.5, 1.25]]
+
+
+def test_sif_weighs_rare_words_more_and_takes_the_first_direction_off(glove):
+    texts = ["red car", "red late", "red red red car", "late unknown"]
+    means = np.array(naive.sif(texts, VECTORS))
+    first = np.linalg.svd(means, full_matrices=False)[2][0]
+    encoder = as_encoder(f"sif:{glove}")
+    np.testing.assert_allclose(encoder(texts), means - np.outer(means @ first, first), atol=1e-6)
+    assert encoder.pooling == "sif"
+
+
+def test_what_is_fitted_forgets_the_texts_of_the_task_before(glove):
+    """Else a task's score would hang on the tasks before it."""
+    encoder, fresh = as_encoder(f"sif:{glove}"), as_encoder(f"sif:{glove}")
+    assert isinstance(encoder, FittedEncoder)
+    left, right = ["red car", "late car"], ["late", "red"]
+    encoder.similarity(["red", "car", "late", *left], ["car late", "red late", "red", *right])
+    np.testing.assert_array_equal(encoder.similarity(left, right), fresh.similarity(left, right))
+    np.testing.assert_array_equal(encoder(left), fresh(left))  # no fit of its own
+
+
+def test_a_file_is_read_once_until_it_changes(glove, cache, monkeypatch):
+    as_encoder(f"glove:{glove}")(["red"])
+    with monkeypatch.context() as patched:
+        patched.setattr(word_vectors, "_blocks", lambda path: pytest.fail("read again"))
+        assert as_encoder(f"glove:{glove}")(["late"]).tolist() == [VECTORS["late"]]
+    glove.write_text(lines({"late": [7, 7, 7]}))
+    os.utime(glove, (1, 1))
+    assert as_encoder(f"glove:{glove}")(["late"]).tolist() == [[7, 7, 7]]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"red 1 2 3\ncar 1 2\n", "line 2: expected a word and 3 numbers"),
+        (b"red 1 2 3\ncar 1 two 3\n", "line 2: expected a word and 3 numbers"),
+        (b"red 1 2 3\ncar 1 2 nan\n", "line 2: expected a word and 3 numbers"),
+        (b"3 3\nred \x00\x01\x02\x03\n\x7f", "line 2: expected a word and its numbers"),
+        (b"a sentence of words and nothing else\n", "line 1: expected a word and 6 numbers"),
+        (b"", "holds no vectors"),
+        (b"\x1f\x8b\x08broken", "cannot be read"),
+        (b"x" * 200, "line 1 is longer than 100 bytes"),
+    ],
+)
+def test_what_is_no_file_of_word_vectors(content, complaint, glove, cache, monkeypatch):
+    monkeypatch.setattr(word_vectors, "LONGEST", 100)
+    glove.write_bytes(content)
+    with pytest.raises(DataError, match=complaint):
+        as_encoder(f"glove:{glove}")(["red"])
+    assert not list(cache.rglob("*.f32"))
+    with pytest.raises(DataError, match=complaint):
+        check_model(f"glove:{glove}")
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(DataError, match=r"nowhere\.txt cannot be read: No such file"):
+        check_model("glove:nowhere.txt")
+    with pytest.raises(BaseEncoderError):
+        check_model("glove")
