@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from selfsent.version import __version__
 
 if TYPE_CHECKING:
-    from selfsent.api import Run, load_run, train
+    from selfsent.api import train
     from selfsent.comparison import compare
     from selfsent.data.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
     from selfsent.pretraining.table import make_table
     from selfsent.recipes import over_seeds, read_recipe, train_stages
+    from selfsent.report.run import Run, load_run
 
 __all__ = [
     "Corpus",
@@ -33,10 +34,10 @@ __all__ = [
 
 _HOMES = {
     "Corpus": "data.corpus",
-    "Run": "api",
+    "Run": "report.run",
     "compare": "comparison",
     "evaluate": "evaluation",
-    "load_run": "api",
+    "load_run": "report.run",
     "make_table": "pretraining.table",
     "over_seeds": "recipes",
     "read_corpus": "data.corpus",

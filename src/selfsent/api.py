@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,76 +12,22 @@ from selfsent.augment.columns import with_views
 from selfsent.augment.maker import Maker
 from selfsent.augment.registry import parse_makers
 from selfsent.data.corpus import Corpus, read_corpus
-from selfsent.display import text_of
 from selfsent.distributed import join, rank, wait
-from selfsent.errors import RunError, SettingsError
+from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.methods import SUPERVISED, get_method
 from selfsent.models.bases import resolve
-from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoder import Pooling
-from selfsent.models.heads.loading import load_sentence_transformer
 from selfsent.progress import Progress, shown
-from selfsent.report.run_page import run_page
+from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import Dev, check_dev, dev_scorer, finish
-from selfsent.report.terminal import scores_table
 from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit, in_company
 from selfsent.training.identity import asked, read_by
 from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
-
-
-@dataclass(repr=False)
-class Run:
-    """A finished run.
-
-    Args:
-        directory: where it lies.
-        record: the content of its `run.json`.
-        scores: before and after, when the corpus has documents to hold out: base, trained, TF-IDF and the paired
-            difference.
-        neighbours: for three held-out sentences, the nearest sentences before and after.
-    """
-
-    directory: Path
-    record: dict[str, Any]
-    scores: dict[str, Any] | None = None
-    neighbours: list[dict[str, Any]] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        """What the terminal shows."""
-        where = f"The model is in {self.directory / 'model'}"
-        return text_of(scores_table(self.scores), [where]) if self.scores else where
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: scores, neighbours and curves."""
-        metrics = RunDirectory(self.directory).metrics()
-        return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True)
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """The last loss, the last and the best `dev` score, and the label-free score, as far as there are."""
-        logged = RunDirectory(self.directory).metrics()
-        found = {"loss": [entry["loss"] for entry in logged if "loss" in entry][-1:]}
-        dev = [entry["score"] for entry in logged if "score" in entry]
-        found |= {"dev": dev[-1:], "best dev": [max(dev)] if dev else []}
-        found["context"] = [self.scores["trained"]["score"]] if self.scores else []
-        return {name: float(values[0]) for name, values in found.items() if values}
-
-    @cached_property
-    def model(self) -> Any:
-        """The trained model, an ordinary SentenceTransformer, or a CrossEncoder."""
-        directory = self.directory / "model"
-        if is_cross_encoder(directory):
-            from sentence_transformers import CrossEncoder as Ordinary
-
-            return Ordinary(str(directory), local_files_only=True)
-        return load_sentence_transformer(directory)
 
 
 def train(
@@ -319,18 +264,3 @@ def _without_score(notice: Notice, plan: Plan, dev: Dev | None, corpus: Corpus) 
         return notice
     why = "no label-free score without documents" if corpus.documents is None else None
     return lambda line: None if dev else notice(f"{why or line}: --dev stsb-dev scores the run by pairs people judged")
-
-
-def load_run(output: str | Path) -> Run:
-    """A finished run, read from its directory.
-
-    Raises:
-        RunError: there is no finished run.
-    """
-    path = Path(output)
-    try:
-        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        report = json.loads((path / "scores.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise RunError(f"{path} holds no finished run") from None
-    return Run(path, record, report["scores"], report["neighbours"])

@@ -60,3 +60,7 @@ class TrainingError(SelfsentError):
 
 class DataError(SelfsentError):
     """An evaluation data set that is absent or not in the layout its publishers describe."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to stop, and did so after saving where it was."""

@@ -103,6 +103,7 @@ def test_truncation_that_was_saved_holds(table, tmp_path):
     [
         ({"method": "tsdae"}, "tsdae needs a transformer, and"),
         ({"method": "mlm"}, "mlm needs a transformer, and"),
+        ({"method": "tsdae", "preset": "published"}, "tsdae needs a transformer, and"),
         ({"method": "infomax"}, "infomax needs a transformer, and"),
         ({"method": "simcse"}, "the two views of a sentence would be identical"),
         ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out --pooling cls"),

@@ -61,8 +61,8 @@ def run(options: argparse.Namespace) -> None:
     if not options.resume:
         check(options, options.corpus)
     from selfsent.cli.console import show
+    from selfsent.errors import Interrupted
     from selfsent.pretraining.card import fills_table
-    from selfsent.training.loop import Interrupted
 
     given = [argument for argument in options.arguments if argument not in ("--overwrite", "--resume")]
     again = shlex.join(["selfsent", *given, "--resume"])

@@ -100,7 +100,7 @@ def show_seeds(seeds: Seeds) -> None:
 @contextmanager
 def resumable(arguments: Sequence[str], output: str) -> Iterator[None]:
     """When the user interrupts what runs within, say how to go on."""
-    from selfsent.training.loop import Interrupted
+    from selfsent.errors import Interrupted
 
     before = read_json(Path(output) / "run.json")
     try:

@@ -24,9 +24,9 @@ from selfsent.cli.recipe import is_recipe, resumable, run_recipe, show_seeds
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
-    from selfsent.api import Run
     from selfsent.data.corpus import Corpus
     from selfsent.recipes import Seeds
+    from selfsent.report.run import Run
 
 
 def add_parser(commands: Any) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.api import Run
 from selfsent.comparison.bases import UNTRAINED
 from selfsent.comparison.verdict import conclusion
 from selfsent.display import text_of
@@ -19,6 +18,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.side_by_side import mean_score
 from selfsent.evaluation.stats.resampling import Difference
+from selfsent.report.run import Run
 from selfsent.training.budget import FEW
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
+from selfsent.report.run import Run
 from selfsent.report.scoring import Dev, check_dev, dev_task, scored
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory, first_difference, take_over, versions
@@ -234,7 +235,7 @@ def _in_turn(
     found: Selection,
     turns: Sequence[Turn],
     resumed: bool,
-    train: Callable[..., api.Run],
+    train: Callable[..., Run],
     judge: Callable[[Scored], Score],
     progress: Progress,
 ) -> Selection:

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.fast.gradients import apply
-from selfsent.fast.packing import Group, Packed, Slots
+from selfsent.fast.groups import Group, Slots
+from selfsent.fast.packing import Packed
 from selfsent.foreign.torch import flash_attention, has_flash_attention
 
 

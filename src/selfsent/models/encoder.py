@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.fast.packing import Packed
+from selfsent.models.dropout import DROPOUTS
 from selfsent.models.heads.language_model import (
     LanguageModelHead,
     new_head,
@@ -28,21 +29,6 @@ from selfsent.models.token_states import TokenStates
 logger = logging.getLogger(__name__)
 
 Pooling = Literal["cls", "mean", "max", "lasttoken"]
-DROPOUTS = (
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "dropout",
-    "attention_dropout",
-    "embedding_dropout",
-    "mlp_dropout",
-    "attn_pdrop",
-    "resid_pdrop",
-    "embd_pdrop",
-    "hidden_dropout",
-    "activation_dropout",
-    "dropout_rate",
-)
-"""What the architectures call their dropout rates."""
 
 
 class Encoder(nn.Module):

@@ -11,7 +11,8 @@ from torch import nn
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 from selfsent.models.bases import resolve
-from selfsent.models.encoder import DROPOUTS, Encoder, Pooling, pooling_place
+from selfsent.models.dropout import DROPOUTS
+from selfsent.models.encoder import Encoder, Pooling, pooling_place
 from selfsent.models.encoder_decoder import keep_encoder
 from selfsent.models.heads.language_model import load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean

@@ -6,11 +6,12 @@ import time
 from typing import Any
 
 from selfsent.distributed import broadcast, wait, world_size
+from selfsent.errors import Interrupted
 from selfsent.files import whole_directory
 from selfsent.models.dropout import without_dropout
 from selfsent.pretraining.held_out import ALONG_THE_WAY, AT_THE_END, HeldOut
 from selfsent.pretraining.shape import save_model
-from selfsent.training.loop import Interrupted, Loop
+from selfsent.training.loop import Loop
 from selfsent.training.meter import Meter
 from selfsent.training.schedule import rate_at
 from selfsent.training.signals import set_by_signals

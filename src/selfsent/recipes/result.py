@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent import api
 from selfsent.display import text_of
 from selfsent.evaluation.results import MARK, MEANING
 from selfsent.recipes.recipe import Recipe
+from selfsent.report.run import Run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,7 +26,7 @@ class StageRun:
     """
 
     name: str
-    run: api.Run | None
+    run: Run | None
     evaluation: dict[str, Any] | None = None
 
 
@@ -47,7 +47,7 @@ class StagesRun:
     @property
     def model(self) -> Any:
         """The trained model, an ordinary SentenceTransformer."""
-        return api.Run(self.directory, {}).model
+        return Run(self.directory, {}).model
 
     def table(self) -> Table:
         """The scores of every stage, the published ones below."""

@@ -23,6 +23,7 @@ from selfsent.progress import Progress, shown
 from selfsent.recipes.parts import placed
 from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
 from selfsent.recipes.result import StageRun, StagesRun
+from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import check_dev_data
 from selfsent.training.run_directory import RunDirectory, take_over
 
@@ -165,13 +166,13 @@ class _Runner:
         where = f"{fold.parent.name}, stage {stage.name}" if fold else f"stage {stage.name}"
         if _status(place) == "finished":
             self.notice(f"{where} is finished already")
-            run = api.load_run(place)
+            run = load_run(place)
         else:
             self.notice(where)
             run = self._train(stage, base, place, fold)
         return StageRun(stage.name, run, self._evaluation(stage, place) if stage.tasks else None)
 
-    def _train(self, stage: Stage, base: str, place: Path, fold: Path | None) -> api.Run:
+    def _train(self, stage: Stage, base: str, place: Path, fold: Path | None) -> Run:
         try:
             return api.train(
                 partial(self._corpus, stage, fold),

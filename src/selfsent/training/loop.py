@@ -16,7 +16,7 @@ from torch import Tensor
 from selfsent.data.batches import Batches
 from selfsent.data.random import make_key
 from selfsent.distributed import broadcast, rank, wait, world_size
-from selfsent.errors import TrainingError
+from selfsent.errors import Interrupted, TrainingError
 from selfsent.fast.gradients import clear_gradients, release
 from selfsent.fast.lookups import put_lookups
 from selfsent.fast.packing import Packed
@@ -40,10 +40,6 @@ from selfsent.training.run_directory import RunDirectory
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
 from selfsent.training.trackers import Trackers
-
-
-class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop, and did so after saving where it was."""
 
 
 class Loop:

@@ -182,8 +182,8 @@ def make_plan(
     told = preset is not None or bool(changes.keys() & set(DURATIONS))
     longest = None if told else STATIC_STEPS if is_static(resolve(base)) else method.published.steps
     chosen_head = _head(method, head, pooling, changes)
-    start = method.published if preset else usual_settings(method, base)
-    settings, options, ignored = _changed(method, start, changes)
+    usual = usual_settings(method, base)  # which refuses a base that the method cannot train
+    settings, options, ignored = _changed(method, method.published if preset else usual, changes)
     _refuse(method, settings, options, dropout, whiten)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling

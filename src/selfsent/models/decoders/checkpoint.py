@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
 from selfsent.models.decoders.cross_attention import from_one_slot, start_for
-from selfsent.models.encoder import DROPOUTS, Encoder
+from selfsent.models.dropout import DROPOUTS
+from selfsent.models.encoder import Encoder
 
 _CROSS_ATTENTIONS = {
     "encoder_attn": ("v_proj", "out_proj", "num_heads", 2),
