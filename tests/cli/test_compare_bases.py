@@ -81,5 +81,5 @@ def test_the_time_is_told_before_it_begins(base, documents, tmp_path, monkeypatc
             documents, ["mlm", "simcse", "zscore"], base, tmp_path / "out", seeds=2, budget=30,
             progress=tiny.heard(notice=said.append),
         )  # fmt: skip
-    told = "4 runs to go, each with 30 seconds, and 1 without a clock: 2.0 minutes of training, and scoring beside it"
+    told = "4 runs to go, each with 30 seconds, and 1 without a clock: 2.0 minutes of training; scoring comes on top"
     assert told in said

@@ -32,8 +32,11 @@ def test_sentences_without_documents_are_trained_by_themselves(train, tmp_path):
 
 
 def test_little_is_promised_to_a_sentence_encoder_without_documents(train, model, tmp_path):
-    line = "nothing that was tried made one better from single sentences"
-    assert line in train("--base", model).err
+    line = "single sentences change one by about a point"
+    done = train("--base", model)
+    assert "training with bootstrap, as the corpus has no documents" in done.err
+    assert record(tmp_path / "run")["asked"]["options"]["pick_words"] == 16
+    assert line in done.err
     raw = train(output=tmp_path / "raw")
     assert (raw.status, line in raw.err) == (0, False)
 

@@ -167,7 +167,7 @@ def ahead_of(todo: Sequence[Turn]) -> str | None:
     fits = len(todo) - len(timed)
     beside = f", and {fits} without a clock" if fits else ""
     runs = f"{len(timed)} run{'s' * (len(timed) > 1)}"
-    return f"{runs} to go{each}{beside}: {sum(timed) / 60:,.1f} minutes of training, and scoring beside it"
+    return f"{runs} to go{each}{beside}: {sum(timed) / 60:,.1f} minutes of training; scoring comes on top"
 
 
 def _places(names: Iterable[str]) -> dict[str, str]:

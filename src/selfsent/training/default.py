@@ -23,10 +23,12 @@ _ENOUGH = 0.5
 """Share of the sentences that must have a neighbour for training on neighbours: the others are left out."""
 FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
 """For sentences without documents, and how: docs/log. Mean pooling where the base has none of its own."""
+FOR_SINGLE_FROM_ENCODER: tuple[str, Mapping[str, Any]] = ("bootstrap", {"pick_words": 16})
+"""The same from a transformer that was trained to make sentence vectors."""
 
 
-def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
-    """The method for a corpus, its settings where these are not its own defaults, and the reason in a few words.
+def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Mapping[str, Any], str]:
+    """The method for a corpus and a base, settings that are not its own defaults, and the reason in a few words.
 
     Raises:
         SettingsError: the corpus has labels, so that several methods could be meant.
@@ -40,7 +42,7 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
         return METHODS["mnrl"], {}, "rows of several texts"
     if corpus.documents is not None and Documents(np.asarray(corpus.documents)).in_company >= _ENOUGH:
         return METHODS[USUAL], {}, "the sentences have neighbours"
-    name, settings = FOR_SINGLE
+    name, settings = FOR_SINGLE_FROM_ENCODER if _is_trained_transformer(base) else FOR_SINGLE
     no_documents = corpus.documents is None
     reason = "the corpus has no documents" if no_documents else "few sentences have a neighbour in their document"
     return METHODS[name], settings, reason
@@ -48,13 +50,17 @@ def default_method(corpus: Corpus) -> tuple[Method, Mapping[str, Any], str]:
 
 def doubt(plan: Plan) -> str | None:
     """What is said of a default from which little can be hoped; None of the others."""
-    base = resolve(plan.base)
-    if plan.method.name != FOR_SINGLE[0] or is_static(base) or not is_sentence_encoder(base):
+    if plan.method.name != FOR_SINGLE_FROM_ENCODER[0] or not _is_trained_transformer(plan.base):
         return None
     return (
-        "the base is a sentence encoder already, and nothing that was tried made one better from single sentences:"
+        "the base is a sentence encoder already, and single sentences change one by about a point:"
         " look at the scores before you use the result"
     )
+
+
+def _is_trained_transformer(base: str | Path | None) -> bool:
+    """Whether a base is a sentence encoder, and no table of token vectors."""
+    return base is not None and is_sentence_encoder(resolve(base)) and not is_static(resolve(base))
 
 
 def default_plan(corpus: Corpus, base: str | Path | None, **told: Any) -> tuple[Plan, str]:
@@ -68,7 +74,7 @@ def default_plan(corpus: Corpus, base: str | Path | None, **told: Any) -> tuple[
     Raises:
         SettingsError: as `default_method` and `make_plan` do.
     """
-    method, settings, reason = default_method(corpus)
+    method, settings, reason = default_method(corpus, base)
     said = {name: value for name, value in told.items() if value is not None}
     unwanted = set(NOISES) if said.keys() & set(NOISES) else set()
     if "head" in said or (base is not None and saved_pooling(resolve(base)) is not None):
