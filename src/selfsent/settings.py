@@ -58,7 +58,7 @@ class Settings:
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
     max_length: int = setting(128, "tokens kept of a sentence, special tokens included", minimum=4)
-    precision: Precision = setting("auto", "auto: bfloat16 where the processor computes it fast")
+    precision: Precision = setting("auto", "auto: bfloat16 where a short timing finds it faster")
     seed: int = setting(0, "seed of everything random", minimum=0, maximum=2**31 - 1)
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ class Quick(TypedDict):
 def add_fast_options(parser: argparse.ArgumentParser) -> None:
     """Add `--fast` and `--int8`."""
     parser.add_argument(
-        "--fast", action="store_true", help="compute in bfloat16 where the processor has it (cosine to float32: 0.9999)"
+        "--fast", action="store_true", help="compute in bfloat16 where that is faster (cosine to float32: 0.9999)"
     )
     parser.add_argument(
         "--int8",
@@ -100,5 +100,5 @@ def quick(options: argparse.Namespace) -> Quick:
         used = "bfloat16" if short else "float32"
         notice(f"--int8 is for CPUs that multiply bytes (AVX-512 VNNI): {used} is used")
     elif options.fast and not short:
-        notice("--fast: this processor does not compute bfloat16, float32 is faster on it and is used")
+        notice("--fast: this machine is no faster in bfloat16, so float32 is used")
     return {"fast": options.fast, "int8": options.int8}

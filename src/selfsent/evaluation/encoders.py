@@ -37,7 +37,7 @@ def as_encoder(
             `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf` or `bm25` (see
             `LexicalEncoder`), or `glove:FILE` or `sif:FILE` (see `WordVectors`).
         name: how to call it in results.
-        fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
+        fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
         int8: likewise, and some products in 8 bits on a CPU that has them.
         pooling: take the transformer of a directory or hub id with this pooling (one of `POOLINGS`) instead of its own;
             so a cross-encoder's can be scored as an encoder.

@@ -91,7 +91,7 @@ def evaluate(
         labels: a tab-separated file of text, label.
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
-        fast: compute in bfloat16 where the processor has it, for models given by directory or hub id.
+        fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
         int8: likewise, and some products in 8 bits on a CPU that has them.
         pooling: of the transformer of a directory or hub id, instead of the model's own; a cross-encoder's becomes an
             encoder.
