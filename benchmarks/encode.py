@@ -1,6 +1,6 @@
 """Encoding speed against `SentenceTransformer.encode`: same model, sentences and machine, from text to vectors.
 
-    python benchmarks/encode.py                  # the bundled encoder and all-MiniLM-L6-v2, in under 20 minutes
+    python benchmarks/encode.py                  # bundled-raw and all-MiniLM-L6-v2, in under 20 minutes
     python benchmarks/encode.py --full           # all batch sizes and back ends of the peer, and ours exported
 
 The peer's back ends need an environment of their own: its extra `onnx` does not resolve with transformers 5, and its

@@ -59,7 +59,7 @@ def main() -> None:
     texts, source = sentences(options.sentences, options.corpus)
     base = base_of(options.base)
     model = load_encoder(base).to(DEVICE)
-    # As it was saved, the bundled encoder would be run in float16, which is slow on a CPU.
+    # As it was saved, bundled-raw would be run in float16, which is slow on a CPU.
     how = {"dtype": torch.float32}
     peer = SentenceTransformer(base, device=DEVICE, local_files_only=True, model_kwargs=how)
     encoding: dict[str, list[float]] = {}

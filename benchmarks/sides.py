@@ -26,7 +26,7 @@ from selfsent.training.run_directory import versions
 
 MINILM = "all-MiniLM-L6-v2"
 BERT_BASE = "bert-base"
-"""Its shape and the size of its vocabulary, with random weights and the bundled encoder's tokenizer."""
+"""Its shape and the size of its vocabulary, with random weights and bundled-raw's tokenizer."""
 for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
     os.environ[_name] = "1024"  # as torch has it: the peer in the same process meets its padded shapes again
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -82,7 +82,7 @@ class Side:
 
 def sides(base: str, device: str, bits: dict[str, bool], warm: list[str]) -> dict[str, Side]:
     """Both sides, loaded and warm."""
-    # Saved in float16, as the bundled encoder is, it would be run so, which is several times slower on a CPU.
+    # Saved in float16, as bundled-raw is, it would be run so, which is several times slower on a CPU.
     peer = SentenceTransformer(base, device=device, model_kwargs={"dtype": torch.float32})
     model = quicken(load_encoder(base).to(device), **bits)
 

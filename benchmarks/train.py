@@ -1,6 +1,6 @@
 """Training speed against sentence-transformers' own trainer: same sentences, base, batch size and machine.
 
-    python benchmarks/train.py                       # the bundled encoder at batch 32, in under 20 minutes
+    python benchmarks/train.py                       # bundled-raw at batch 32, in under 20 minutes
     python benchmarks/train.py --full                # two bases, batches of 8, 32 and 128
     python benchmarks/train.py --methods tsdae --bases path/to/encoder --batch-sizes 128 --repetitions 5
     python benchmarks/train.py --methods tsdae simcse --bases bert-base --batch-sizes 128 --sentences 100000  # a GPU
@@ -130,7 +130,7 @@ def main() -> None:
     """Run the comparisons and print the ratios last."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--methods", nargs="+", default=list(OPTIONS), choices=list(OPTIONS), metavar="NAME")
-    parser.add_argument("--bases", nargs="+", metavar="BASE", help="default: bundled; with --full MiniLM, too")
+    parser.add_argument("--bases", nargs="+", metavar="BASE", help="default: bundled-raw; with --full MiniLM, too")
     parser.add_argument("--batch-sizes", nargs="+", type=int, metavar="N", help="default: 32; with --full 8, 32, 128")
     parser.add_argument("--corpus", default="python:stdlib")
     parser.add_argument("--sentences", type=int, default=1024)

@@ -121,7 +121,7 @@ def _train(
     directory = RunDirectory(output)
     directory.check(resume, overwrite, read_by(plan))
     if resume and not directory.resumed:
-        notice(f"{output} holds no run to go on with: beginning at the first step")
+        notice(f"there is no run in {output} to go on with: beginning at the first step")
     if not isinstance(corpus, Corpus):
         split = None if plan.reads_documents else False
         corpus = corpus() if callable(corpus) else read_corpus(corpus, split_sentences=split)
@@ -173,14 +173,14 @@ def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared
         yield f"{method} reads {', '.join(read)} and not {', '.join(left)}"
     yield plan.summary()
     if flags := plan.for_encoders:
-        yield f"the base is a sentence encoder already, and is to keep what it knows: {flags}"
+        yield f"the base is a sentence encoder already, so training keeps what it knows: {flags}"
     if hold_out.test is not None and (own := plan.other_pooling):
         yield (
-            f"the base as it is pools by {own}, and is scored so: a part of the difference comes of that"
-            f" (--pooling {own} trains it so)"
+            f"the untrained base pools by {own}, and is scored so: a part of the difference comes from the pooling"
+            f" (--pooling {own} trains with it, too)"
         )
     if dev not in (None, "context") and not dev.endswith("-dev"):
-        yield f"{dev} is a test set: for a model chosen by it, its score is none"
+        yield f"{dev} is a test set: it cannot test a model that was chosen by it"
     if hold_out.test is not None and not shared_out:
         yield hold_out.summary(corpus)
     if method == "tsdae" and (labelled := [name for name in trained_by(resolve(plan.base)) if name in SUPERVISED]):

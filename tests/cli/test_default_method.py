@@ -114,7 +114,7 @@ def test_one_document_for_nearly_all_is_told(train, tmp_path):
 def test_a_base_that_is_a_sentence_encoder_keeps_what_it_knows_unless_told_not_to(train, documents, model, tmp_path):
     options = ("--method", "neighbours", "--base", model, "--sentences", 64)
     kept = train(*options, corpus=documents)
-    assert "and is to keep what it knows: --keep-base 1" in kept.err
+    assert "so training keeps what it knows: --keep-base 1" in kept.err
     assert record(tmp_path / "run")["asked"]["options"]["keep_base"] == 1
     free = train(*options, "--keep-base", 0, corpus=documents, output=tmp_path / "free")
     assert "what it knows" not in free.err

@@ -114,7 +114,7 @@ def test_int8_says_what_is_used_where_there_are_no_8_bits(selfsent, models, mirr
         monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
         done = selfsent("evaluate", models[0], "--task", "stsb", "--data", mirror, "--int8", "--fast")
         assert done.status == 0, done.err
-        assert f"is for CPUs that multiply bytes (AVX-512 VNNI): {used} is used" in " ".join(done.err.split())
+        assert f"needs a CPU that multiplies bytes (AVX-512 VNNI): {used} is used" in " ".join(done.err.split())
 
 
 def test_published_rows_with_footnotes(selfsent, models, mirror, tmp_path):

@@ -132,10 +132,10 @@ def test_files_of_others_are_not_swept_away(train, tmp_path):
 def test_what_the_base_is_scored_with_and_what_is_kept_aside_is_told(train, documents, base, tmp_path):
     done = train("--method", "mlm", "--pooling", "cls", "--resume", corpus=documents)
     assert done.status == 0, done.err
-    assert f"{tmp_path / 'run'} holds no run to go on with: beginning at the first step" in done.err
+    assert f"there is no run in {tmp_path / 'run'} to go on with: beginning at the first step" in done.err
     assert "mlm from " in done.err
     assert ": pooling cls, batch size 8" in done.err
-    assert "the base as it is pools by mean, and is scored so" in done.err
+    assert "the untrained base pools by mean, and is scored so" in done.err
     assert "(--pooling mean trains it so)" in done.err
     kept = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["sentences"]
     assert f"training on {kept:,} sentences" in done.err

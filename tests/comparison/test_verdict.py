@@ -40,7 +40,7 @@ def test_those_that_cannot_be_told_from_the_best_are_named():
     found = selection(score(20.0), simcse=score(30.0), ntxent=score(29.9, noise), mlm=score(25.0))
     assert found.chosen.name == "simcse"
     assert set(found.rivals) == {"ntxent"}
-    assert found.remarks[-1].startswith("Not told apart from simcse by the items it was chosen by: ntxent (p ")
+    assert found.remarks[-1].startswith("The items it was chosen by do not tell simcse from ntxent (p ")
 
 
 def test_a_method_that_hangs_on_its_seed_is_not_told_from_one_that_does_not():
@@ -50,7 +50,7 @@ def test_a_method_that_hangs_on_its_seed_is_not_told_from_one_that_does_not():
     assert set(found.rivals) == {"steady"}
     assert found.remarks == [
         "The model of wild is its run with seed 2",
-        f"Not told apart from wild by the items and seeds it was chosen by: steady (p {found.rivals['steady']:.2f})",
+        f"The items and seeds it was chosen by do not tell wild from steady (p {found.rivals['steady']:.2f})",
     ]
 
 

@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
     )
     kinds = parser.add_subparsers(dest="analysis", required=True, metavar="ANALYSIS")
     for name, about, models, run in (
-        ("words", "which kinds of words a similarity hangs on", "+", _words),
+        ("words", "which kinds of words decide a similarity", "+", _words),
         ("space", "alignment and uniformity of the vectors", "+", _space),
         ("labels", "how many labelled pairs an unsupervised model is worth", 1, _labels),
     ):
@@ -53,7 +53,7 @@ def add_parser(commands: Any) -> None:
                 type=float,
                 default=0.8,
                 metavar="X",
-                help="pairs mean the same from this share of the highest score on (default: 0.8)",
+                help="pairs with this share of the highest score, or more, mean the same (default: 0.8)",
             )
     _add_corpus_size(kinds)
 
@@ -62,11 +62,11 @@ def _add_corpus_size(kinds: Any) -> None:
     about = "How the score grows with the number of training sentences."
     parser = kinds.add_parser("corpus-size", help="how much text helps", description=about)
     parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="as for selfsent train")
-    parser.add_argument("--output", required=True, metavar="DIR", help="for the runs; those that are there are used")
+    parser.add_argument("--output", required=True, metavar="DIR", help="where the runs go; finished ones are used")
     parser.add_argument("--method", default="tsdae", metavar="NAME", help="see selfsent methods (default: tsdae)")
     parser.add_argument("--base", metavar="ENCODER", help="as for selfsent train")
     parser.add_argument("--sizes", metavar="N,N", help="sentences (default: a 64th, 16th and 4th of them, and all)")
-    parser.add_argument("--seeds", default="0", metavar="N,N", help="a run for each (default: 0)")
+    parser.add_argument("--seeds", default="0", metavar="N,N", help="seeds, with a run for each (default: 0)")
     parser.add_argument("--task", metavar="NAME", help="score on a task (default: label-free, on held-out documents)")
     add_corpus_options(parser)
     unset = argparse.Namespace(**{item.name: None for item in dataclasses.fields(Settings)})
@@ -147,7 +147,7 @@ def _corpus_size(options: argparse.Namespace) -> None:
 
     _check(options)
     if hasattr(options, "seed"):
-        raise SettingsError("the runs have several seeds here: give --seeds")
+        raise SettingsError("corpus-size trains with several seeds: give --seeds instead of --seed")
     seeds = _numbers("--seeds", options.seeds, least=0)
     sizes = _numbers("--sizes", options.sizes, least=2) if options.sizes else None
     names = {item.name for item in dataclasses.fields(Settings)}

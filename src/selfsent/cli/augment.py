@@ -22,9 +22,9 @@ With one maker, view1 is the sentence itself; two makers make a view each. Give 
   selfsent train views.parquet --text-columns view1,view2 --method bootstrap --columns --output runs/bsl
 """
 
-_EPILOG = """An interrupted command goes on where it stopped when it is given again.
+_EPILOG = """Was the command interrupted? Give it again, and it goes on where it stopped.
 
-Of noise, repeat-words and dropout a file holds one draw. selfsent train draws them anew each time (--delete-words,
+A file holds one draw of noise, repeat-words and dropout. selfsent train draws them anew each time (--delete-words,
 --repeat-words, --dropout), which is better.
 """
 

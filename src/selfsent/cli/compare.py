@@ -34,9 +34,9 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "compare",
         help="train with several methods for the same time, and choose the best encoder without labels",
-        description="Train with several methods, from one base or several, on the same sentences, for the same time;"
-        " choose the best encoder by documents that none was trained on, and score it on others, which nothing was"
-        " chosen by. TF-IDF and BM25 stand beside all of them.",
+        description="Train with several methods on the same sentences for the same time, from one base or several. The"
+        " best encoder is chosen on documents that none was trained on, and scored on others that nothing was chosen"
+        " by. TF-IDF and BM25 are scored beside all of them.",
         epilog="A method may have settings and options of its own, as selfsent train takes them:"
         ' --methods "tsdae, simcse, simcse --pick-words 16 --no-mlp"',
     )
@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--methods",
         metavar="NAME[,NAME]",
-        help="methods between commas (default: all that need no labels; with --resume, those in DIR)",
+        help="methods with commas between (default: all that need no labels; with --resume, those in DIR)",
     )
     parser.add_argument(
         "--bases",
@@ -54,8 +54,8 @@ def add_parser(commands: Any) -> None:
         type=names,
         default=("bundled",),
         metavar="ENCODER[,ENCODER]",
-        help="as for selfsent train, one or several between commas; of several one may also be module:factory or"
-        " glove:FILE, and is scored as it is (default: bundled)",
+        help="one base or several, as for selfsent train; among several may be module:factory or glove:FILE, which are"
+        " scored as they are (default: bundled)",
     )
     parser.add_argument(
         "--output",
@@ -64,15 +64,17 @@ def add_parser(commands: Any) -> None:
         help="runs in DIR/methods, the best in DIR/model (default: comparison)",
     )
     parser.add_argument("--dev", default="context", metavar="TASK", help="what to choose by (default: context)")
-    parser.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
+    parser.add_argument("--sentences", type=int, metavar="N", help="train on N rows at most, drawn at random")
     add_hold_out(parser)
     parser.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
-    parser.add_argument("--resume", action="store_true", help="go on in DIR, with its methods and seeds, and more")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on in DIR, with its methods and seeds and those you add"
+    )
     parser.add_argument("--overwrite", action="store_true", help="throw away what is in DIR")
-    parser.add_argument("--seeds", type=int, metavar="N", help="train each so often, with other seeds (default: 1)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="train each method with N seeds (default: 1)")
     add_corpus_options(parser, for_documents=True)
     add_label_options(parser)
-    settings = parser.add_argument_group("of all methods (defaults: --budget 2m, and each method's own)")
+    settings = parser.add_argument_group("settings of all methods (defaults: --budget 2m, and each method's own)")
     settings.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or each method's")
     settings.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     add_dataclass_options(settings, Settings, Unset())

@@ -15,7 +15,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "encode",
         help="write the vectors of a corpus to a file",
-        description="Write the vectors of a corpus to a file. Killed or interrupted, the same command goes on.",
+        description="Write the vectors of a corpus to a file. After an interruption the same command goes on.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a corpus, as for selfsent train")

@@ -41,7 +41,7 @@ def add_result_options(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(
         "--encoded",
         metavar="FILE",
-        help="what selfsent encode wrote of this model and corpus, instead of encoding it again",
+        help="a file that selfsent encode wrote for this model and corpus: nothing is encoded again",
     )
     add_fast_options(parser)
 
@@ -98,7 +98,7 @@ def quick(options: argparse.Namespace) -> Quick:
     short = computes_bfloat16(device)
     if options.int8 and not computes_int8(device):
         used = "bfloat16" if short else "float32"
-        notice(f"--int8 is for CPUs that multiply bytes (AVX-512 VNNI): {used} is used")
+        notice(f"--int8 needs a CPU that multiplies bytes (AVX-512 VNNI): {used} is used")
     elif options.fast and not short:
         notice("--fast: this machine is no faster in bfloat16, so float32 is used")
     return {"fast": options.fast, "int8": options.int8}

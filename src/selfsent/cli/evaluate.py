@@ -24,7 +24,7 @@ def add_parser(commands: Any) -> None:
         "evaluate",
         help="score a model, or several side by side",
         description="Score models by published protocols, on files of your own, or without labels on the held-out"
-        " documents of a corpus. Several models stand side by side, each against the first, with paired p-values.",
+        " documents of a corpus. Several models stand side by side, each with a paired p-value against the first.",
     )
     parser.add_argument(
         "model",
@@ -52,24 +52,26 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--pooling",
         choices=POOLINGS,
-        help="score the transformer alone with this pooling, whatever else the model has; a cross-encoder's, too",
+        help="score the transformer alone with this pooling, without what else the model has; cross-encoders too",
     )
     add_fast_options(parser)
     parser.add_argument(
         "--classifier",
         choices=("exact", "senteval"),
         default="exact",
-        help="of the suite transfer and of --labels: logistic regression at its minimum, or stopped early as for"
-        " published scores (default: exact)",
+        help="logistic regression for the suite transfer and --labels. exact: at its minimum; senteval: stopped early,"
+        " as for published scores (default: exact)",
     )
     parser.add_argument(
-        "--vectors", metavar="FILE", help="keep the vectors of one model with their texts: the file can stand for it"
+        "--vectors",
+        metavar="FILE",
+        help="write the vectors of one model and their texts: the file can stand for the model",
     )
     parser.add_argument(
-        "--seeds", action="store_true", help="runs that differ in their seed alone are one row: mean ± deviation"
+        "--seeds", action="store_true", help="put runs that differ only in their seed into one row: mean ± deviation"
     )
     parser.add_argument("--published", action="store_true", help="add the rows of the papers' tables for the suite")
-    forms = parser.add_argument_group("results in files; - is standard output, and nothing else goes there then")
+    forms = parser.add_argument_group("results in files (- is standard output, which then gets nothing else)")
     forms.add_argument("--json", metavar="FILE", help="everything, as one object")
     forms.add_argument("--markdown", metavar="FILE", help="the tables, with signatures")
     forms.add_argument("--csv", metavar="FILE", help="a row for every model and task")
@@ -93,7 +95,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.documents:
         refuse_unread(options, "--documents")
         if options.hold_out is not None:
-            raise SettingsError("--hold-out says how many documents of --documents are scored, which is not given")
+            raise SettingsError("--hold-out says how many documents of --documents to score: give --documents, too")
     if options.published:
         check_published(options.suite)
     report = Report(_scored(options), options.published)

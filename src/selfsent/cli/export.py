@@ -13,16 +13,21 @@ def add_parser(commands: Any) -> None:
         "export",
         help="write a model as a graph for ONNX Runtime or OpenVINO",
         description="Write a model as a graph from token ids to sentence vectors, pooling included, with its tokenizer."
-        " Nothing is written when the graph's vectors are not torch's.",
+        " Nothing is written if the graph's vectors differ from torch's.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument(
-        "--to", choices=["onnx", "openvino"], default="onnx", help="what is to run it (default: onnx); an extra each"
+        "--to",
+        choices=["onnx", "openvino"],
+        default="onnx",
+        help="what will run the graph (default: onnx); each needs its extra",
     )
     parser.add_argument(
-        "--int8", action="store_true", help="8-bit weights: a quarter of the size, and not the same vectors"
+        "--int8", action="store_true", help="8-bit weights: a quarter of the size, but not the same vectors"
     )
-    parser.add_argument("--normalize", action="store_true", help="vectors of length 1, also where the model's are not")
+    parser.add_argument(
+        "--normalize", action="store_true", help="give the vectors length 1, even if the model does not"
+    )
     parser.add_argument("--output", required=True, metavar="DIR", help="directory to write")
     parser.add_argument("--overwrite", action="store_true", help="replace the export that is there")
     parser.set_defaults(run=run)

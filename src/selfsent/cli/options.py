@@ -61,8 +61,8 @@ def add_hold_out(group: Any) -> None:
         "--hold-out",
         type=int,
         metavar="N",
-        help="keep N documents apart to score by, and as many again to choose by where --dev context does (default: a"
-        " tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
+        help="keep N documents apart to score on, and N more to choose by with --dev context (default: a tenth, 500"
+        " at least; a fifth of fewer than 1,000; train takes 0 for none)",
     )
 
 
@@ -91,7 +91,9 @@ class Unset:
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """How the base becomes the encoder that is trained."""
     parser.add_argument("--settings", metavar="PRESET", dest="preset", help="published: exactly the paper's settings")
-    parser.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or the method's where it has none")
+    parser.add_argument(
+        "--pooling", choices=POOLINGS, help="pooling, instead of the base's (or the method's, where the base has none)"
+    )
     parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
@@ -133,7 +135,7 @@ def refuse_unread(options: argparse.Namespace, corpus: str) -> None:
     """
     for name, value in _how(options).items():
         if value and (name, value) != ("text_column", _TEXT_COLUMN):
-            raise SettingsError(f"--{name.replace('_', '-')} says how to read {corpus}, which is not given")
+            raise SettingsError(f"--{name.replace('_', '-')} says how to read {corpus}: give {corpus}, too")
 
 
 def _single(source: str | list[str]) -> str | list[str]:

@@ -31,8 +31,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--approximate",
         action="store_true",
-        help="look only where neighbours are likely, for millions of sentences, and say what share of pairs that finds"
-        " (needs the extra `index`)",
+        help="for millions of sentences: compare only where neighbours are likely, and say what share of the pairs that"
+        " finds (needs the extra `index`)",
     )
     add_result_options(parser, "the pairs")
     add_corpus_options(parser)

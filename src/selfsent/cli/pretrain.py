@@ -27,12 +27,17 @@ def add_parser(commands: Any) -> None:
         "corpus", nargs="+", metavar="CORPUS", help="files, directories, globs or a hub data set, as for selfsent train"
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")
-    parser.add_argument("--tokenizer", metavar="ENCODER", help="use the tokenizer of this encoder; train none")
+    parser.add_argument(
+        "--tokenizer", metavar="ENCODER", help="use the tokenizer of this encoder instead of training one"
+    )
     parser.add_argument(
         "--source", action="append", default=[], metavar="TEXT", help="name and licence of a source, for the card"
     )
     parser.add_argument(
-        "--prompt", action="append", metavar="TEXT", help="a sentence with a [MASK], for the card, instead of its own"
+        "--prompt",
+        action="append",
+        metavar="TEXT",
+        help="a sentence with a [MASK] for the card, instead of those it has",
     )
     parser.set_defaults(run=run, parser=parser)
     add_corpus_options(parser)

@@ -72,7 +72,7 @@ def _parse(program: str, arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--base", metavar="ENCODER", help="the encoder to start from instead of the recipe's")
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA)")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of every stage")
-    parser.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
+    parser.add_argument("--seeds", type=int, metavar="N", help="run with N seeds, and summarise")
     parser.add_argument("--resume", action="store_true", help="go on with the run in DIR")
     parser.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
     options, unknown = parser.parse_known_args(arguments)
@@ -91,7 +91,7 @@ def show_seeds(seeds: Seeds) -> None:
     if seeds.names:
         show(seeds.table())
     elif seeds.figures:
-        show("Nothing was scored: selfsent evaluate scores the models, --seeds together")
+        show("Nothing was scored: selfsent evaluate --seeds scores the models together")
     for line in seeds.complaints:
         show(line)
     show(f"The runs are in {seeds.directory / 'seeds'}")

@@ -21,7 +21,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for")
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="sentences a query (default: 10)")
+    parser.add_argument(
+        "--top", type=int, default=10, metavar="N", help="sentences to find for each query (default: 10)"
+    )
     add_result_options(parser, "the sentences found")
     add_corpus_options(parser)
     parser.set_defaults(run=run)

@@ -36,8 +36,8 @@ def add_parser(commands: Any) -> None:
         help="train an encoder on sentences, or on pairs and triples with labels or without",
         description="Train an encoder on unlabelled sentences, or on pairs and triples of texts with labels or without;"
         " score it before and after if the corpus has documents.",
-        epilog="The options of a method: selfsent methods NAME. With a recipe go --output, --variant, --base, --data,"
-        " --seed, --seeds, --resume and --overwrite; everything else stands in it.",
+        epilog="selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant,"
+        " --base, --data, --seed, --seeds, --resume and --overwrite; everything else stands in the recipe.",
     )
     parser.add_argument(
         "corpus",
@@ -49,7 +49,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--method",
         metavar="NAME",
-        help="see selfsent methods (default: what is best for the corpus, neighbours if it has documents)",
+        help="a name from selfsent methods (default: chosen by the corpus; neighbours if it has documents)",
     )
     parser.add_argument(
         "--base",
@@ -72,7 +72,7 @@ def add_parser(commands: Any) -> None:
         "--checkpoint-every",
         type=int,
         metavar="N",
-        help="steps between checkpoints (default: a tenth of the run, and half a minute)",
+        help="steps between checkpoints (default: a tenth of the run, at least half a minute)",
     )
     beside.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
     beside.add_argument("--dev", metavar="TASK", help="score along the way: context, or a task such as stsb-dev")
@@ -89,10 +89,10 @@ def add_parser(commands: Any) -> None:
         metavar="NAME[,NAME]",
         help="also log to tensorboard (in DIR/trackers), wandb, mlflow ...",
     )
-    beside.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
+    beside.add_argument("--sentences", type=int, metavar="N", help="train on N rows at most, drawn at random")
     add_hold_out(beside)
     beside.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
-    beside.add_argument("--seeds", type=int, metavar="N", help="run with so many seeds, and summarise")
+    beside.add_argument("--seeds", type=int, metavar="N", help="run with N seeds, and summarise")
     beside.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
     parser.set_defaults(run=run)
 

@@ -183,7 +183,7 @@ class Selection:
         if self.rivals:
             beside = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
             what = "items and seeds" if self.seeds > 1 else "items"
-            lines.append(f"Not told apart from {self.best} by the {what} it was chosen by: {beside}")
+            lines.append(f"The {what} it was chosen by do not tell {self.best} from {beside}")
         return lines
 
     def verdict(self) -> list[str]:
@@ -239,7 +239,7 @@ class Selection:
                 Column(name, justify="right", no_wrap=True)
                 for name in ("score", "95 % interval", "best encoder minus it")
             ),
-            title="On documents that nothing was trained on or chosen by: find the next sentence (MRR@10 x 100)",
+            title="On documents kept from training and choosing: find the next sentence (MRR@10 x 100)",
             caption=f"{best.n:,} queries",
             title_justify="left",
             caption_justify="left",

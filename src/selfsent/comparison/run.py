@@ -174,7 +174,7 @@ def _read(
     if hold_out.test is not None:
         notice(hold_out.summary(corpus))
     if dev != "context" and not dev.endswith("-dev"):
-        notice(f"{dev} is a test set: for a model chosen by it, its score is none")
+        notice(f"{dev} is a test set: it cannot test a model that was chosen by it")
     if dev == "context" and (aiming := dict.fromkeys(job.method for job in todo if job.plan.reads_documents)):
         notice(
             f"{', '.join(aiming)}: trained to find what stands beside a sentence, which is what context asks;"

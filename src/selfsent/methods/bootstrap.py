@@ -20,18 +20,18 @@ from selfsent.methods.two_views import PairOptions, pair_of_views, require_diffe
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
-_PREDICTOR_RATE = "learning rate of the predictor, in learning rates of the encoder"
+_PREDICTOR_RATE = "learning rate of the predictor, as a multiple of the encoder's"
 
 
 @dataclass(frozen=True)
 class NetworkOptions(PairOptions):
     """Options of the two networks and the predictor, whatever the loss."""
 
-    momentum: float = setting(0.999, "share of the old in the target after a step", minimum=0.0, maximum=1.0)
+    momentum: float = setting(0.999, "share of the target that stays in each step", minimum=0.0, maximum=1.0)
     momentum_schedule: Literal["constant", "cosine"] = setting(
         "constant", "cosine: the momentum rises to 1 along half a cosine"
     )
-    width: int = setting(8, "width of the predictor, in widths of the vector; 0: no predictor", minimum=0)
+    width: int = setting(8, "width of the predictor, as a multiple of the vector's; 0: no predictor", minimum=0)
     chained: int = setting(1, "predictors in a row", minimum=1)
     norms: Literal["both", "first"] = setting("both", "batch norm behind both inner layers of a predictor or the first")
     predictor_rate: float = setting(1.0, _PREDICTOR_RATE, above=0.0)

@@ -35,7 +35,7 @@ class Options:
         False, "the negatives of a group share their first sentence; otherwise both are drawn independently"
     )
     dropout_in: DropoutIn = setting("none", DROPOUT_IN)
-    reduction: Literal["mean", "sum"] = setting("mean", "over the pairs of a batch")
+    reduction: Literal["mean", "sum"] = setting("mean", "of the losses of a batch's pairs")
 
     def __post_init__(self) -> None:
         check_limits(self)

@@ -25,7 +25,7 @@ from selfsent.settings import Settings, setting
 class Options(ViewOptions):
     """Options of contrastive tension with in-batch negatives."""
 
-    similarity: Literal["cosine", "dot"] = setting("cosine", "what is scaled")
+    similarity: Literal["cosine", "dot"] = setting("cosine", "the similarity that is scaled")
     scale: float = setting(20.0, "what similarities are multiplied by, at first", above=0.0)
     learn_scale: bool = setting(True, "the scale is trained, by its logarithm")
     dropout_in: DropoutIn = setting("both", DROPOUT_IN)

@@ -39,13 +39,13 @@ class Options:
 
     teacher: str = setting(
         "",
-        "the encoder to follow on the first text column: a directory, a hub id or bundled; several between commas",
+        "the encoder to follow on the first text column: a directory, a hub id or bundled, or several with commas",
     )
     objective: Objective | None = setting(
         None,
-        "what is to agree: the teacher's vector of a sentence, to be found in the batch, and the similarities within"
-        " the batch (contrast); these similarities alone (relations); the direction (cosine) or the numbers (mse) of"
-        " vectors (default: mse with translations, contrast without)",
+        "what the student learns. contrast: to find the teacher's vector in the batch, and the similarities within it;"
+        " relations: these similarities alone; cosine: the direction of vectors; mse: their numbers"
+        " (default: mse with translations, contrast without)",
     )
     scale: float = setting(20.0, "multiplies similarities in contrast and relations", above=0.0)
     translations: bool | None = setting(

@@ -28,12 +28,12 @@ class Options(NgramOptions):
 
     discriminator: Literal["dot", "bilinear", "mlp"] = setting("dot", "how a token and a sentence are scored")
     temperature: float = setting(
-        0.1, "divides cosines, which are scored; 0: products are, as in the paper", minimum=0.0
+        0.1, "divides the cosine that is the score; 0: a product instead, as in the paper", minimum=0.0
     )
     estimator: Literal["jsd", "infonce", "dv"] = setting("jsd", "estimator of mutual information")
     average: Literal["token", "sentence", "sum"] = setting(
         "token",
-        "mean over all tokens, over the means of the sentences, or over the sums of the sentences",
+        "of the losses: the mean over tokens, over sentences' means, or over sentences' sums",
     )
 
 

@@ -16,7 +16,7 @@ class Options(DualEncoderOptions):
     """Options of the inverse cloze task: those of Quick-Thoughts, with surroundings in place of a neighbour."""
 
     positives: Positives = setting("surroundings", POSITIVES)
-    within: int = setting(5, "how many sentences before and behind the passage has", minimum=1)
+    within: int = setting(5, "sentences of the passage before and behind", minimum=1)
 
 
 INVERSE_CLOZE = Method(

@@ -28,12 +28,12 @@ class Options(ViewOptions):
 
     positives: Positives = setting(
         "itself",
-        "what the partner of a text is: the second text column (itself); or, of one column, a neighbour in its"
-        " document, or a span of several with --span; or its surroundings without it",
+        "the partner of a text. itself: the second text column; with one column, neighbours: a neighbour in its"
+        " document, or several in a row with --span; surroundings: what stands around it, without it",
     )
 
     scale: float = setting(20.0, "multiplies the similarities: one over the temperature", above=0.0)
-    similarity: Literal["cosine", "dot"] = setting("cosine", "of two vectors")
+    similarity: Literal["cosine", "dot"] = setting("cosine", "how two vectors are compared")
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
     keep_base: float = setting(
         0.0,
@@ -42,7 +42,7 @@ class Options(ViewOptions):
         minimum=0.0,
     )
     hard_negatives: bool | None = setting(
-        None, "the third text column is no partner of the first (default: where there are three)"
+        None, "the third text column is a wrong partner of the first (default: where there are three)"
     )
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ class Options(RankingOptions):
 
     positives: Positives = setting("neighbours", POSITIVES)
     both_directions: bool = setting(True, "the neighbour must find its sentence, too; the mean of both losses")
-    hard_negatives: bool | None = setting(False, "the third text column is no partner of the first")
+    hard_negatives: bool | None = setting(False, "the third text column is a wrong partner of the first")
 
 
 NEIGHBOURS = Method(

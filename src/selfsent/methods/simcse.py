@@ -30,7 +30,7 @@ class Options(PairOptions):
     temperature: float = setting(0.05, "divides the cosines", above=0.0)
     mlp: bool = setting(True, "a dense layer with tanh above the pooling, in training only")
     keep_mlp: bool = setting(False, "the dense layer becomes part of the saved model")
-    mlm_weight: float = setting(0.0, "weight of a masked-language-model loss beside (the paper's: 0.1)", minimum=0.0)
+    mlm_weight: float = setting(0.0, "weight of an added masked-language-model loss (the paper's: 0.1)", minimum=0.0)
     clean_negatives: bool = setting(False, "negatives are seen without dropout (SimCSE++)")
     positive_scale: float = setting(1.0, "multiplies the score of the positive (SimCSE++: 0.9)", above=0.0)
     dimension_weight: float = setting(

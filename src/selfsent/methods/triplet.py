@@ -20,7 +20,7 @@ class Options:
     """Options of the triplet objective."""
 
     margin: float = setting(1.0, "by how much the third text must be farther away than the second", above=0.0)
-    distance: Literal["euclidean", "cosine"] = setting("euclidean", "of two vectors; cosine: 1 − cos")
+    distance: Literal["euclidean", "cosine"] = setting("euclidean", "between two vectors; cosine: 1 − cos")
 
     def __post_init__(self) -> None:
         check_limits(self)

@@ -37,7 +37,7 @@ class Options:
     ratio: float = setting(0.6, "share of the words damaged before encoding", minimum=0.0, maximum=1.0)
     noise: Literal["delete", "swap", "mask", "replace", "add"] = setting("delete", "what happens to these words")
     tie: bool = setting(True, "encoder and decoder share their weights, where the architecture allows it")
-    decoder_layers: int = setting(0, "layers of a small decoder of its own instead of the encoder's layers", minimum=0)
+    decoder_layers: int = setting(0, "layers of a small decoder in place of the encoder's own; 0: none", minimum=0)
     scratch: bool = setting(False, "begin with random weights instead of the base's")
     drop_heads: bool = setting(False, "drop whole heads of the cross-attention, as the authors' code does")
     decoder_dropout: bool = setting(True, "drop out in the decoder, too, as the encoder does")

@@ -13,8 +13,8 @@ from selfsent.settings import check_limits, setting
 
 Positives = Literal["itself", "neighbours", "surroundings"]
 POSITIVES = (
-    "what the other view of a sentence reads: the sentence itself; a neighbour in its document, or a span of several"
-    " with --span; or its surroundings without it"
+    "what the other view reads. itself: the sentence again; neighbours: a neighbour in its document, or several in a"
+    " row with --span; surroundings: what stands around it, without it"
 )
 _READ_BY: dict[str, tuple[Any, tuple[Positives, ...]]] = {
     "span": (1, ("neighbours",)),
@@ -38,7 +38,7 @@ class ViewOptions:
 
     positives: Positives = setting("itself", POSITIVES)
     within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
-    span: int = setting(1, "sentences in a view at most, drawn anew each time, where it reads neighbours", minimum=1)
+    span: int = setting(1, "most sentences in a view that reads neighbours, drawn anew each time", minimum=1)
     overlap: bool = setting(False, "the two spans may share sentences")
     kept: float = setting(0.1, "share of sentences that stay in their surroundings", minimum=0.0, maximum=1.0)
     delete_words: float = setting(

@@ -31,7 +31,7 @@ class Options:
 
     dimensions: int = setting(0, "principal directions kept; 0 keeps all that have any variance", minimum=0)
     ridge: float = setting(
-        0.0, "added to every eigenvalue, as a share of their mean, to calm those of few sentences", minimum=0.0
+        0.0, "share of the mean eigenvalue that is added to each, to calm those of few sentences", minimum=0.0
     )
 
     layers: Layers = setting("last", "layers whose states are averaged before pooling")

@@ -83,4 +83,4 @@ def default_plan(corpus: Corpus, base: str | Path | None, **told: Any) -> tuple[
     try:
         return make_plan(method, base, **{**usual, **said}), reason
     except SettingsError as error:
-        raise SettingsError(f"without --method {method.name} is trained here, as {reason}: {error}") from None
+        raise SettingsError(f"without --method, {method.name} is trained here, as {reason}: {error}") from None

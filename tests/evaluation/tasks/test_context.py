@@ -195,7 +195,7 @@ def test_split_follows_documents_and_not_their_order(corpus_of):
 
 
 def test_corpora_that_cannot_be_scored_are_refused(corpus_of):
-    with pytest.raises(DataError, match="the corpus has 12, and 150 are needed; --hold-out 30 does with fewer"):
+    with pytest.raises(DataError, match="the corpus has 12, and 150 are needed; --hold-out 30 needs fewer"):
         split_documents(corpus_of(make_documents(12)))
     with pytest.raises(DataError, match="too few documents to hold 30 out: the corpus has 31"):
         split_documents(corpus_of(make_documents(31)), 30)

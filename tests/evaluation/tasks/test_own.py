@@ -70,7 +70,7 @@ def test_labels(save, model):
         ("pairs", "a\tb\t1\nc\t\t2\n", "line 2"),
         ("relevance", "a\tb\n", "has 1 row; at least two"),
         ("pairs", "a\tb\tmuch\nc\td\t2\n", "has 1 row below its heading; at least two"),
-        ("pairs", "a\tb\t1\nc\td\t1\n", "all scores are 1: nothing can be held against them"),
+        ("pairs", "a\tb\t1\nc\td\t1\n", "all scores are 1: they must differ"),
         ("relevance", b"a\t\xff\n", "not UTF-8"),
         ("labels", "a\tx\n" * 15 + "b\ty\n" * 3, "'y' has 3 lines"),
     ],

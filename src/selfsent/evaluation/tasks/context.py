@@ -48,8 +48,8 @@ HELD_LEAST = 30
 TIE = 1e-6
 """Cosines nearer than this are ties, and ties count against the answer: constant vectors must not score."""
 WITHOUT_DOCUMENTS = (
-    "the corpus has no documents, which the label-free score needs: give a document column, or --split-sentences if a"
-    " text holds several sentences"
+    "the corpus has no documents to find a next sentence in: give a document column, or --split-sentences if a text"
+    " holds several sentences"
 )
 NO_NEIGHBOURS = (
     "no document has two different sentences: split texts that hold several with --split-sentences,"
@@ -116,7 +116,7 @@ def _usual_count(sizes: Rows) -> int:
         needed = round(HELD_LEAST / HELD_OF_FEW)
         raise DataError(
             f"too few documents to hold any out: the corpus has {total}, and {needed} are needed;"
-            f" --hold-out {HELD_LEAST} does with fewer"
+            f" --hold-out {HELD_LEAST} needs fewer"
         )
     return count
 

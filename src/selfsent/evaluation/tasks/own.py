@@ -39,7 +39,7 @@ def read_pairs(path: str | Path) -> Rows:
     rows = _read(Path(path), PAIRS)
     scores = [_number(Path(path), value) for value in rows["score"]]
     if len(set(scores)) < 2:
-        raise DataError(f"{path}: all scores are {scores[0]:g}: nothing can be held against them")
+        raise DataError(f"{path}: all scores are {scores[0]:g}: they must differ")
     return Rows(rows.name, {**rows.columns, "score": scores}, rows.fingerprint)
 
 
