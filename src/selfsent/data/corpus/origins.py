@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -76,18 +76,52 @@ class Origins:
             counts[rows[rows >= 0]] += found[rows >= 0]
         return counts
 
+    def places(self, pieces: Integers) -> dict[str, Integers]:
+        """Where pieces (n,) stand in the input: `row`, and where texts were split `sentence`, (n,) each, from 0."""
+        if self._rows is None:
+            return {"row": pieces}
+        rows = np.asarray(self._rows[pieces])
+        return {"row": rows, "sentence": pieces - np.searchsorted(self._rows, rows)}
+
+    def begins(self, pieces: Integers) -> NDArray[np.bool_]:
+        """Which pieces (n,) are the first with their text."""
+        rows = np.asarray(self.table_rows[pieces])
+        begins = rows >= 0
+        begins[begins] = self.first[rows[begins]] == pieces[begins]
+        return begins
+
+    def in_pieces(self, advance: Callable[[int], None]) -> Callable[[int], None]:
+        """Called with how many more rows of the corpus are done, in order, tells `advance` how many more pieces are."""
+        rows = told = 0
+
+        def more(count: int) -> None:
+            nonlocal rows, told
+            rows += count
+            done = self.done(rows)
+            advance(done - told)
+            told = done
+
+        return more
+
+    def done(self, rows: int) -> int:
+        """How many pieces, from the first on, are in the first so many rows of the corpus, or in none."""
+        return int(self.first[rows]) if rows < len(self.first) else len(self)
+
+    @cached_property
+    def textless(self) -> int:
+        """How many pieces are in no row of the corpus."""
+        return len(self) - int(self.repeats.sum())
+
     def describe(self, pieces: Integers) -> dict[str, list[Any]]:
         """What is known of pieces (n,): name -> (n,) values.
 
         `row` is the number of the row of the input, from 0; `sentence`, where texts were split, the place in its row,
         from 0. The others are the columns that were carried along, None where a cell was empty.
         """
-        rows = pieces if self._rows is None else self._rows[pieces]
-        found: dict[str, list[Any]] = {"row": rows.tolist()}
-        if self._rows is not None:
-            found["sentence"] = (pieces - np.searchsorted(self._rows, rows)).tolist()
+        places = self.places(pieces)
+        found: dict[str, list[Any]] = {name: numbers.tolist() for name, numbers in places.items()}
         for place, (name, kind) in enumerate(self._kinds.items()):
-            cells = self._carried.take(place, rows) if self._carried else []
+            cells = self._carried.take(place, places["row"]) if self._carried else []
             found[name] = [_typed(json.loads(cell), kind) for cell in cells]
         return found
 
