@@ -82,7 +82,7 @@ def test_bad_files_are_one_line(save, kind, text, message):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"nothing\.tsv: cannot be opened"):
+    with pytest.raises(DataError, match=r"nothing\.tsv cannot be read"):
         OWN["pairs"][0](tmp_path / "nothing.tsv")
 
 

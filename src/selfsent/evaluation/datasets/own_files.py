@@ -39,6 +39,10 @@ def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[str] | None 
     """
     if columns is not None and len(columns) != len(names):
         raise SettingsError(f"{path} needs {len(names)} columns, for {', '.join(names)}; {len(columns)} are named")
+    try:
+        path.stat()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
     named = format_of(path) in NAMED or columns is not None
     table, below = _read_named(path, columns or names) if named else _read_tabs(path, names)
     if len(table) < 2:

@@ -35,15 +35,16 @@ def nearest_neighbours(vectors: Vectors, labels: Labels, texts: Sequence[str]) -
         texts: (n,).
     """
     rows, right = unit(vectors), np.zeros(len(vectors))
-    _, text = np.unique(np.asarray(texts, dtype=object), return_inverse=True)
+    _, text, count = np.unique(np.asarray(texts, dtype=object), return_inverse=True, return_counts=True)
+    alike = np.split(np.argsort(text, kind="stable"), np.cumsum(count)[:-1])
     for start in range(0, len(rows), BLOCK):
-        block = slice(start, start + BLOCK)
-        cosine = rows[block] @ rows.T
-        cosine[text[block, None] == text] = -np.inf
+        cosine = rows[start : start + BLOCK] @ rows.T
+        for line, number in zip(cosine, text[start : start + BLOCK], strict=True):
+            line[alike[number]] = -np.inf
         best = cosine.max(1, keepdims=True)
-        near = (cosine >= best - TIE) & np.isfinite(best)
-        same = (near & (labels[block, None] == labels)).sum(1)
-        right[block] = same / np.maximum(near.sum(1), 1)
+        row, other = np.nonzero((cosine >= best - TIE) & np.isfinite(best))
+        same = np.bincount(row, labels[start + row] == labels[other], len(cosine))
+        right[start : start + BLOCK] = same / np.maximum(np.bincount(row, minlength=len(cosine)), 1)
     return right
 
 
