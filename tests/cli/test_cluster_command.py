@@ -10,7 +10,7 @@ def test_groups_on_the_terminal_and_in_a_file(selfsent, model, sentences, tmp_pa
     done = selfsent("cluster", model, sentences, "--clusters", 4, "--output", tmp_path / name)
     assert done.status == 0, done.err
     assert "most typical sentence" in done.out
-    assert f"120 sentences in {tmp_path / name}" in done.err
+    assert f"120 rows in {tmp_path / name}" in done.err
     if name == "c.parquet":
         rows = pq.read_table(tmp_path / name).to_pylist()
     elif name == "c.jsonl":
@@ -65,4 +65,4 @@ def test_sentences_with_equal_vectors_make_fewer_groups(selfsent, model, tmp_pat
 
 def test_more_groups_than_sentences(selfsent, model, sentences):
     complaint = selfsent("cluster", model, sentences, "--clusters", 121).late_complaint
-    assert "--clusters is 121; the corpus has 120 distinct sentences" in complaint
+    assert "--clusters is 121; the corpus has 120 different texts" in complaint

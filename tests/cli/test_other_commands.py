@@ -138,7 +138,7 @@ def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, 
         other = selfsent(command[0], "bundled-raw", *command[2:], "--encoded", kept)
         assert "holds vectors of 32 numbers; this model's have 256" in other.late_complaint
         other = selfsent(*command[:2], fewer, *command[3:], "--encoded", kept)
-        assert "120 vectors; this corpus has 50 distinct sentences" in other.complaint
+        assert "120 vectors; this corpus has 50 rows: encode it again" in other.complaint
         refused = selfsent(*command, "--encoded", kept, "--output", kept)
         assert "which is read: name another file" in refused.complaint
 
@@ -204,8 +204,8 @@ def test_one_sentence_can_be_encoded_and_searched(selfsent, model, tmp_path):
     one.write_text("ba de fi\nba de fi \n")
     assert "only one distinct sentence" in selfsent("pairs", model, one).late_complaint
     assert selfsent("encode", model, one, "--output", tmp_path / "v.npy").status == 0
-    assert np.load(tmp_path / "v.npy").shape[0] == 1
-    assert selfsent("search", model, one, "ba").out.splitlines()[0].endswith("ba de fi")
+    assert np.load(tmp_path / "v.npy").shape[0] == 2
+    assert selfsent("search", model, one, "ba").out.splitlines()[0].endswith("ba de fi  (and 1 more row)")
     assert "only one distinct sentence" in selfsent("train", one, "--output", tmp_path / "run").complaint
 
 
@@ -285,4 +285,4 @@ def test_a_query_is_cleaned_as_texts_are(selfsent, model, sentences):
 def test_what_of_a_corpus_is_left_out_is_told(selfsent, model, tmp_path):
     (tmp_path / "texts.csv").write_text("text\nba de\nba de\nko mi\n")
     done = selfsent("pairs", model, tmp_path / "texts.csv")
-    assert "2 sentences (1 duplicates dropped)" in done.err
+    assert "3 rows (1 repeated)" in done.err

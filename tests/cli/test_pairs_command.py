@@ -52,6 +52,8 @@ def test_pairs_in_a_file(selfsent, model, alike, tmp_path, name):
     assert {key: str(value) for key, value in rows[0].items() if key != "cosine"} == {
         "row1": "0",
         "row2": "3",
+        "repeats1": "0",
+        "repeats2": "0",
         "text1": "ba de fi go",
         "text2": "Ba de fi go",
     }
@@ -96,7 +98,7 @@ def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp
         patch.setattr(_Part, "append", append_once)
         stopped = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy")
     assert stopped.status == 130
-    assert "interrupted: 50 of 120 sentences are done" in stopped.err
+    assert "interrupted: 50 of 120 rows are done" in stopped.err
     done = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy", "--fast")
     assert done.status == 0, done.err
     if "no faster in bfloat16" in done.err:

@@ -1,12 +1,17 @@
+import csv
+import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from selfsent.display import text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Result, Score, measure, signature
 from selfsent.evaluation.side_by_side import mean_over_seeds, mean_score, over_seeds, seeds_of_runs, side_by_side
 from selfsent.evaluation.stats.metrics import mean
+from selfsent.report.evaluation import Report
 
 HARD = np.random.default_rng(0).normal(0.5, 0.2, 200)
 
@@ -144,3 +149,32 @@ def test_an_average_over_less_than_all_tasks_says_so():
     comparison = side_by_side([Result("x", without, "toy", tuple("abc")), Result("y", tasks, "toy", tuple("abc"))])
     assert [str(cell) for cell in comparison.table().columns[0].cells][::3] == ["a", "b", "average of 2 of 3"]
     assert comparison.to_json()["average_over"] == ["a", "b"]
+
+
+def test_every_model_keeps_its_interval_in_every_form():
+    results = [result("base", 0.0), result("better", 0.03)]
+    report = Report(results)
+    plain, shown = report.to_json(), text_of(report.tables[0])
+    lines = list(csv.DictReader(io.StringIO(report.to_csv())))
+    for one, found in zip(results, plain["results"], strict=True):
+        for task, score in one.scores.items():
+            assert (found["scores"][task]["low"], found["scores"][task]["high"]) == (score.low, score.high)
+            (line,) = [line for line in lines if (line["model"], line["task"]) == (one.model, task)]
+            assert (float(line["low"]), float(line["high"])) == (score.low, score.high)
+            assert f"{score.low:.2f} to {score.high:.2f}" in shown
+        low, high = one.average_interval
+        assert (found["average_low"], found["average_high"]) == (low, high)
+        assert low < one.average < high
+        assert f"{low:.2f} to {high:.2f}" in shown
+
+
+def test_neighbours_and_groups_of_labels_stand_in_a_table_of_their_own():
+    results = [result("base", 0.0), result("better", 0.01)]
+    assert side_by_side(results).groupings() is None
+    beside = {"metrics": {"nearest_neighbour": 71.5, "v_measure": 33.25}, "intervals": {"nearest_neighbour": (70, 73)}}
+    with_labels = [replace(each, scores={"mine": replace(each.scores["a"], **beside)}) for each in results]
+    shown = text_of(Report(with_labels).tables[1])
+    assert all(f"{model} " in shown for model in ("base", "better"))
+    assert "71.50" in shown
+    assert "70.00 to 73.00" in shown
+    assert "33.25" in shown

@@ -16,8 +16,8 @@ NAMES = ("v.npy", "v.npz", "v.parquet")
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     monkeypatch.setattr("selfsent.models.encoding.CHUNK", 16)
-    monkeypatch.setattr("selfsent.search.vectors._READ_TOGETHER", 9)
-    monkeypatch.setattr("selfsent.search.vectors.CHUNK", 16)
+    monkeypatch.setattr("selfsent.search.rows._READ_TOGETHER", 9)
+    monkeypatch.setattr("selfsent.search.rows.CHUNK", 16)
 
 
 def stop_after(chunks, error=KeyboardInterrupt):

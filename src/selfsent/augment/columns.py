@@ -11,7 +11,7 @@ from pathlib import Path
 
 from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.table import DESCRIPTION
+from selfsent.data.corpus.table import DESCRIPTION, TABLE
 from selfsent.data.corpus.writer import TableFile
 from selfsent.files import sweep_stale
 
@@ -62,7 +62,7 @@ def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: 
     temporary = Path(tempfile.mkdtemp(prefix=".views-", dir=corpus.directory))
     try:
         with ExitStack() as opened:
-            table = TableFile(temporary, columns, False, opened)
+            table = TableFile(temporary / TABLE, columns, False, opened)
             for batch in opened.enter_context(pq.ParquetFile(made)).iter_batches(columns=list(columns)):
                 table.append([batch.column(name).to_pylist() for name in columns])
             table.close()

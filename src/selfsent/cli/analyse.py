@@ -38,11 +38,13 @@ def add_parser(commands: Any) -> None:
     ):
         kind = kinds.add_parser(name, help=about, description=f"{about.capitalize()}.")
         kind.add_argument("model", nargs=models, metavar="MODEL", help="as for selfsent evaluate")
-        kind.add_argument("--pairs", metavar="FILE", help="tab-separated text, text, score")
+        kind.add_argument("--pairs", metavar="FILE", help="a file with columns sentence1, sentence2, score")
         kind.add_argument("--task", metavar="NAME", help="the pairs of a task, such as stsb-dev, instead")
         _add_common(kind, run)
         if name == "labels":
-            kind.add_argument("--labelled", required=True, metavar="FILE", help="tab-separated text, text, score")
+            kind.add_argument(
+                "--labelled", required=True, metavar="FILE", help="a file with columns sentence1, sentence2, score"
+            )
             kind.add_argument(
                 "--trainer", required=True, metavar="MODULE:FUNCTION", help="(pairs, scores) -> a model with encode"
             )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.encoding import add_result_options, load, read_with_vectors
-from selfsent.cli.options import add_corpus_options
+from selfsent.cli.encoding import add_result_options, labelled, load, read_with_vectors
+from selfsent.cli.options import add_corpus_options, carried
+from selfsent.cli.outputs import write_outputs
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,14 +24,14 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "cluster",
         help="put the sentences of a corpus into groups of like meaning",
-        description="Put the distinct sentences of a corpus into groups by k-means on their vectors, and show the words"
+        description="Put the sentences of a corpus into groups by k-means on their vectors, and show the words"
         " that tell each group from the others and its most typical sentence.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("--clusters", type=int, default=20, metavar="N", help="how many groups (default: 20)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the first centres (default: 0)")
-    add_result_options(parser, "every sentence with its group")
+    add_result_options(parser, "every row of the corpus with its group")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -38,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import counting, doing, notice, show
     from selfsent.errors import SettingsError
     from selfsent.search import encode_corpus, find_clusters
-    from selfsent.search.tables import GROUPS, grouped, write_table
+    from selfsent.search.tables import group_columns, grouped, write_table
 
     if options.clusters < 2:
         raise SettingsError(f"--clusters is {options.clusters}; it must be at least 2")
@@ -46,38 +49,53 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError(f"--seed is {options.seed}; it must be at least 0 and below 2^32")
     corpus, stored = read_with_vectors(options)
     if len(corpus) < options.clusters:
-        raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} distinct sentences")
+        raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} different texts")
     model = load(options, corpus)
     with counting("reading vectors" if stored else "encoding") as done:
-        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus)), stored)
+        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.origins)), stored)
     with doing() as say:
         say("grouping")
-        found = find_clusters(vectors, options.clusters, options.seed)
+        found = find_clusters(vectors, options.clusters, options.seed, corpus.origins.repeats)
         del vectors
-        shown = _table(found, corpus)
-    show(shown)
+        groups = _groups(found, corpus)
+    about = {"model": options.model, "corpus": options.corpus, "clusters": groups}
+    if not write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}):
+        show(_table(groups, carried(options)))
     if len(found.sizes) < options.clusters:
         notice(f"{len(found.sizes)} groups instead of {options.clusters}: the other sentences have equal vectors")
     if options.output:
-        write_table(grouped(found, corpus), GROUPS, Path(options.output))
-        notice(f"{len(corpus):,} sentences in {options.output}")
+        write_table(grouped(found, corpus), group_columns(corpus), Path(options.output))
+        count = int(found.sizes.sum())
+        notice(f"{count:,} {'sentence' if corpus.origins.split else 'row'}{'s' * (count != 1)} in {options.output}")
 
 
-def _table(found: Clusters, corpus: Corpus) -> Table:
+def _groups(found: Clusters, corpus: Corpus) -> list[dict[str, Any]]:
+    """Number, size, telling words and most typical sentence of each group."""
+    from selfsent.search import telling_words
+    from selfsent.search.tables import told
+
+    words = telling_words((text for batch in corpus.batches() for text in batch), found)
+    typical = told(corpus, (int(found.typical(number)[0]) for number in range(len(found.sizes))))
+    return [
+        {"cluster": number, "size": size, "words": words[number], "typical": typical[number]}
+        for number, size in enumerate(found.sizes.tolist())
+    ]
+
+
+def _table(groups: list[dict[str, Any]], names: Sequence[str]) -> Table:
     from rich.table import Column, Table
     from rich.text import Text
 
-    from selfsent.search import telling_words
+    from selfsent.cli.console import shortened
 
-    words = telling_words((text for batch in corpus.batches() for text in batch), found)
     table = Table(
         Column("cluster", justify="right"),
         Column("sentences", justify="right"),
         Column("telling words", ratio=2),
-        Column("most typical sentence", ratio=3, no_wrap=True, overflow="ellipsis"),
+        Column("most typical sentence", ratio=3, overflow="fold"),
         expand=True,
     )
-    for number, size in enumerate(found.sizes):
-        (typical,) = corpus.texts(found.typical(number))
-        table.add_row(str(number), f"{size:,}", Text(", ".join(words[number])), Text(typical))
+    for group in groups:
+        typical = labelled(group["typical"], names) + shortened(group["typical"]["text"])
+        table.add_row(str(group["cluster"]), f"{group['size']:,}", Text(", ".join(group["words"])), Text(typical))
     return table

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.cli.encoding import add_fast_options, load
-from selfsent.cli.options import add_corpus_options, read
+from selfsent.cli.options import add_carry_options, add_corpus_options, carried, read
+from selfsent.errors import SettingsError
 
 
 def add_parser(commands: Any) -> None:
@@ -15,7 +16,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "encode",
         help="write the vectors of a corpus to a file",
-        description="Write the vectors of a corpus to a file. After an interruption the same command goes on.",
+        description="Write a file with one vector for each row of the input, in its order, also for repeated and empty"
+        " texts (zeros for empty ones). Killed or interrupted, the same command goes on.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a corpus, as for selfsent train")
@@ -23,9 +25,10 @@ def add_parser(commands: Any) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help=".npy; .npz, as `embeddings`; or .parquet, with the texts beside the vectors",
+        help=".npy; .npz, as `embeddings`; or .parquet, with row numbers, ids and texts beside the vectors",
     )
     add_fast_options(parser)
+    add_carry_options(parser, ".parquet files")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -39,10 +42,27 @@ def run(options: argparse.Namespace) -> None:
     output = Path(options.output)
     check_outputs({"--output": options.output}, [*options.input, *(options.without or ())])
     check_output(output)
+    if output.suffix != ".parquet" and carried(options):
+        raise SettingsError(
+            f"{output} has room for vectors alone, in the order of the input's rows: give a .parquet file, or leave out"
+            " --id-column and --keep"
+        )
     corpus = read(options, options.input, least=1)
     model = load(options, corpus)
     with counting("encoding") as encoded:
-        made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus)))
+        made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus.origins)))
     if made.kept:
         notice(f"{made.kept:,} of them had been made before an earlier run stopped")
-    notice(f"{made.rows:,} vectors of {made.size} numbers in {output}, in the order of the corpus' distinct sentences")
+    one, kind = made.rows == 1, "sentence" if corpus.origins.split else "row"
+    each = "for the one row" if one else f"one for each {kind}" + " of the input" * (kind == "row") + ", in its order"
+    notice(f"{made.rows:,} vector{'s' * (not one)} of {made.size} numbers in {output}, {each}")
+    if made.zeros:
+        why = "empty, or left out with --without" if corpus.report.excluded else "empty"
+        what = (
+            "1 of them is all zeros: its text is"
+            if made.zeros == 1
+            else f"{made.zeros:,} of them are all zeros: their texts are"
+        )
+        notice(f"{what} {why}")
+    if corpus.origins.split and output.suffix == ".npy":
+        notice(f"{output} does not say which row a sentence is of: .parquet and .npz files do")

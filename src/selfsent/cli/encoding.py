@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from selfsent.cli.options import read
+from selfsent.cli.options import add_carry_options, read
 from selfsent.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -36,29 +37,38 @@ def add_fast_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_result_options(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add `--output`, for a table of `what`, `--encoded`, and how to encode."""
+    """Add `--output`, for a table of `what`, `--json`, `--encoded`, columns that come out again, and how to encode."""
     parser.add_argument("--output", metavar="FILE", help=f"write {what} to a .csv, .tsv, .jsonl or .parquet file")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write what is shown as one object; - is standard output, and nothing else goes there then",
+    )
     parser.add_argument(
         "--encoded",
         metavar="FILE",
         help="a file that selfsent encode wrote for this model and corpus: nothing is encoded again",
     )
     add_fast_options(parser)
+    add_carry_options(parser, "everything that is shown and written")
 
 
 def read_with_vectors(options: argparse.Namespace, least: int = 2) -> tuple[Corpus, VectorsFile | None]:
     """The corpus, of so many distinct sentences at least, and the file of `--encoded`.
 
     Raises:
-        SettingsError: a name does not say what its file is, or `--output` would replace what is read.
-        OutputError: `--output` cannot be written.
-        DataError: `--encoded` holds no vectors, or more or fewer than there are sentences.
+        SettingsError: a name does not say what its file is, or what is written would replace what is read.
+        OutputError: `--output` or `--json` cannot be written.
+        DataError: `--encoded` holds no vectors, or more or fewer than there are rows.
     """
     from selfsent.evaluation.vectors import VectorsFile
     from selfsent.search.sources import check_rows
     from selfsent.search.tables import check_table
 
-    check_outputs({"--output": options.output}, [options.corpus, options.encoded, *(options.without or ())])
+    check_outputs(
+        {"--output": options.output, "--json": options.json},
+        [options.corpus, options.encoded, *(options.without or ())],
+    )
     if options.output:
         check_table(Path(options.output))
     stored = None if options.encoded is None else VectorsFile(Path(options.encoded))
@@ -80,13 +90,42 @@ def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
     from selfsent.models.loading import load_encoder
     from selfsent.training.precision import inference_device, quicken
 
-    if not corpus.report.whole:
-        notice(corpus.report.summary())
+    if odd := what_was_read(corpus):
+        notice(odd)
     bits = quick(options)
     model = load_encoder(options.model).to(inference_device())
     if line := complaint_of_unknown(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT)))):
         notice(line)
     return quicken(model, **bits)
+
+
+def what_was_read(corpus: Corpus) -> str:
+    """How many rows, and what is odd about them; empty where nothing is."""
+    origins, report = corpus.origins, corpus.report
+    counts = (
+        (origins.textless - report.excluded, "empty"),
+        (int(origins.repeats.sum()) - len(corpus), "repeated"),
+        (report.excluded, "left out"),
+    )
+    odd = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    line = f"{origins.rows:,} row{'s' * (origins.rows != 1)}"
+    line += f", split into {len(origins):,} sentence{'s' * (len(origins) != 1)}" if origins.split else ""
+    line += f" ({odd})" if odd else ""
+    return "\n".join(filter(None, (line if odd else "", report.changes)))
+
+
+def labelled(row: dict[str, Any], names: Sequence[str], side: str = "") -> str:
+    """The cells of a row that carry what goes with it, before a text on a terminal; empty where nothing does."""
+    from selfsent.cli.console import shortened
+    from selfsent.data.corpus.clean import clean
+
+    cells = clean("" if (cell := row[f"{name}{side}"]) is None else str(cell) for name in names)[0]
+    return "".join(f"{shortened(cell) or '-'}  " for cell in cells)
+
+
+def again(repeats: int) -> str:
+    """How many more rows have a text, behind it on a terminal; empty where none has."""
+    return f"  (and {repeats:,} more row{'s' * (repeats != 1)})" if repeats else ""
 
 
 def quick(options: argparse.Namespace) -> Quick:

@@ -36,7 +36,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--bases", type=names, default=(), metavar="MODEL[,MODEL]", help="more models, as selfsent compare takes them"
     )
-    what = parser.add_argument_group("what to score")
+    what = parser.add_argument_group(
+        "what to score", "Files of your own are .csv, .jsonl or .parquet with these columns, or tab-separated."
+    )
     what.add_argument("--suite", metavar="NAME", help="sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
     what.add_argument(
         "--task", action="append", metavar="NAME", help="a task such as stsb; may be repeated, or NAME,NAME"
@@ -45,9 +47,16 @@ def add_parser(commands: Any) -> None:
     what.add_argument(
         "--hold-out", type=int, metavar="N", help="score N of its documents, as many as selfsent train kept apart"
     )
-    what.add_argument("--pairs", metavar="FILE", help="tab-separated text, text, score: Spearman of the cosine")
-    what.add_argument("--relevance", metavar="FILE", help="tab-separated query, relevant text: MRR@10")
-    what.add_argument("--labels", metavar="FILE", help="tab-separated text, label: accuracy of logistic regression")
+    what.add_argument("--pairs", metavar="FILE", help="sentence1, sentence2, score: Spearman of the cosine")
+    what.add_argument("--relevance", metavar="FILE", help="query, text (a relevant one): MRR@10")
+    what.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="text, label: accuracy of logistic regression; beside it that of the nearest neighbour, and k-means",
+    )
+    what.add_argument(
+        "--columns", type=names, metavar="A,B[,C]", help="what your file calls these columns, such as body,team"
+    )
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
     parser.add_argument(
         "--pooling",
@@ -137,7 +146,7 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     groups = seeds_of_runs(options.model) if options.seeds else [[model] for model in options.model]
     tasks = [name.strip() for given in options.task or () for name in given.split(",")]
     asked = {"suite": options.suite, "task": tasks or None, "pairs": options.pairs}
-    asked |= {"relevance": options.relevance, "labels": options.labels}
+    asked |= {"relevance": options.relevance, "labels": options.labels, "columns": options.columns}
     # Everything that can be wrong is found out now, not after the first model has been scored.
     check_request(**asked, documents=bool(options.documents))
     store = Store(options.data)

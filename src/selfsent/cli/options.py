@@ -76,6 +76,30 @@ def add_label_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--score-column", metavar="NAME", help="column with numbers, such as similarities")
 
 
+def add_carry_options(parser: argparse.ArgumentParser, where: str) -> None:
+    """Columns of the input that come out again, in `where`."""
+    group = parser.add_argument_group("columns that come out again")
+    group.add_argument("--id-column", metavar="NAME", help=f"column with the id of each row, for {where}")
+    group.add_argument(
+        "--keep", type=names, default=(), metavar="A[,B]", help="more columns that go with each row, such as team,date"
+    )
+
+
+def carried(options: argparse.Namespace) -> tuple[str, ...]:
+    """The columns that `add_carry_options` found, each once, the id first.
+
+    Raises:
+        SettingsError: one has no name, or is called like a column of the results.
+    """
+    from selfsent.search.tables import check_carried
+
+    found = tuple(dict.fromkeys([*([] if options.id_column is None else [options.id_column]), *options.keep]))
+    if "" in found:
+        raise SettingsError("--id-column and --keep name columns; one of them is empty")
+    check_carried(found, "--id-column or --keep")
+    return found
+
+
 def names(text: str) -> tuple[str, ...]:
     """Names between commas, for argparse."""
     return tuple(name.strip() for name in text.split(","))
@@ -146,6 +170,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
     labels = ("text_columns", "label_column", "score_column", "without")
     return {
         **{name: getattr(options, name) for name in labels if getattr(options, name, None)},
+        **({"carry": carried(options)} if hasattr(options, "id_column") else {}),
         "text_column": options.text_column,
         "document_column": options.document_column,
         "split_sentences": options.split_sentences,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.encoding import add_result_options, load, read_with_vectors
-from selfsent.cli.options import add_corpus_options
+from selfsent.cli.encoding import add_result_options, again, labelled, load, read_with_vectors
+from selfsent.cli.options import add_corpus_options, carried
+from selfsent.cli.outputs import write_outputs
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -21,7 +23,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "pairs",
         help="find the most similar pairs of sentences in a corpus",
-        description="Find the pairs of distinct sentences with the largest cosines. All pairs are compared, unless"
+        description="Find the pairs of different texts with the largest cosines. All pairs are compared, unless"
         " --approximate is given.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
@@ -43,25 +45,33 @@ def run(options: argparse.Namespace) -> None:
     """Find the pairs, and print cosine and sentences, best first."""
     from selfsent.cli.console import notice, shortened, show
     from selfsent.errors import SettingsError
-    from selfsent.search.tables import PAIRS, with_texts, write_table
+    from selfsent.search.tables import pair_columns, with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
     if not -1 <= options.threshold <= 1:
         raise SettingsError(f"--threshold is {options.threshold}; a cosine lies between -1 and 1")
     corpus, stored = read_with_vectors(options)
-    pairs = _find(load(options, corpus), corpus, stored, options)
+    pairs, recall = _find(load(options, corpus), corpus, stored, options)
+    rows = list(with_texts(pairs, corpus))
     if options.output:
-        write_table(with_texts(pairs, corpus), PAIRS, Path(options.output))
-        notice(f"{len(pairs):,} pairs in {options.output}")
-        return
-    for row in with_texts(pairs, corpus):
-        show(f"{row['cosine']:.3f}  {shortened(row['text1'])}\n       {shortened(row['text2'])}")
+        write_table(rows, pair_columns(corpus), Path(options.output))
+        notice(f"{len(pairs):,} pair{'s' * (len(pairs) != 1)} in {options.output}")
+    about = {"model": options.model, "corpus": options.corpus, "pairs": rows}
+    about |= {"recall": recall} if options.approximate else {}
+    written = write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"})
+    names = carried(options)
+    for row in rows if not (written or options.output) else ():
+        one, other = (labelled(row, names, side) + shortened(row[f"text{side}"]) for side in "12")
+        show(f"{row['cosine']:.3f}  {one}{again(row['repeats1'])}\n       {other}{again(row['repeats2'])}")
     if not pairs:
         notice(f"no pair has a cosine of {options.threshold} or more")
 
 
-def _find(model: Encoder, corpus: Corpus, stored: VectorsFile | None, options: argparse.Namespace) -> list[Pair]:
+def _find(
+    model: Encoder, corpus: Corpus, stored: VectorsFile | None, options: argparse.Namespace
+) -> tuple[list[Pair], float | None]:
+    """The pairs, and what share of them an index finds, which is not known of the exact answer."""
     from selfsent.cli.console import counting, notice
     from selfsent.search import encode_corpus
     from selfsent.search.approximate import approximately_most_similar_pairs, require_index
@@ -70,14 +80,14 @@ def _find(model: Encoder, corpus: Corpus, stored: VectorsFile | None, options: a
     if options.approximate:
         require_index()
     with counting("reading vectors" if stored else "encoding") as done:
-        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus)), stored)
+        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.origins)), stored)
     with counting("comparing") as compared:
         if not options.approximate:
             total = blocks(len(vectors))
-            return most_similar_pairs(vectors, options.top, options.threshold, lambda n: compared(n, total))
+            return most_similar_pairs(vectors, options.top, options.threshold, lambda n: compared(n, total)), None
         pairs, recall = approximately_most_similar_pairs(
             vectors, options.top, options.threshold, advance=lambda n: compared(n, len(vectors))
         )
     found = "unknown: no such pair has a sentence of the sample" if recall is None else f"{recall:.1%}"
     notice(f"share of the most similar pairs that the index finds, measured on a sample: {found}")
-    return pairs
+    return pairs, recall

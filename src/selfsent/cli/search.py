@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from selfsent.cli.encoding import add_result_options, load, read_with_vectors
-from selfsent.cli.options import add_corpus_options
+from selfsent.cli.encoding import add_result_options, again, labelled, load, read_with_vectors
+from selfsent.cli.options import add_corpus_options, carried
+from selfsent.cli.outputs import write_outputs
 
 
 def add_parser(commands: Any) -> None:
@@ -31,11 +34,11 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Search, and print cosine and sentence, best first."""
-    from selfsent.cli.console import counting, notice, shortened, show
+    from selfsent.cli.console import counting, notice
     from selfsent.data.corpus.clean import clean
     from selfsent.errors import SettingsError
     from selfsent.search import search
-    from selfsent.search.tables import HITS, hits_with_texts, write_table
+    from selfsent.search.tables import hit_columns, hits_with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
@@ -52,16 +55,28 @@ def run(options: argparse.Namespace) -> None:
             corpus,
             queries,
             options.top,
-            advance=lambda count: searched(count, len(corpus)),
+            advance=lambda count: searched(count, len(corpus.origins)),
             file=stored,
         )
     rows = [list(hits_with_texts(query, hits, corpus)) for query, hits in zip(queries, found, strict=True)]
     if options.output:
-        write_table(chain.from_iterable(rows), HITS, Path(options.output))
-        notice(f"{sum(map(len, rows)):,} sentences in {options.output}")
-        return
+        write_table(chain.from_iterable(rows), hit_columns(corpus), Path(options.output))
+        count = sum(map(len, rows))
+        notice(f"{count:,} sentence{'s' * (count != 1)} in {options.output}")
+    found_of = [
+        {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
+        for query, hits in zip(queries, rows, strict=True)
+    ]
+    about = {"model": options.model, "corpus": options.corpus, "queries": found_of}
+    if not write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}) and not options.output:
+        _show(queries, rows, carried(options))
+
+
+def _show(queries: list[str], rows: list[list[dict[str, Any]]], names: Sequence[str]) -> None:
+    from selfsent.cli.console import shortened, show
+
     for query, hits in zip(queries, rows, strict=True):
         if len(queries) > 1:
             show(f"# {query}")
         for row in hits:
-            show(f"{row['cosine']:.3f}  {shortened(row['text'])}")
+            show(f"{row['cosine']:.3f}  {labelled(row, names)}{shortened(row['text'])}{again(row['repeats'])}")

@@ -167,6 +167,13 @@ class Result:
         return float(np.mean(present)) if present else None
 
     @property
+    def average_interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the average, or None where scores have no samples."""
+        samples = [self.scores[name].samples for name in self.average_over]
+        whole = samples and all(len(each) and each.shape == samples[0].shape for each in samples)
+        return interval(np.mean(samples, axis=0)) if whole else None
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """The tasks that should enter the average but have no score."""
         return tuple(name for name in self.averaged if name not in self.scores)
@@ -206,6 +213,8 @@ class Result:
         if self.averaged:
             plain |= {"average": self.average, "average_over": list(self.average_over)}
             plain |= {"average_complete": not self.missing}
+            if ends := self.average_interval:
+                plain |= {"average_low": ends[0], "average_high": ends[1]}
             plain |= {"average_leaked": True} if AVERAGE in self.leaked else {}
             plain |= {"average_deviation": self.deviations[AVERAGE]} if AVERAGE in self.deviations else {}
         plain |= {"seeds": list(self.seeds)} if self.seeds else {}
@@ -255,4 +264,6 @@ class Result:
     def _cells(self) -> list[tuple[str, str, str, str]]:
         rows = [(n, self.shown(n), f"{s.low:.2f} to {s.high:.2f}", f"{s.n:,}") for n, s in self.scores.items()]
         rows += [(name, "absent", "", "") for name in self.absent]
-        return rows + ([(self.average_label, self.shown(AVERAGE), "", "")] if self.average is not None else [])
+        ends = self.average_interval
+        between = f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else ""
+        return rows + ([(self.average_label, self.shown(AVERAGE), between, "")] if self.average is not None else [])

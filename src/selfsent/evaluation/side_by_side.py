@@ -71,6 +71,26 @@ class Comparison:
         table.caption, table.caption_justify = Text("\n".join(told)), "left"
         return table
 
+    def groupings(self) -> Table | None:
+        """What stands beside the accuracy of labelled texts, for every model; None where there are none."""
+        from rich.table import Column, Table
+        from rich.text import Text
+
+        tasks = [t for t in self.tasks if all("v_measure" in result.scores[t].metrics for result in self.results)]
+        if not tasks:
+            return None
+        right = (Column(name, justify="right") for name in ("nearest neighbour", "95 % interval", "V-measure"))
+        table = Table(Column("model", overflow="fold"), *right)
+        for task in tasks:
+            table.add_row(Text(task, style="bold"))
+            for result in self.results:
+                score = result.scores[task]
+                low, high = score.intervals.get("nearest_neighbour", (None, None))
+                between = "" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+                nearest, grouped = (f"{score.metrics[name]:.2f}" for name in ("nearest_neighbour", "v_measure"))
+                table.add_row(Text(result.model), nearest, between, grouped)
+        return table
+
     def __str__(self) -> str:
         """What the terminal shows."""
         return text_of(self.table())

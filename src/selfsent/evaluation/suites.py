@@ -70,6 +70,7 @@ def evaluate(
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
+    columns: Sequence[str] | None = None,
     data: str | Path | Store | None = None,
     name: str | None = None,
     fast: bool = False,
@@ -86,9 +87,10 @@ def evaluate(
         task: one or several names in `TASKS`, instead of a suite.
         documents: a corpus with documents, for the label-free score `context`; or what `read_corpus` reads.
         hold_out: how many of its documents are scored: as many as `train` was to keep apart.
-        pairs: a tab-separated file of text, text, score; its score goes by the name of the file.
-        relevance: a tab-separated file of query, relevant text.
-        labels: a tab-separated file of text, label.
+        pairs: a file with columns sentence1, sentence2, score; its score goes by the name of the file.
+        relevance: a file with columns query, text: the relevant one.
+        labels: a file with columns text, label.
+        columns: what the columns of that file are called, where they have other names.
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
         fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
@@ -108,7 +110,7 @@ def evaluate(
     names = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels))
     store = data if isinstance(data, Store) else Store(data)
     classifiers = {"classifier": _known(classifier)}
-    files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, classifiers)
+    files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, classifiers, columns)
     is_corpus = documents is None or hasattr(documents, "documents")
     corpus = (
         cast(Documented | None, documents)
@@ -149,6 +151,7 @@ def check_request(
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
+    columns: Sequence[str] | None = None,
 ) -> None:
     """Find out without a model what `evaluate` would refuse.
 
@@ -157,19 +160,24 @@ def check_request(
         DataError: a file of one's own is damaged.
     """
     names = _task_names(suite, task, documents, bool(pairs or relevance or labels))
-    _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names)
+    _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, columns=columns)
 
 
 def _own_tasks(
-    paths: Mapping[str, str | Path | None], taken: Sequence[str], classifiers: Mapping[str, Any] | None = None
+    paths: Mapping[str, str | Path | None],
+    taken: Sequence[str],
+    classifiers: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> dict[str, Callable[[Encoder], Score]]:
     """The user's own files, read before anything that takes long; each goes by its name without the ending."""
+    if columns is not None and sum(path is not None for path in paths.values()) != 1:
+        raise SettingsError("columns are those of one file of your own: give one of pairs, relevance and labels")
     found: dict[str, Callable[[Encoder], Score]] = {}
     for kind, path in paths.items():
         if path is None:
             continue
         read, score = own.OWN[kind]
-        rows = read(path)
+        rows = read(path, columns)
         if rows.name in (*taken, *found, SCORE_NAME, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         found[rows.name] = partial(score, rows, **((classifiers or {}) if kind == "labels" else {}))
@@ -211,7 +219,7 @@ def load_pairs(task: str | None, pairs: str | Path | None, store: Store) -> Rows
 
     Args:
         task: a task that is one data set of scored pairs, such as `stsb-dev`.
-        pairs: a tab-separated file of text, text, score.
+        pairs: a file with columns sentence1, sentence2, score.
         store: where data sets come from.
 
     Raises:

@@ -53,8 +53,11 @@ class Report:
     @property
     def tables(self) -> list[Table]:
         """The tables for the terminal."""
-        single = [result.table() for result in self.results] if self.comparison is None else [self.comparison.table()]
-        return single + ([beside(*self.results)] if self.published else [])
+        if self.comparison is None:
+            tables = [result.table() for result in self.results]
+        else:
+            tables = [table for table in (self.comparison.table(), self.comparison.groupings()) if table is not None]
+        return tables + ([beside(*self.results)] if self.published else [])
 
     @property
     def signatures(self) -> list[str]:

@@ -27,15 +27,17 @@ class Clusters:
     Args:
         cluster: (n,) number of each row's group.
         cosine: (n,) cosine of each row to the centre of its group.
+        repeats: (n,) how many texts each row stands for; one each when None.
     """
 
     cluster: NDArray[np.int64]
     cosine: NDArray[np.float32]
+    repeats: NDArray[np.int64] | None = None
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(k,) rows of each group."""
-        return np.bincount(self.cluster).astype(np.int64)
+        """(k,) texts of each group."""
+        return np.bincount(self.cluster, self.repeats).astype(np.int64)
 
     def typical(self, cluster: int, count: int = 1) -> NDArray[np.int64]:
         """The rows of a group that are nearest to its centre, the nearest first."""
@@ -44,13 +46,16 @@ class Clusters:
         return found
 
 
-def find_clusters(vectors: NDArray[np.float32], count: int, seed: int = 0) -> Clusters:
+def find_clusters(
+    vectors: NDArray[np.float32], count: int, seed: int = 0, repeats: NDArray[np.int64] | None = None
+) -> Clusters:
     """Group rows by k-means.
 
     Args:
         vectors: (n, d) of length 1.
         count: how many groups; fewer come out where rows are equal.
         seed: of the first centres.
+        repeats: (n,) how many texts each row stands for, which counts for the sizes of groups, not for their centres.
 
     Raises:
         SettingsError: there are fewer than two groups, or fewer rows than groups.
@@ -59,20 +64,22 @@ def find_clusters(vectors: NDArray[np.float32], count: int, seed: int = 0) -> Cl
     from sklearn.exceptions import ConvergenceWarning
 
     if not 2 <= count <= len(vectors):
-        raise SettingsError(f"--clusters is {count}; it must be at least 2, and at most the {len(vectors):,} sentences")
+        raise SettingsError(
+            f"--clusters is {count}; it must be at least 2, and at most the {len(vectors):,} different texts"
+        )
     kind: Any = MiniBatchKMeans if len(vectors) > MANY else KMeans
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are equal
         fitted = kind(n_clusters=count, n_init=3, random_state=seed).fit(vectors)
-    names, sizes = np.unique(fitted.labels_, return_counts=True)
-    order = names[np.argsort(-sizes, kind="stable")]
+    names, label = np.unique(fitted.labels_, return_inverse=True)
+    order = names[np.argsort(-np.bincount(label, repeats), kind="stable")]
     number = np.empty(count, dtype=np.int64)
     number[order] = np.arange(len(order))
     centres, cosine = unit(fitted.cluster_centers_), np.empty(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), BLOCK):
         part = slice(start, start + BLOCK)
         cosine[part] = np.einsum("nd,nd->n", vectors[part], centres[fitted.labels_[part]])
-    return Clusters(number[fitted.labels_], cosine)
+    return Clusters(number[fitted.labels_], cosine, repeats)
 
 
 def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) -> list[list[str]]:

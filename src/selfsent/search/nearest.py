@@ -22,14 +22,14 @@ def search(
     advance: Callable[[int], None] = lambda count: None,
     file: VectorsFile | None = None,
 ) -> list[list[tuple[int, float]]]:
-    """The rows of the sentences nearest to each query by cosine, best first, with the cosine; exact.
+    """The rows of the distinct sentences nearest to each query by cosine, best first, with the cosine; exact.
 
     Args:
         model: the encoder.
         corpus: the sentences to search.
         queries: what to look for.
         top: how many sentences a query.
-        advance: called with the number of sentences done since the last call.
+        advance: called with the number of rows of the input done since the last call.
         file: with the vectors of the corpus, as `encode_to_file` writes it; without it they are computed.
 
     Raises:
@@ -38,7 +38,7 @@ def search(
     wanted = unit(encode(model, queries))
     best_rows = np.zeros((len(queries), 0), dtype=np.int64)
     best = np.zeros((len(queries), 0), dtype=np.float32)
-    start = 0
+    start, tell = 0, corpus.origins.in_pieces(advance)
     for vectors in corpus_vectors(model, corpus, file):
         cosines = wanted @ unit(vectors).T
         rows = np.broadcast_to(np.arange(start, start + len(vectors)), cosines.shape)
@@ -46,5 +46,5 @@ def search(
         order = np.argsort(-best, axis=1, kind="stable")[:, :top]
         best, best_rows = np.take_along_axis(best, order, 1), np.take_along_axis(best_rows, order, 1)
         start += len(vectors)
-        advance(len(vectors))
+        tell(len(vectors))
     return [list(zip(r.tolist(), c.tolist(), strict=True)) for r, c in zip(best_rows, best, strict=True)]

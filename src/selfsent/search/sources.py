@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,8 @@ from selfsent.errors import DataError
 from selfsent.evaluation.vectors import VectorsFile
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, encode_stream
-from selfsent.search.vectors import sentences, unit
+from selfsent.search.rows import TextsInOrder, sentences
+from selfsent.search.vectors import unit
 
 COMPARED = 16
 """Rows of each part of a file that are encoded, to see whether its vectors are this model's of this corpus."""
@@ -22,7 +22,7 @@ SAME, FAR = 0.99, 0.9
 
 
 def corpus_vectors(model: Encoder, corpus: Corpus, file: VectorsFile | None = None) -> Iterator[NDArray[np.float32]]:
-    """The vectors of a corpus' sentences in order, some thousand at a time: computed, or from a file.
+    """The vectors of a corpus' distinct sentences in order, some thousand at a time: computed, or from a file.
 
     Texts of the file are compared with the corpus, all of them; vectors with those of the model, a sample.
 
@@ -40,18 +40,20 @@ def corpus_vectors(model: Encoder, corpus: Corpus, file: VectorsFile | None = No
     check_rows(file, corpus)
     if file.size != model.embedding_size:
         raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
-    texts, done = sentences(corpus), 0
+    origins, texts, done = corpus.origins, TextsInOrder(corpus), 0
     draw = np.random.default_rng(0)
     for vectors, stored in file.parts():
-        expected = list(islice(texts, len(vectors)))
-        if stored is not None and stored != expected:
+        pieces = np.arange(done, done + len(vectors))
+        if stored is not None and stored != (expected := texts.take(len(vectors))):
             row = next(i for i, (text, other) in enumerate(zip(expected, stored, strict=True)) if text != other)
             raise DataError(f"{file.path} holds vectors of another corpus: row {done + row} is {stored[row][:60]!r}")
         if not (finite := np.isfinite(vectors).all(1)).all():
             raise DataError(f"{file.path} holds numbers that are not finite in row {done + int(np.argmin(finite))}")
-        rows = np.append(draw.permutation(len(vectors) - 1)[: COMPARED - 1], len(vectors) - 1)
-        _compare(file, vectors[rows], encode(model, [expected[row] for row in rows]), done + rows)
-        yield vectors
+        rows = np.asarray(origins.table_rows[pieces])
+        if len(filled := np.flatnonzero(rows >= 0)):
+            chosen = np.append(draw.permutation(filled[:-1])[: COMPARED - 1], filled[-1])
+            _compare(file, vectors[chosen], encode(model, corpus.texts(rows[chosen])), pieces[chosen])
+        yield vectors[origins.begins(pieces)]
         done += len(vectors)
 
 
@@ -61,8 +63,12 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
     Raises:
         DataError: it holds another number of them.
     """
-    if file.rows != len(corpus):
-        raise DataError(f"{file.path} holds {file.rows:,} vectors; this corpus has {len(corpus):,} distinct sentences")
+    if file.rows != (rows := len(corpus.origins)):
+        kind = "sentence" if corpus.origins.split else "row"
+        raise DataError(
+            f"{file.path} holds {file.rows:,} vectors; this corpus has {rows:,} {kind}{'s' * (rows != 1)}: encode it"
+            f" again, with the same options (each {kind} has a vector, also an empty or a repeated one)"
+        )
 
 
 def _compare(
@@ -85,21 +91,21 @@ def encode_corpus(
     advance: Callable[[int], None] = lambda count: None,
     file: VectorsFile | None = None,
 ) -> NDArray[np.float32]:
-    """The vectors of a corpus' sentences in memory, (n, d), each of length 1.
+    """The vectors of a corpus' distinct sentences in memory, (n, d), each of length 1.
 
     Args:
         model: the encoder.
         corpus: the sentences.
-        advance: called with the number of sentences done since the last call.
+        advance: called with the number of rows of the input done since the last call.
         file: with their vectors, as `encode_to_file` writes it; without it they are computed.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
     """
     vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
-    done = 0
+    done, tell = 0, corpus.origins.in_pieces(advance)
     for part in corpus_vectors(model, corpus, file):
         vectors[done : done + len(part)] = unit(part)
         done += len(part)
-        advance(len(part))
+        tell(len(part))
     return vectors

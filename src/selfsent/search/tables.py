@@ -16,12 +16,22 @@ from selfsent.errors import SettingsError
 from selfsent.files import whole_file
 from selfsent.search.clusters import Clusters
 from selfsent.search.pairs import Pair
+from selfsent.search.rows import KINDS
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
-PAIRS = {"cosine": float, "row1": int, "row2": int, "text1": str, "text2": str}
-HITS = {"query": str, "cosine": float, "row": int, "text": str}
-GROUPS = {"cluster": int, "cosine": float, "row": int, "text": str}
+RESERVED = ("query", "cosine", "cluster", "row", "sentence", "repeats", "text", "embedding")
+"""Names of columns that results have of their own."""
 _TOGETHER = 4096
+
+
+def check_carried(names: Sequence[str], flags: str) -> None:
+    """Refuse columns to carry along that are called like columns of the results.
+
+    Raises:
+        SettingsError: there is one.
+    """
+    if taken := [name for name in names if name in RESERVED]:
+        raise SettingsError(f"{flags}: results have a column {taken[0]!r} of their own; rename yours")
 
 
 def check_table(output: Path) -> None:
@@ -34,32 +44,63 @@ def check_table(output: Path) -> None:
         raise SettingsError(f"--output {output} must end in {', '.join(TABLES[:-1])} or {TABLES[-1]}")
 
 
+def hit_columns(corpus: Corpus) -> dict[str, type]:
+    """The columns of `hits_with_texts`."""
+    return {"query": str, "cosine": float, **corpus.origins.columns, "repeats": int, "text": str}
+
+
+def pair_columns(corpus: Corpus) -> dict[str, type]:
+    """The columns of `with_texts`."""
+    each = {**corpus.origins.columns, "repeats": int, "text": str}
+    return {"cosine": float} | {f"{name}{side}": kind for name, kind in each.items() for side in (1, 2)}
+
+
+def group_columns(corpus: Corpus) -> dict[str, type]:
+    """The columns of `grouped`."""
+    return {"cluster": int, "cosine": float, **corpus.origins.columns, "text": str}
+
+
+def told(corpus: Corpus, rows: Iterable[int]) -> list[dict[str, Any]]:
+    """Of each row of a corpus the first place in the input, what was carried along, and its text.
+
+    `repeats` says how many more rows of the input have the same text.
+    """
+    wanted = np.fromiter(rows, dtype=np.int64)
+    origins = corpus.origins
+    columns = origins.describe(np.asarray(origins.first[wanted]))
+    columns |= {"repeats": (origins.repeats[wanted] - 1).tolist(), "text": corpus.texts(wanted)}
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
 def with_texts(pairs: Sequence[Pair], corpus: Corpus) -> Iterator[dict[str, Any]]:
-    """Each pair as a row of a table: cosine, the two row numbers, the two texts."""
-    rows = np.array([pair[1:] for pair in pairs], dtype=np.int64).reshape(-1, 2)
-    texts = zip(corpus.texts(rows[:, 0]), corpus.texts(rows[:, 1]), strict=True)
-    for pair, (text, other) in zip(pairs, texts, strict=True):
-        yield {"cosine": round(pair.cosine, 6), "row1": pair.first, "row2": pair.second, "text1": text, "text2": other}
+    """Each pair as a row of a table: cosine, and of both sides what `told` says, as `row1`, `row2` and so on."""
+    left, right = told(corpus, (pair.first for pair in pairs)), told(corpus, (pair.second for pair in pairs))
+    for pair, one, other in zip(pairs, left, right, strict=True):
+        found = {f"{name}{side}": each[name] for name in one for side, each in ((1, one), (2, other))}
+        yield {"cosine": round(pair.cosine, 6), **found}
 
 
 def hits_with_texts(query: str, hits: Sequence[tuple[int, float]], corpus: Corpus) -> Iterator[dict[str, Any]]:
-    """Each sentence that `search` found for a query as a row of a table: query, cosine, row number and text."""
-    texts = corpus.texts(np.array([row for row, _ in hits], dtype=np.int64))
-    for (row, cosine), text in zip(hits, texts, strict=True):
-        yield {"query": query, "cosine": round(cosine, 6), "row": row, "text": text}
+    """Each sentence that `search` found for a query as a row of a table: query, cosine and what `told` says."""
+    for (_, cosine), found in zip(hits, told(corpus, (row for row, _ in hits)), strict=True):
+        yield {"query": query, "cosine": round(cosine, 6), **found}
 
 
 def grouped(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
-    """Each sentence as a row of a table: its group, the cosine to the group's centre, row number and text.
+    """Each row of the input that has a text as a row of a table: its group, the cosine to the group's centre, and more.
 
     Groups come in order, and within a group the most typical sentences first.
     """
-    order = np.lexsort((-clusters.cosine, clusters.cluster))
+    origins = corpus.origins
+    pieces = np.flatnonzero(origins.table_rows >= 0)
+    rows = origins.table_rows[pieces]
+    order = np.lexsort((-clusters.cosine[rows], clusters.cluster[rows]))
     for start in range(0, len(order), _TOGETHER):
-        rows = order[start : start + _TOGETHER]
-        for row, text in zip(rows.tolist(), corpus.texts(rows), strict=True):
-            cosine = round(float(clusters.cosine[row]), 6)
-            yield {"cluster": int(clusters.cluster[row]), "cosine": cosine, "row": row, "text": text}
+        here = order[start : start + _TOGETHER]
+        columns: dict[str, list[Any]] = {"cluster": clusters.cluster[rows[here]].tolist()}
+        columns["cosine"] = [round(cosine, 6) for cosine in clusters.cosine[rows[here]].tolist()]
+        columns |= origins.describe(pieces[here]) | {"text": corpus.texts(rows[here])}
+        yield from (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
 
 
 def write_table(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], output: Path) -> None:
@@ -67,7 +108,7 @@ def write_table(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], out
 
     Args:
         rows: of the table.
-        columns: the name of each, and whether it holds `int`, `float` or `str`.
+        columns: the name of each, and whether it holds `bool`, `int`, `float` or `str`.
         output: a `.csv`, `.tsv`, `.jsonl` or `.parquet` file.
 
     Raises:
@@ -92,8 +133,7 @@ def _write_parquet(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    schema = pa.schema([(name, KINDS[kind]) for name, kind in columns.items()])
     left = iter(rows)
     with pq.ParquetWriter(path, schema) as file:
         while part := list(islice(left, _TOGETHER)):

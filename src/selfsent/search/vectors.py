@@ -7,11 +7,9 @@ import hashlib
 import json
 import os
 import shutil
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +21,29 @@ from tokenizers import Tokenizer
 from selfsent.data.corpus import Corpus
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.vectors import CONTENT
-from selfsent.files import saying, whole_file, write_json
+from selfsent.files import saying, write_json
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
+from selfsent.search.rows import sentences, write_rows
 
 FORMATS = tuple(CONTENT)
-_READ_TOGETHER = 256
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """How many vectors a file holds, of how many numbers, and how many of them an earlier run had made."""
+    """How many vectors a file holds, of how many numbers.
+
+    Args:
+        rows: one vector each.
+        size: numbers of a vector.
+        kept: how many of the rows an earlier run had done.
+        zeros: rows without text, whose vectors are zeros.
+    """
 
     rows: int
     size: int
     kept: int
+    zeros: int
 
 
 def check_output(output: Path) -> None:
@@ -53,11 +59,6 @@ def check_output(output: Path) -> None:
         raise SettingsError(f"--output {output} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
 
 
-def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
-    """The sentences of a corpus from one row on, few in memory at a time, however long they are."""
-    return islice((text for batch in corpus.batches(size=_READ_TOGETHER) for text in batch), start, None)
-
-
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Vectors of length 1; one of zeros stays as it is."""
     ones: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
@@ -70,7 +71,10 @@ def encode_to_file(
     output: Path,
     advance: Callable[[int], None] = lambda count: None,
 ) -> Encoded:
-    """Write the vectors of a corpus' sentences, in order; memory does not grow with the corpus.
+    """Write a vector for each row of the input, in its order; memory hardly grows with the corpus.
+
+    What was repeated is computed once. An empty text has a vector of zeros. Where texts were split, there is a vector
+    for each sentence. A corpus that was read without `carry` knows no rows of the input, only its own.
 
     Killed or interrupted, it leaves the vectors made so far in a hidden directory beside `output`. The same call
     continues from there; the file is the same, bit for bit, as if nothing had happened.
@@ -78,9 +82,9 @@ def encode_to_file(
     Args:
         model: the encoder.
         corpus: the sentences.
-        output: a `.npy` file of (n, d) float32, a `.npz` file with that as `embeddings`, or a `.parquet` file with
-            the columns `text` and `embedding`.
-        advance: called with the number of sentences done since the last call.
+        output: a `.npy` file of (n, d) float32; a `.npz` file with that as `embeddings`, and `row` and `sentence` where
+            texts were split; or a `.parquet` file with the columns of `Origins.describe`, `text` and `embedding`.
+        advance: called with the number of rows done since the last call.
 
     Raises:
         SettingsError: the name ends otherwise.
@@ -88,28 +92,30 @@ def encode_to_file(
         KeyboardInterrupt: with a message that says how far it came.
     """
     check_output(output)
+    origins = corpus.origins
     with saying(output):
         part = _Part(output, corpus, model)
-        kept = part.done
-        if kept:
-            advance(kept)
+        kept, tell = origins.done(part.done) if part.done else 0, origins.in_pieces(advance)
+        if part.done:
+            tell(part.done)
         try:
             for vectors in encode_stream(model, sentences(corpus, part.done)):
                 part.append(vectors)
-                advance(len(vectors))
+                tell(len(vectors))
+            part.finish(corpus)
         except KeyboardInterrupt:
             if not part.done:
                 part.remove()
                 raise
             raise KeyboardInterrupt(
-                f"interrupted: {part.done:,} of {part.rows:,} sentences are done, the same command goes on from there"
+                f"interrupted: {origins.done(part.done):,} of {len(origins):,}"
+                f" {'sentences' if origins.split else 'rows'} are done, the same command goes on from there"
             ) from None
-        part.finish(corpus)
-    return Encoded(part.rows, part.size, kept)
+    return Encoded(len(origins), part.size, kept, origins.textless)
 
 
 class _Part:
-    """A file of vectors in the making: `vectors.npy`, and how many rows of it are safely on disk.
+    """A file of vectors in the making: `vectors.npy` of the distinct sentences, and how many rows of it are on disk.
 
     Args:
         output: the file in the end; the directory with the part is hidden beside it.
@@ -146,12 +152,7 @@ class _Part:
 
     def finish(self, corpus: Corpus) -> None:
         """Put the whole file in its place, and remove this part and others of the same file."""
-        if self.output.suffix == ".npy":
-            self._vectors.replace(self.output)
-        else:
-            with whole_file(self.output) as temporary:
-                write = _write_npz if self.output.suffix == ".npz" else _write_parquet
-                write(self._vectors, corpus, temporary)
+        write_rows(self._vectors, corpus, self.output)
         self.remove()
 
     def remove(self) -> None:
@@ -186,25 +187,3 @@ def _identity(corpus: Corpus, model: Encoder) -> str:
         found.update(str(tensor.dtype).encode())
         found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
     return found.hexdigest()[:12]
-
-
-def _write_npz(vectors: Path, corpus: Corpus, path: Path) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        entry = zipfile.ZipInfo("embeddings.npy")  # dated 1980, so that the same vectors make the same file
-        with archive.open(entry, "w", force_zip64=True) as file, vectors.open("rb") as source:
-            shutil.copyfileobj(source, file, 1 << 20)
-
-
-def _write_parquet(vectors: Path, corpus: Corpus, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with vectors.open("rb") as file:
-        np.lib.format.read_magic(file)
-        (_, size), _, _ = np.lib.format.read_array_header_1_0(file)
-        schema = pa.schema([("text", pa.string()), ("embedding", pa.list_(pa.float32(), size))])
-        with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
-            for texts in corpus.batches(size=CHUNK):
-                flat = np.frombuffer(file.read(len(texts) * size * 4), dtype="<f4").astype(np.float32)
-                column = pa.FixedSizeListArray.from_arrays(pa.array(flat), size)
-                writer.write_table(pa.table({"text": texts, "embedding": column}, schema=schema))

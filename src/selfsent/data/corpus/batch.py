@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +16,8 @@ from selfsent.data.corpus.streams import fail
 
 BATCH_ROWS = 8192
 BATCH_CHARACTERS = 1 << 23
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""A whole number that is written as a program would: 0042 stays text."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,13 @@ class Columns:
     """Columns that decide which rows are read, and the values they must have."""
     stacked: bool = False
     """Whether the texts of a row become rows of their own."""
+    carried: tuple[str, ...] | None = None
+    """Columns whose values go with each row; None where nobody asks for the rows of the input."""
 
     @property
     def wanted(self) -> list[str]:
         """All their names, each once."""
-        extra = (self.document, self.label, self.score, *(name for name, _ in self.where))
+        extra = (self.document, self.label, self.score, *(name for name, _ in self.where), *(self.carried or ()))
         return list(dict.fromkeys([*self.texts, *(name for name in extra if name is not None)]))
 
     @property
@@ -60,6 +66,8 @@ class Batch:
     """In plain text: a blank line lies between two texts of the file, here or before."""
     labels: list[str] | None = None
     scores: list[float] | None = None
+    carried: list[list[Any]] | None = None
+    """One list of (rows,) for each carried column."""
     files: int = 0
     """Files that begin with this batch."""
     skipped_files: int = 0
@@ -101,7 +109,9 @@ def at_rows(start: int) -> Place:
     return lambda row: {"row": start + row}
 
 
-def make_batch(values: Mapping[str, Sequence[Any]], name: str, columns: Columns, place: Place) -> Batch:
+def make_batch(
+    values: Mapping[str, Sequence[Any]], name: str, columns: Columns, place: Place, typed: bool = True
+) -> Batch:
     """A batch from whole columns of a table, after a look at every value.
 
     Args:
@@ -109,6 +119,7 @@ def make_batch(values: Mapping[str, Sequence[Any]], name: str, columns: Columns,
         name: what errors call the source.
         columns: which is which.
         place: from a row (0 to rows - 1) to its `line=` or `row=`.
+        typed: whether the source tells numbers from text.
 
     Raises:
         CorpusError: a text that is no string; a document, label or score that is missing or cannot be used.
@@ -133,6 +144,7 @@ def make_batch(values: Mapping[str, Sequence[Any]], name: str, columns: Columns,
         documents=column(columns.document, _as_name, "a value"),
         labels=column(columns.label, _as_name, "a value"),
         scores=column(columns.score, _as_number, "a finite number"),
+        carried=[[_as_carried(value, typed) for value in values[carried]] for carried in columns.carried or ()],
     )
     return batch.stacked() if columns.stacked else batch
 
@@ -153,6 +165,21 @@ def _as_name(value: Any) -> str | None:
     if value is None or isinstance(value, list | dict | bytes) or (isinstance(value, float) and math.isnan(value)):
         return None
     return str(value).strip().encode(errors="ignore").decode() or None
+
+
+def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
+    """A value as tables of results hold it: text that is a whole number becomes one where numbers come as text."""
+    if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, int):
+        return value if abs(value) < 1 << 63 else str(value)
+    text = json.dumps(value, default=str) if isinstance(value, list | dict) else str(value)
+    text = text.encode(errors="ignore").decode()
+    if typed:
+        return text
+    return int(text) if _WHOLE.fullmatch(text) else text or None
 
 
 def _as_number(value: Any) -> float | None:

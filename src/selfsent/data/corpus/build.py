@@ -19,8 +19,8 @@ from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.streams import fail
-from selfsent.data.corpus.table import DESCRIPTION, Corpus, CorpusReport
-from selfsent.data.corpus.writer import ArrayFile, TableFile, close_safely, digest_file, write_labels
+from selfsent.data.corpus.table import DESCRIPTION, TABLE, Corpus, CorpusReport
+from selfsent.data.corpus.writer import ArrayFile, OriginsFile, TableFile, close_safely, digest_file, write_labels
 
 Integers = NDArray[np.int64]
 
@@ -65,7 +65,7 @@ class _Builder:
         self._columns = columns
         self._split = split
         self._banned = banned
-        self._table = TableFile(directory, columns.kept, columns.label is not None, opened)
+        self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
         # Blank lines count as borders only if some lie between texts, which is known at the end: until then both
         # numberings are kept, by document and by row.
@@ -73,7 +73,9 @@ class _Builder:
         self._rows = _Documents(directory / "row.npy", opened) if split else None
         self._all_documented = True
         self._separated = False
-        self._seen = KeySet()
+        keep = columns.carried is not None
+        self._origins = OriginsFile(directory, columns.carried or (), split, opened) if keep else None
+        self._seen = KeySet(numbered=keep)
         self._counts: Counter[str] = Counter()
 
     def add(self, batch: Batch) -> int:
@@ -94,7 +96,11 @@ class _Builder:
         rows = np.flatnonzero(filled)
         texts = [[column[row] for row in rows.tolist()] for column in texts]
         keys = hash_keys(texts[0] if len(texts) == 1 else zip(*texts, strict=True), len(rows))
-        first = self._seen.add(keys)
+        first = (
+            self._seen.add(keys)
+            if self._origins is None
+            else self._numbered(self._origins, batch, keys, filled, origin)
+        )
         count["duplicates"] += int(len(first) - first.sum())
         if not first.all():
             texts = [[text for text, kept in zip(column, first.tolist(), strict=True) if kept] for column in texts]
@@ -102,6 +108,22 @@ class _Builder:
         count["rows_read"] += len(batch)
         count["split"] += self._split * len(batch)
         return len(self._seen)
+
+    def _numbered(
+        self, origins: OriginsFile, batch: Batch, keys: NDArray[np.uint64], filled: NDArray[np.bool_], origin: Integers
+    ) -> NDArray[np.bool_]:
+        """Tell where each piece of a batch goes, (n,); true for those of the filled ones that are new."""
+        known = len(self._seen)
+        numbers = self._seen.number(keys)
+        first = numbers > np.maximum.accumulate(np.concatenate([[known - 1], numbers]))[:-1]
+        table_rows = np.full(len(origin), -1)
+        table_rows[filled] = numbers
+        origins.append(table_rows, np.flatnonzero(filled)[first], self._counts["rows_read"] + origin)
+        if self._columns.carried:
+            if batch.carried is None and len(batch):
+                fail(self._columns.carried[0], "what is read has no columns beside the text: leave the option out")
+            origins.carry(batch.carried or [[]])
+        return first
 
     def _is_free(self, row: tuple[str, ...]) -> bool:
         return not any(letters(text) in self._banned for text in row)
@@ -122,12 +144,14 @@ class _Builder:
             path = self._directory / f"{name}.npy"
             digests.append(digest_file(path) if path.exists() else b"")
         digests += [name.encode() for name in label_names or ()]
+        digests += [] if self._origins is None else [b"origins", *self._origins.close()]
         fingerprint = hashlib.blake2b(repr(digests).encode(), digest_size=16).hexdigest()
         description = {
             "source": source,
             "fingerprint": fingerprint,
             "text_columns": self._columns.kept,
             "label_names": label_names,
+            "carried": {} if self._origins is None else self._origins.kinds,
             "report": dataclasses.asdict(CorpusReport(kept=len(self._seen), documents=documents, **self._counts)),
         }
         file = (self._directory / DESCRIPTION).open("w", encoding="utf-8")

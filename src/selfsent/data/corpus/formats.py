@@ -153,9 +153,11 @@ def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Column
 
     def batch() -> Batch:
         cells = {wanted: [row[i] for row in kept] for wanted, i in zip(columns.wanted, indices, strict=True)}
-        return make_batch(cells, name, columns, at_lines(numbers))
+        return make_batch(cells, name, columns, at_lines(numbers), typed=False)
 
     for number, row in rows:
+        if row and len(header) == 1 and row[0].isspace():  # no row either to others who read such files
+            continue
         if len(row) != len(header):
             if not row:
                 continue

@@ -33,7 +33,8 @@ class Part:
     def more_options(self) -> list[object]:
         """The same, as far as it was not always there."""
         columns = self.columns
-        return [columns.where, columns.stacked] if columns.where or columns.stacked else []
+        options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
+        return options + ([] if columns.carried is None else [["carried", *columns.carried]])
 
 
 def parts_of(source: SourceName | Parts, common: Mapping[str, Any]) -> list[Part]:
@@ -104,7 +105,11 @@ def _columns(options: Mapping[str, Any]) -> Columns:
         for name, value in (options.get("where") or {}).items()
     )
     document, label, score = (options.get(f"{name}_column") for name in ("document", "label", "score"))
-    return Columns(texts, document, label, score, where, bool(options.get("stack")))
+    carry, stack = options.get("carry"), bool(options.get("stack"))
+    if carry is not None and (where or stack):
+        raise SettingsError("rows of the input cannot be counted where some are left out or stacked: carry nothing")
+    carried = None if carry is None else tuple(dict.fromkeys(carry))
+    return Columns(texts, document, label, score, where, stack, carried)
 
 
 def _kinds(columns: Columns) -> str:

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.mapped import MappedTable
+from selfsent.data.corpus.origins import Origins
+
 TABLE = "table.arrow"
 DESCRIPTION = "corpus.json"
 
@@ -43,19 +46,20 @@ class CorpusReport:
         """One line for the user, a second one, or what stands for it, where texts were changed or files skipped."""
         reasons = ((self.empty, "empty"), (self.duplicates, "duplicates"), (self.excluded, "to be left out"))
         dropped = [f"{n:,} {what}" for n, what in reasons if n]
-        changed = [
-            f"{count:,} {what}"
-            for count, what in (
-                (self.control_characters, "rows rid of control characters"),
-                (self.too_long, "texts cut short"),
-                (self.skipped_files, "files skipped"),
-            )
-            if count
-        ]
         line = f"{self.kept:,} sentences" + (f" in {self.documents:,} documents" if self.documents else "")
         line += f", by splitting {self.split:,} texts" if self.split else ""
         line += f" ({', '.join(dropped)} dropped)" if dropped else ""
-        return line + (between + ", ".join(changed) if changed else "")
+        return line + (between + self.changes if self.changes else "")
+
+    @property
+    def changes(self) -> str:
+        """Texts that were changed and files that were skipped, for a line; empty where there are none."""
+        changed = (
+            (self.control_characters, "rows rid of control characters"),
+            (self.too_long, "texts cut short"),
+            (self.skipped_files, "files skipped"),
+        )
+        return ", ".join(f"{count:,} {what}" for count, what in changed if count)
 
 
 class Corpus:
@@ -82,6 +86,7 @@ class Corpus:
         """Number of the document of each row (rows,), 0, 1, 2, ... by first appearance; None without documents."""
         self.labels: NDArray[np.int64] | None = self._array("label")
         self.scores: NDArray[np.float64] | None = self._array("score")
+        self._carried: dict[str, str] = description.get("carried", {})
 
     def __len__(self) -> int:
         return self.report.kept
@@ -105,14 +110,7 @@ class Corpus:
         wanted = np.asarray(rows, dtype=np.int64)
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise IndexError(f"rows must lie between 0 and {len(self) - 1}")
-        starts, chunks = self._mapped
-        position = self._position(column)
-        chunk_of = np.searchsorted(starts, wanted, side="right") - 1
-        texts = np.empty(len(wanted), dtype=object)
-        for chunk in np.unique(chunk_of).tolist():
-            here = np.flatnonzero(chunk_of == chunk)
-            texts[here] = chunks[chunk].column(position).take(wanted[here] - starts[chunk]).to_pylist()
-        found: list[str] = texts.tolist()
+        found: list[str] = self._mapped.take(self._position(column), wanted)
         return found
 
     def batches(self, column: str | None = None, size: int = 8192) -> Iterator[list[str]]:
@@ -133,13 +131,13 @@ class Corpus:
             yield waiting
 
     @cached_property
-    def _mapped(self) -> tuple[NDArray[np.int64], list[Any]]:
-        """First row of each record batch, and the batches, over one memory map."""
-        import pyarrow as pa
+    def origins(self) -> Origins:
+        """Which rows of the input have which rows here. Kept where `read_corpus` was asked to `carry` something."""
+        return Origins(self.directory, len(self), self._carried)
 
-        reader = pa.ipc.open_file(pa.memory_map(str(self.directory / TABLE)))
-        batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
-        return np.cumsum([0, *(batch.num_rows for batch in batches)])[:-1], batches
+    @cached_property
+    def _mapped(self) -> MappedTable:
+        return MappedTable(self.directory / TABLE)
 
     def _position(self, column: str | None) -> int:
         if column is None:

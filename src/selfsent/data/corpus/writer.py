@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.origins import CARRIED, FIRST, PIECES, ROWS
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import TABLE
 
@@ -48,12 +50,12 @@ class ArrayFile:
 class TableFile:
     """The Arrow file of the texts; raw label names ride along in a last column until their kind is known."""
 
-    def __init__(self, directory: Path, text_columns: tuple[str, ...], labelled: bool, opened: ExitStack) -> None:
+    def __init__(self, path: Path, text_columns: tuple[str, ...], labelled: bool, opened: ExitStack) -> None:
         import pyarrow as pa
 
         names = [*text_columns, *(["label name"] if labelled else [])]
         self._schema = pa.schema([pa.field(name, pa.string()) for name in names])
-        self._file = opened.enter_context((directory / TABLE).open("wb"))
+        self._file = opened.enter_context(path.open("wb"))
         self._writer = pa.ipc.new_file(self._file, self._schema)
         self._hashes = [(hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)) for _ in text_columns]
 
@@ -73,6 +75,63 @@ class TableFile:
         self._writer.close()
         close_safely(self._file)
         return [part.digest() for pair in self._hashes for part in pair]
+
+
+class OriginsFile:
+    """The files of `Origins`.
+
+    Args:
+        directory: of the corpus.
+        carried: the columns that go with each row of the input.
+        split: whether a row may become several pieces.
+        opened: closes the files if all else fails.
+    """
+
+    def __init__(self, directory: Path, carried: tuple[str, ...], split: bool, opened: ExitStack) -> None:
+        self._pieces = ArrayFile(directory / PIECES, np.int64, opened)
+        self._first = ArrayFile(directory / FIRST, np.int64, opened)
+        self._rows = ArrayFile(directory / ROWS, np.int64, opened) if split else None
+        self._carried = TableFile(directory / CARRIED, carried, False, opened) if carried else None
+        self._found: dict[str, set[str]] = {name: set() for name in carried}
+        self._count = 0
+
+    def append(self, table_rows: NDArray[np.int64], new: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Append pieces.
+
+        Args:
+            table_rows: (n,) the row of the table that has the text of each piece; -1 where none has.
+            new: those of them, by their places here, with which a row of the table begins.
+            rows: (n,) the row of the input of each piece.
+        """
+        self._pieces.append(table_rows)
+        self._first.append(self._count + new)
+        if self._rows is not None:
+            self._rows.append(rows)
+        self._count += len(table_rows)
+
+    def carry(self, columns: list[list[Any]]) -> None:
+        """Append the values of the carried columns, of each row of the input."""
+        if self._carried is None or not columns[0]:
+            return
+        for found, values in zip(self._found.values(), columns, strict=True):
+            found.update(type(value).__name__ for value in values if value is not None)
+        self._carried.append([list(map(json.dumps, values)) for values in columns])
+
+    def close(self) -> list[bytes]:
+        """See the files onto the disk; digests of what they hold."""
+        arrays = [file for file in (self._pieces, self._first, self._rows) if file is not None]
+        for file in arrays:
+            file.close()
+        digests = [digest_file(file.path) for file in arrays] + [name.encode() for name in self._found]
+        return digests + (self._carried.close() if self._carried else [])
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The type that holds all values of each carried column, by name."""
+        return {
+            name: found.pop() if len(found) == 1 else "float" if found == {"int", "float"} else "str"
+            for name, found in ((name, set(found)) for name, found in self._found.items())
+        }
 
 
 def close_safely(file: IO[Any]) -> None:
