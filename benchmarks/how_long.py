@@ -71,7 +71,8 @@ def main() -> None:
             for name, arguments in commands(table, folder).items():
                 rows.append({"command": name, "texts": size, **measure(arguments, folder)})
                 print(f"{name:16} {size:>9,} texts {rows[-1]['seconds']:8.1f} s", flush=True)
-    write_json(options.output, {"machine": machine(), "note": options.note, "base": "bundled", "rows": rows})
+                report = {"machine": machine(), "note": options.note, "base": "bundled", "rows": rows}
+                write_json(options.output, report)  # after each, as the next one may take long
 
 
 if __name__ == "__main__":
