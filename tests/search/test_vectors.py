@@ -108,3 +108,13 @@ def test_what_cannot_be_written_is_refused(encoder, corpus, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):
         encode_to_file(encoder, corpus, tmp_path / "file" / "v.npy")
+
+
+def test_a_pooler_that_nothing_reads_may_change(encoder, corpus, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        encode_to_file(encoder, corpus, tmp_path / "v.npy", advance=stop_after(2))
+    poolers = [value for name, value in encoder.sentence_transformer.state_dict().items() if ".pooler." in name]
+    assert poolers
+    for weight in poolers:
+        weight += 1
+    assert encode_to_file(encoder, corpus, tmp_path / "v.npy").kept == 32
