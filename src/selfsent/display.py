@@ -22,6 +22,16 @@ def leads() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """A number with what is counted, in the singular or the plural.
+
+    Example:
+        >>> counted(1, "text"), counted(2500, "query", "queries")
+        ('1 text', '2,500 queries')
+    """
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
 def with_wide_title(table: Table) -> Group:
     """A table whose title and caption may be wider than it is."""
     from rich.console import Group

@@ -48,6 +48,13 @@ def add_corpus_options(parser: argparse.ArgumentParser, for_documents: bool = Fa
         + (" (default: where documents are needed and most texts do)" if for_documents else ""),
     )
     group.add_argument(
+        "--clean",
+        type=names,
+        metavar="WHAT[,WHAT]",
+        help="take out of each text first: html (tags, and entities become characters), mail (quoted mail, its headers,"
+        " signatures), urls",
+    )
+    group.add_argument(
         "--without",
         action="append",
         metavar="CORPUS",
@@ -109,9 +116,13 @@ def add_method_options(parser: argparse.ArgumentParser, method: Method, head: st
 
 def read(options: argparse.Namespace, source: str | list[str], least: int = 2) -> Corpus:
     """Read the corpus that the options describe, of so many distinct sentences at least."""
+    from selfsent.cli.console import notice
     from selfsent.data.corpus import read_corpus
 
-    return read_corpus(_single(source), **_how(options), least=least)
+    corpus = read_corpus(_single(source), **_how(options), least=least)
+    if line := corpus.report.advice():
+        notice(line)
+    return corpus
 
 
 def check(options: argparse.Namespace, source: str | list[str]) -> None:
@@ -141,9 +152,9 @@ def _single(source: str | list[str]) -> str | list[str]:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    labels = ("text_columns", "label_column", "score_column", "without")
+    maybe = ("text_columns", "label_column", "score_column", "clean", "without")
     return {
-        **{name: getattr(options, name) for name in labels if getattr(options, name, None)},
+        **{name: getattr(options, name) for name in maybe if getattr(options, name, None)},
         "text_column": options.text_column,
         "document_column": options.document_column,
         "split_sentences": options.split_sentences,
