@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +21,7 @@ from selfsent.data.corpus.sources import SourceName
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import Corpus
 from selfsent.errors import CorpusError, OutputError, SettingsError
-from selfsent.files import cache_folder, read_json, sweep_stale, write_json
+from selfsent.files import cache_folder, new_folder, read_json, write_json
 
 _VERSION = 2
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
@@ -189,8 +188,7 @@ def _build(
     """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        sweep_stale(folder, ".building-*")
-        building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder))
+        building = new_folder(folder, ".building-")
         try:
             source, columns = part.source, part.columns
             rows = source.read(columns)
