@@ -81,7 +81,7 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     few.write_text("\n".join(f"{a}\n{b}\n\n{c}\n" for a, b, c in zip(*[iter(lines)] * 3, strict=True)))
     none.write_text("\n\n".join(lines))
     done = train("--method", "neighbours", corpus=few, steps=("--epochs", 1))
-    left_out = "30 of 90 sentences are alone in their document, and are left out: 60 can be trained on"
+    left_out = "30 of 90 sentences are alone in their document, and left out: 60 rows can be trained on"
     assert done.err.count(left_out) == 1
     assert (record(tmp_path / "run")["steps"], record(tmp_path / "run")["asked"]["corpus"]["sentences"]) == (
         60 // 8,

@@ -93,7 +93,7 @@ def test_texts_beside_the_vectors_are_compared_all(encoder, corpus, sentences, t
 @pytest.mark.parametrize("name", NAMES)
 def test_vectors_of_another_number_are_refused(encoder, corpus, sentences, tmp_path, name):
     encode_to_file(encoder, read_corpus(sentences[:69], cache=tmp_path / "cache"), tmp_path / name)
-    with pytest.raises(DataError, match=r"holds 69 vectors; this corpus has 70 distinct sentences"):
+    with pytest.raises(DataError, match=r"holds 69 vectors; this corpus has 70 distinct texts"):
         encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / name))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from selfsent.augment.registry import MAKERS, parse_maker
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
+from selfsent.display import counted
 from selfsent.errors import guess
 
 _DESCRIPTION = """Make two views of every sentence, as columns text, view1, view2, maker1 and maker2 of a parquet file.
@@ -111,7 +112,7 @@ def run(options: argparse.Namespace) -> None:
     for name, difference in views.differences.items():
         show(f"{name}: {difference.summary()}")
     rate = f" ({views.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if views.made else ""
-    notice(f"{views.rows:,} pairs of views in {views.path}{rate}")
+    notice(f"{counted(views.rows, 'pair')} of views in {views.path}{rate}")
 
 
 def cut(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from selfsent.cli.encoding import add_fast_options, load
 from selfsent.cli.options import add_corpus_options, read
+from selfsent.display import counted
 
 
 def add_parser(commands: Any) -> None:
@@ -45,4 +46,7 @@ def run(options: argparse.Namespace) -> None:
         made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus)))
     if made.kept:
         notice(f"{made.kept:,} of them had been made before an earlier run stopped")
-    notice(f"{made.rows:,} vectors of {made.size} numbers in {output}, in the order of the corpus' distinct sentences")
+    notice(
+        f"{counted(made.rows, 'vector')} of {made.size} numbers in {output}, in the order of the corpus' distinct"
+        f" {corpus.report.unit}s"
+    )

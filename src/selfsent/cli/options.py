@@ -36,11 +36,9 @@ def add_corpus_options(parser: argparse.ArgumentParser, for_documents: bool = Fa
     """
     group = parser.add_argument_group("corpus")
     group.add_argument(
-        "--text-column", default=_TEXT_COLUMN, metavar="NAME", help="column with the sentences (default: text)"
+        "--text-column", default=_TEXT_COLUMN, metavar="NAME", help="column with the texts (default: text)"
     )
-    group.add_argument(
-        "--document-column", metavar="NAME", help="column that says which document a sentence belongs to"
-    )
+    group.add_argument("--document-column", metavar="NAME", help="column that says which document a text belongs to")
     group.add_argument(
         "--split-sentences",
         action=argparse.BooleanOptionalAction if for_documents else "store_true",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.encoding import add_result_options, load, read_with_vectors
 from selfsent.cli.options import add_corpus_options
+from selfsent.display import counted
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -20,8 +21,8 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "pairs",
-        help="find the most similar pairs of sentences in a corpus",
-        description="Find the pairs of distinct sentences with the largest cosines. All pairs are compared, unless"
+        help="find the most similar pairs of texts in a corpus",
+        description="Find the pairs of distinct texts with the largest cosines. All pairs are compared, unless"
         " --approximate is given.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
@@ -31,7 +32,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--approximate",
         action="store_true",
-        help="look only where neighbours are likely, for millions of sentences, and say what share of pairs that finds"
+        help="look only where neighbours are likely, for millions of texts, and say what share of pairs that finds"
         " (needs the extra `index`)",
     )
     add_result_options(parser, "the pairs")
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     pairs = _find(load(options, corpus), corpus, stored, options)
     if options.output:
         write_table(with_texts(pairs, corpus), PAIRS, Path(options.output))
-        notice(f"{len(pairs):,} pairs in {options.output}")
+        notice(f"{counted(len(pairs), 'pair')} in {options.output}")
         return
     for row in with_texts(pairs, corpus):
         show(f"{row['cosine']:.3f}  {shortened(row['text1'])}\n       {shortened(row['text2'])}")
@@ -78,6 +79,6 @@ def _find(model: Encoder, corpus: Corpus, stored: VectorsFile | None, options: a
         pairs, recall = approximately_most_similar_pairs(
             vectors, options.top, options.threshold, advance=lambda n: compared(n, len(vectors))
         )
-    found = "unknown: no such pair has a sentence of the sample" if recall is None else f"{recall:.1%}"
+    found = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
     notice(f"share of the most similar pairs that the index finds, measured on a sample: {found}")
     return pairs

@@ -59,7 +59,7 @@ def find_clusters(vectors: NDArray[np.float32], count: int, seed: int = 0) -> Cl
     from sklearn.exceptions import ConvergenceWarning
 
     if not 2 <= count <= len(vectors):
-        raise SettingsError(f"--clusters is {count}; it must be at least 2, and at most the {len(vectors):,} sentences")
+        raise SettingsError(f"--clusters is {count}; it must be at least 2, and at most the {len(vectors):,} vectors")
     kind: Any = MiniBatchKMeans if len(vectors) > MANY else KMeans
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are equal

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
+from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import VectorsFile
 from selfsent.models.encoder import Encoder
@@ -62,7 +63,8 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
         DataError: it holds another number of them.
     """
     if file.rows != len(corpus):
-        raise DataError(f"{file.path} holds {file.rows:,} vectors; this corpus has {len(corpus):,} distinct sentences")
+        has = counted(len(corpus), f"distinct {corpus.report.unit}")
+        raise DataError(f"{file.path} holds {counted(file.rows, 'vector')}; this corpus has {has}")
 
 
 def _compare(

@@ -102,7 +102,8 @@ def encode_to_file(
                 part.remove()
                 raise
             raise KeyboardInterrupt(
-                f"interrupted: {part.done:,} of {part.rows:,} sentences are done, the same command goes on from there"
+                f"interrupted: {part.done:,} of {corpus.report.counted(part.rows)} are done, the same command goes on"
+                " from there"
             ) from None
         part.finish(corpus)
     return Encoded(part.rows, part.size, kept)

@@ -102,7 +102,10 @@ def read_corpus(
         known = _open(folder / _key(part.source.identity, options))
     corpus = _build(part, split_sentences, banned, cleaners, folder, options) if known is None else known
     if len(corpus) < least:
-        fail(part.source.name, "only one distinct sentence: two are needed at least" + part.columns.condition)
+        fail(
+            part.source.name,
+            f"only one distinct {corpus.report.unit}: two are needed at least" + part.columns.condition,
+        )
     return corpus
 
 
