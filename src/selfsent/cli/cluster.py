@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
             f"{counted(len(found.sizes), 'group')} instead of {options.clusters}: the other {unit}s have equal vectors"
         )
     if options.output:
-        write_table(grouped(found, corpus), GROUPS, Path(options.output))
+        write_table(grouped(found, corpus), GROUPS, Path(options.output), options.safe_csv)
         notice(f"{corpus.report.counted(len(corpus))} in {options.output}")
 
 

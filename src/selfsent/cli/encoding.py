@@ -39,6 +39,11 @@ def add_result_options(parser: argparse.ArgumentParser, what: str) -> None:
     """Add `--output`, for a table of `what`, `--encoded`, and how to encode."""
     parser.add_argument("--output", metavar="FILE", help=f"write {what} to a .csv, .tsv, .jsonl or .parquet file")
     parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="for spreadsheets: put ' before texts of a .csv or .tsv that begin with = + - or @, formulas there",
+    )
+    parser.add_argument(
         "--encoded",
         metavar="FILE",
         help="what selfsent encode wrote of this model and corpus, instead of encoding it again",

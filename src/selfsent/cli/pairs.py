@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     corpus, stored = read_with_vectors(options)
     pairs = _find(load(options, corpus), corpus, stored, options)
     if options.output:
-        write_table(with_texts(pairs, corpus), PAIRS, Path(options.output))
+        write_table(with_texts(pairs, corpus), PAIRS, Path(options.output), options.safe_csv)
         notice(f"{counted(len(pairs), 'pair')} in {options.output}")
         return
     for row in with_texts(pairs, corpus):

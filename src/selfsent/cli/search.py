@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
         )
     rows = [list(hits_with_texts(query, hits, corpus)) for query, hits in zip(queries, found, strict=True)]
     if options.output:
-        write_table(chain.from_iterable(rows), HITS, Path(options.output))
+        write_table(chain.from_iterable(rows), HITS, Path(options.output), options.safe_csv)
         notice(f"{corpus.report.counted(sum(map(len, rows)))} in {options.output}")
         return
     for query, hits in zip(queries, rows, strict=True):
