@@ -107,7 +107,7 @@ def test_development_documents_are_neither(tmp_path):
 def test_errors_are_raised_not_printed(base, tmp_path, capsys):
     with pytest.raises(SettingsError, match="did you mean 'learning_rate'"):
         selfsent.train(["a b", "c d"], base=base, output=tmp_path / "run", lerning_rate=1)
-    with pytest.raises(SelfsentError, match="only one distinct sentence"):
+    with pytest.raises(SelfsentError, match="only one distinct text"):
         selfsent.train(["a b", "a b"], base=base, output=tmp_path / "run")
     with pytest.raises(RunError, match="holds no finished run"):
         selfsent.load_run(tmp_path)

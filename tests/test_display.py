@@ -2,7 +2,7 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from selfsent.display import markdown, text_of
+from selfsent.display import counted, markdown, text_of, visible
 
 
 @pytest.fixture
@@ -37,3 +37,16 @@ def test_markdown_has_the_caption_below(table):
     assert markdown(table).splitlines() == [
         "| a |", "|---|", "| \\[b\\]1\\[/b\\] |", "", "and a caption that is as long as that  "
     ]  # fmt: skip
+
+
+def test_nothing_that_commands_a_terminal_is_shown_raw():
+    link = "\x1b]8;;http://example.org\x07here\x1b]8;;\x07"
+    assert visible(f"a\x1b[31mb\u202ec {link}") == (
+        "a\\x1b[31mb\\u202ec \\x1b]8;;http://example.org\\x07here\\x1b]8;;\\x07"
+    )
+    assert visible("two\nlines, \u0646\u200c\u0647 \u2713") == "two\nlines, \u0646\u200c\u0647 \u2713"
+
+
+def test_singular_and_plural():
+    assert [counted(n, "query", "queries") for n in (0, 1, 2000)] == ["0 queries", "1 query", "2,000 queries"]
+    assert counted(1, "text") == "1 text"

@@ -2,10 +2,12 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from selfsent.errors import OutputError
-from selfsent.files import sweep_stale, whole_directory, whole_file, write_json, write_text
+from selfsent.files import new_folder, sweep_stale, whole_directory, whole_file, write_json, write_text
 
 
 def fail(written):
@@ -82,3 +84,32 @@ def test_the_current_directory_is_replaced_as_any_other(tmp_path, monkeypatch):
         (directory / "new.txt").write_text("new")
     assert (tmp_path / "here" / "new.txt").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+@pytest.fixture
+def for_the_group():
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("for_the_group")
+def test_who_may_read_is_what_the_umask_says(tmp_path):
+    def write(path):
+        save_file({"x": np.zeros(2)}, str(path))
+        path.chmod(0o600)  # as some versions of safetensors leave it
+
+    with whole_file(tmp_path / "weights.safetensors") as temporary:
+        write(temporary)
+    with whole_directory(tmp_path / "model") as temporary:
+        (temporary / "part").mkdir()
+        write(temporary / "part" / "weights.safetensors")
+    new_folder(tmp_path, ".building-").rename(tmp_path / "built")
+    modes = {str(path.relative_to(tmp_path)): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert modes == {
+        "weights.safetensors": 0o640,
+        "model": 0o750,
+        "model/part": 0o750,
+        "model/part/weights.safetensors": 0o640,
+        "built": 0o750,
+    }

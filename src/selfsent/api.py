@@ -124,7 +124,7 @@ def _train(
         notice(f"there is no run in {output} to go on with: beginning at the first step")
     if not isinstance(corpus, Corpus):
         split = None if plan.reads_documents else False
-        corpus = corpus() if callable(corpus) else read_corpus(corpus, split_sentences=split)
+        corpus = corpus() if callable(corpus) else read(corpus, split, notice)
     if wanted.method is None:
         plan, reason = default_plan(corpus, wanted.base, **wanted.given)
         notice(f"training with {plan.method.name}, as {reason}; --method chooses another")
@@ -155,6 +155,14 @@ def _train(
         finish(corpus, hold_out, plan.base, directory, notice)
     wait()
     return load_run(output)
+
+
+def read(source: str | Path | Iterable[str], split: bool | None, notice: Notice) -> Corpus:
+    """The corpus that `train` is given by name; a notice says where its texts ask for cleaning."""
+    corpus = read_corpus(source, split_sentences=split)
+    if line := corpus.report.advice("read_corpus(..., clean=) with "):
+        notice(line)
+    return corpus
 
 
 def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared_out: bool) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import unicodedata
 from collections.abc import Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+_KEPT = "\n\u200c\u200d"
+"""Line ends, and the joiners that scripts need to be read."""
+
 
 def leads() -> bool:
     """Whether this process is the one that speaks: the only one, or the first of those that `torchrun` started.
@@ -20,6 +25,23 @@ def leads() -> bool:
     It is asked before torch is imported.
     """
     return os.environ.get("RANK", "0") == "0"
+
+
+def visible(text: str) -> str:
+    """A text with control characters, and those that turn the direction of writing, as escapes; line ends stay."""
+    if text.isprintable():
+        return text
+    return "".join(c if unicodedata.category(c) not in _HIDDEN or c in _KEPT else ascii(c)[1:-1] for c in text)
+
+
+def counted(number: int, thing: str, things: str | None = None) -> str:
+    """A number with what is counted, in the singular or the plural.
+
+    Example:
+        >>> counted(1, "text"), counted(2500, "query", "queries")
+        ('1 text', '2,500 queries')
+    """
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def with_wide_title(table: Table) -> Group:

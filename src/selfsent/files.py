@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import sys
 import time
 import uuid
@@ -42,6 +43,23 @@ def _beside(path: Path) -> Path:
 def is_half_written(path: Path) -> bool:
     """Whether this is what `whole_file` or `whole_directory` left behind when it was killed."""
     return re.fullmatch(r"\..+\.selfsent-[0-9a-f]{8}", path.name) is not None
+
+
+def new_folder(folder: Path, prefix: str) -> Path:
+    """A new directory in `folder` that others may read as the umask says; those of `tempfile` are for its owner alone.
+
+    Temporary ones that kills left there a day ago are removed.
+    """
+    sweep_stale(folder, f"{prefix}*")
+    path = folder / f"{prefix}{uuid.uuid4().hex[:12]}"
+    path.mkdir()
+    return path
+
+
+def _give_mode(path: Path, mode: int) -> None:
+    """Let those read a file whom the umask lets: what writes beside and renames, as safetensors does, hides it."""
+    if stat.S_IMODE(path.stat().st_mode) != mode:
+        path.chmod(mode)
 
 
 def sweep_stale(folder: Path, pattern: str) -> None:
@@ -128,8 +146,10 @@ def whole_file(path: Path) -> Iterator[Path]:
     with saying(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch()
+        mode = stat.S_IMODE(temporary.stat().st_mode)
         try:
             yield temporary
+            _give_mode(temporary, mode)
             _sync(temporary)
             temporary.replace(path)
         finally:
@@ -148,10 +168,12 @@ def whole_directory(path: Path) -> Iterator[Path]:
     with saying(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir()
+        mode = stat.S_IMODE(temporary.stat().st_mode)
         try:
             yield temporary
             for file in temporary.rglob("*"):
                 if file.is_file():
+                    _give_mode(file, mode & 0o666)
                     _sync(file)
             _replace(temporary, path)
             _sync(path.parent)

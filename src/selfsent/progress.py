@@ -9,7 +9,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from selfsent.display import leads
+from selfsent.display import leads, visible
 
 _LITERAL: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
 """Text from a corpus, a model's name or an error is shown as it is, whatever it means to rich."""
@@ -63,7 +63,7 @@ class Shown(Progress):
     def notice(self, line: str) -> None:
         """A line on standard error, of the first process alone."""
         if leads():
-            errors().print(line, soft_wrap=True)
+            errors().print(visible(line), soft_wrap=True)
 
     def step(self, step: int, steps: int, figures: Mapping[str, float]) -> None:
         """The bar of the steps; or a line."""

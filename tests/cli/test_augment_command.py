@@ -114,7 +114,7 @@ def test_long_texts_are_cut_in_the_sample(selfsent, tmp_path):
 
 
 def test_control_characters_are_shown_as_escapes():
-    from selfsent.cli.augment import visible
+    from selfsent.display import visible
 
     assert visible("a\x1b[31mb\u202ec\u200dd") == "a\\x1b[31mb\\u202ec\u200dd"
 

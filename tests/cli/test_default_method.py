@@ -49,11 +49,11 @@ def test_texts_of_several_sentences_are_split_unless_told_not_to(train, tmp_path
     assert "150 sentences in 60 documents, by splitting 60 texts" in split.err
     assert record(tmp_path / "split")["asked"]["method"] == "neighbours"
     whole = train("--no-split-sentences", corpus=tickets, output=tmp_path / "whole")
-    assert whole.err.startswith("60 sentences\n")
+    assert whole.err.startswith("60 texts\n")
     assert record(tmp_path / "whole")["asked"]["method"] == "simcse"
     # A method that reads single texts gets them as they are.
     other = train("--method", "tsdae", corpus=tickets, output=tmp_path / "other")
-    assert other.err.startswith("60 sentences\n")
+    assert other.err.startswith("60 texts\n")
 
 
 def test_pairs_are_trained_as_pairs_and_labels_are_not_guessed_at(train, tmp_path):
@@ -81,7 +81,7 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     few.write_text("\n".join(f"{a}\n{b}\n\n{c}\n" for a, b, c in zip(*[iter(lines)] * 3, strict=True)))
     none.write_text("\n\n".join(lines))
     done = train("--method", "neighbours", corpus=few, steps=("--epochs", 1))
-    left_out = "30 of 90 sentences are alone in their document, and are left out: 60 can be trained on"
+    left_out = "30 of 90 sentences are alone in their document, and left out: 60 rows can be trained on"
     assert done.err.count(left_out) == 1
     assert (record(tmp_path / "run")["steps"], record(tmp_path / "run")["asked"]["corpus"]["sentences"]) == (
         60 // 8,

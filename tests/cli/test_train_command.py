@@ -73,7 +73,7 @@ def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp
     assert done.status == 0, done.err
     chosen = record(output)["asked"]["options"]
     assert (chosen["ratio"], chosen["tie"]) == (0.5, False)
-    assert "the corpus has 120 sentences to train on: --batch-size 500 is cut to that" in done.err
+    assert "the corpus has 120 rows to train on: --batch-size 500 is cut to that" in done.err
     assert "--max-length 128 is cut to that" in done.err
 
 

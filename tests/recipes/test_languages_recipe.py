@@ -65,8 +65,8 @@ def recipe(tmp_path, base_of):
 def test_stages_over_pairs_of_several_languages(recipe, mirror, tmp_path):
     lines = []
     done = train_stages(recipe(), tmp_path / "run", data=mirror, progress=tiny.heard(notice=lines.append))
-    assert "53 sentences (2 to be left out dropped)" in lines  # the others are 28 and 25
-    assert "55 sentences" in lines  # where nothing is left out
+    assert "53 rows (2 to be left out dropped)" in lines  # the others are 28 and 25
+    assert "55 rows" in lines  # where nothing is left out
     assert set(done.figures) == {"pairs: tatoeba-de"}
     asked = json.loads((tmp_path / "run" / "stages" / "student" / "run.json").read_text())["asked"]
     assert asked["corpus"]["source"].endswith("en-tr/train.parquet")

@@ -52,6 +52,20 @@ def test_a_recipe_says_what_its_stages_are(recipe):
     assert (plan.settings.learning_rate, plan.settings.batch_size, plan.settings.seed) == (2e-5, 8, 3)
 
 
+@pytest.mark.parametrize("value", ["html,urls", "[urls, html]"])
+def test_a_recipe_says_what_is_taken_out_of_texts(recipe, value):
+    _, pairs = recipe(("stack: true", f"stack: true, clean: {value if value[0] == '[' else repr(value)}")).stages
+    assert pairs.reading["clean"] == ("html", "urls")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("[htm]", "did you mean 'html'"), ("true", "must be a list of html, mail")]
+)
+def test_an_unknown_cleaner_is_refused_with_its_line(recipe, value, said):
+    with pytest.raises(SettingsError, match=f"line 9: .*{said}"):
+        recipe(("stack: true", f"stack: true, clean: {value}"))
+
+
 def test_a_variant_changes_and_takes_away_stages(recipe):
     (words,) = recipe(variant="long").stages
     assert words.arguments["steps"] == 9

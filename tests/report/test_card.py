@@ -38,7 +38,7 @@ def test_what_a_reader_wants_to_know(record):
     for said in (
         "384 numbers",
         "`mine`",
-        "12,345 sentences of `tickets.csv`",
+        "12,345 texts of `tickets.csv`",
         "3 duplicates",
         "| temperature | 0.05 |",
         "| steps | 100 |",

@@ -71,7 +71,7 @@ def test_a_batch_is_no_larger_than_the_corpus():
     lines = []
     plan = make_plan(get_method("mlm"), batch_size=64)
     assert fitted(plan, 10, lines.append).batch_size == 10
-    assert lines == ["the corpus has 10 sentences to train on: --batch-size 64 is cut to that"]
+    assert lines == ["the corpus has 10 rows to train on: --batch-size 64 is cut to that"]
     assert fitted(plan, 64, lines.append) == plan.settings
     assert len(lines) == 1
 

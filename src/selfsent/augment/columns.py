@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +12,7 @@ from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.table import DESCRIPTION, TABLE
 from selfsent.data.corpus.writer import TableFile
-from selfsent.files import sweep_stale
+from selfsent.files import new_folder
 
 
 def with_views(
@@ -58,8 +57,7 @@ def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: 
     import pyarrow.parquet as pq
 
     columns = ("text", "view2") if len(makers) == 1 else ("text", "view1", "view2")
-    sweep_stale(corpus.directory, ".views-*")
-    temporary = Path(tempfile.mkdtemp(prefix=".views-", dir=corpus.directory))
+    temporary = new_folder(corpus.directory, ".views-")
     try:
         with ExitStack() as opened:
             table = TableFile(temporary / TABLE, columns, False, opened)

@@ -126,7 +126,7 @@ def augment(
     for maker in makers:
         changed_share = 1 - differences[maker.spec].unchanged / differences[maker.spec].views
         if changed_share < _FEW and not maker.same:
-            notice(f"{maker.spec} changed only {changed_share:.1%} of the sentences: {maker.unchanged}")
+            notice(f"{maker.spec} changed only {changed_share:.1%} of the texts: {maker.unchanged}")
     return Views(path, rows, made, differences)
 
 
@@ -241,7 +241,7 @@ def _refuse_unchanged(pairing: Pairing, differences: dict[str, Difference]) -> N
     for maker in pairing:
         difference = differences[maker.spec]
         if difference.unchanged == difference.views >= _ENOUGH and not maker.same:
-            raise MakerError(f"{maker.spec} changed none of the first {difference.views} sentences: {maker.unchanged}")
+            raise MakerError(f"{maker.spec} changed none of the first {difference.views} texts: {maker.unchanged}")
 
 
 def _write(file: Path, columns: dict[str, list[Any]], differences: dict[str, Difference]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.cli.encoding import add_fast_options, quick
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
+from selfsent.display import counted
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings
 
@@ -136,7 +137,7 @@ def _labels(options: argparse.Namespace) -> None:
     found = labelled_worth(supervised, lambda: score_pairs(rows, encoder).score, options.least, len(labelled))
     table = _table(["labelled pairs", rows.name], ([f"{n:,}", f"{score:.2f}"] for n, score in sorted(found.tried)))
     table.add_row(f"{encoder.name}, none", f"{found.goal:.2f}")
-    worth = f"{found.pairs:,} labelled pairs" if found.pairs else f"more than all {len(labelled):,} labelled pairs"
+    worth = counted(found.pairs, "labelled pair") if found.pairs else f"more than all {len(labelled):,} labelled pairs"
     table.caption = f"{encoder.name} is worth {worth}"
     plain = {"model": encoder.name, "pairs": rows.name, "labels": _plain(found)}
     _finish(options, table, plain, lambda: plot_labels(found, rows.name, encoder.name))
@@ -158,7 +159,7 @@ def _corpus_size(options: argparse.Namespace) -> None:
     everything = len(train_rows)
     sizes = sizes or sorted({max(2, everything // part) for part in (64, 16, 4, 1)})
     if max(sizes) > everything:
-        raise SettingsError(f"--sizes asks for {max(sizes):,} sentences; there are {everything:,} to train on")
+        raise SettingsError(f"--sizes asks for {max(sizes):,} texts; there are {everything:,} to train on")
 
     with doing() as now:
 
@@ -167,7 +168,7 @@ def _corpus_size(options: argparse.Namespace) -> None:
 
             from selfsent import api
 
-            now(f"{size:,} sentences, seed {seed}")
+            now(f"{corpus.report.counted(size)}, seed {seed}")
             rows = np.sort(np.random.default_rng(seed).choice(train_rows, size, replace=False))
             place = Path(options.output) / f"{size}-{seed}"
             # A finished run is read, one that was stopped goes on.
@@ -182,13 +183,13 @@ def _corpus_size(options: argparse.Namespace) -> None:
                 **changes,
             )
             found = score(str(place / "model"))
-            notice(f"{size:,} sentences, seed {seed}: {metric} {found:.2f}")
+            notice(f"{corpus.report.counted(size)}, seed {seed}: {metric} {found:.2f}")
             return found
 
         points = corpus_size_curve(train_and_score, sizes, seeds)
     cells = ([f"{p.size:,}", f"{p.mean:.2f}" + (f" ± {p.deviation:.2f}" if len(seeds) > 1 else "")] for p in points)
     plain = {"method": options.method, "base": options.base, "metric": metric, "seeds": seeds, "curve": _plain(points)}
-    _finish(options, _table(["sentences", metric], cells), plain, lambda: plot_corpus_size(points, metric))
+    _finish(options, _table([f"{corpus.report.unit}s", metric], cells), plain, lambda: plot_corpus_size(points, metric))
 
 
 def _training(options: argparse.Namespace) -> tuple[Any, Callable[[str], float], str, Any]:

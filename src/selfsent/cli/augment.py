@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
-import unicodedata
 from pathlib import Path
 from typing import Any
 
 from selfsent.augment.registry import MAKERS, parse_maker
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
+from selfsent.display import counted
 from selfsent.errors import guess
 
 _DESCRIPTION = """Make two views of every sentence, as columns text, view1, view2, maker1 and maker2 of a parquet file.
@@ -107,11 +107,11 @@ def run(options: argparse.Namespace) -> None:
         again = "--overwrite begins anew" if options.overwrite else "the same command goes on from here"
         raise KeyboardInterrupt(f"stopped and kept; {again}") from None
     for row in views.sample():
-        show("\n".join(f"{row['maker' + place]:>12}  {visible(cut(row['view' + place]))}" for place in "12") + "\n")
+        show("\n".join(f"{row['maker' + place]:>12}  {cut(row['view' + place])}" for place in "12") + "\n")
     for name, difference in views.differences.items():
         show(f"{name}: {difference.summary()}")
     rate = f" ({views.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if views.made else ""
-    notice(f"{views.rows:,} pairs of views in {views.path}{rate}")
+    notice(f"{counted(views.rows, 'pair')} of views in {views.path}{rate}")
 
 
 def cut(text: str) -> str:
@@ -119,12 +119,5 @@ def cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def visible(text: str) -> str:
-    """A text with control characters, and those that turn the direction of writing, as escapes."""
-    return "".join(c if unicodedata.category(c) not in _HIDDEN or c in _JOINERS else ascii(c)[1:-1] for c in text)
-
-
 _SHOWN = 300
 """Characters of a text in the sample."""
-_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
-_JOINERS = "\u200c\u200d"

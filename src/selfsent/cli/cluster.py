@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.cli.encoding import add_result_options, labelled, load, read_with_vectors
 from selfsent.cli.options import add_corpus_options, carried
 from selfsent.cli.outputs import write_outputs
+from selfsent.display import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,9 +24,9 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "cluster",
-        help="put the sentences of a corpus into groups of like meaning",
-        description="Put the sentences of a corpus into groups by k-means on their vectors, and show the words"
-        " that tell each group from the others and its most typical sentence.",
+        help="put the texts of a corpus into groups of like meaning",
+        description="Put the texts of a corpus into groups by k-means on their vectors, and show the words"
+        " that tell each group from the others and its most typical text.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
@@ -48,8 +49,10 @@ def run(options: argparse.Namespace) -> None:
     if not 0 <= options.seed < 2**32:
         raise SettingsError(f"--seed is {options.seed}; it must be at least 0 and below 2^32")
     corpus, stored = read_with_vectors(options)
+    unit = corpus.report.unit
     if len(corpus) < options.clusters:
-        raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} different texts")
+        has = counted(len(corpus), "different text")
+        raise SettingsError(f"--clusters is {options.clusters}; the corpus has {has}")
     model = load(options, corpus)
     with counting("reading vectors" if stored else "encoding") as done:
         vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.origins)), stored)
@@ -60,13 +63,15 @@ def run(options: argparse.Namespace) -> None:
         groups = _groups(found, corpus)
     about = {"model": options.model, "corpus": options.corpus, "clusters": groups}
     if not write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}):
-        show(_table(groups, carried(options)))
+        show(_table(groups, carried(options), unit))
     if len(found.sizes) < options.clusters:
-        notice(f"{len(found.sizes)} groups instead of {options.clusters}: the other sentences have equal vectors")
+        notice(
+            f"{counted(len(found.sizes), 'group')} instead of {options.clusters}: the other {unit}s have equal vectors"
+        )
     if options.output:
-        write_table(grouped(found, corpus), group_columns(corpus), Path(options.output))
+        write_table(grouped(found, corpus), group_columns(corpus), Path(options.output), options.safe_csv)
         count = int(found.sizes.sum())
-        notice(f"{count:,} {'sentence' if corpus.origins.split else 'row'}{'s' * (count != 1)} in {options.output}")
+        notice(f"{counted(count, corpus.origins.unit)} in {options.output}")
 
 
 def _groups(found: Clusters, corpus: Corpus) -> list[dict[str, Any]]:
@@ -82,7 +87,7 @@ def _groups(found: Clusters, corpus: Corpus) -> list[dict[str, Any]]:
     ]
 
 
-def _table(groups: list[dict[str, Any]], names: Sequence[str]) -> Table:
+def _table(groups: list[dict[str, Any]], names: Sequence[str], unit: str) -> Table:
     from rich.table import Column, Table
     from rich.text import Text
 
@@ -90,9 +95,9 @@ def _table(groups: list[dict[str, Any]], names: Sequence[str]) -> Table:
 
     table = Table(
         Column("cluster", justify="right"),
-        Column("sentences", justify="right"),
+        Column(f"{unit}s", justify="right"),
         Column("telling words", ratio=2),
-        Column("most typical sentence", ratio=3, overflow="fold"),
+        Column(f"most typical {unit}", ratio=3, overflow="fold"),
         expand=True,
     )
     for group in groups:

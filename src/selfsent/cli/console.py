@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from selfsent import progress
-from selfsent.display import leads
+from selfsent.display import leads, visible
 
 LINE = 500
 """Characters of a sentence that a terminal is shown."""
@@ -33,7 +33,7 @@ def show(renderable: Any) -> None:
 
     if leads():
         shown = with_wide_title(renderable) if isinstance(renderable, Table) else renderable
-        results().print(shown, soft_wrap=isinstance(renderable, str))
+        results().print(visible(shown) if isinstance(shown, str) else shown, soft_wrap=isinstance(renderable, str))
 
 
 def shortened(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from selfsent.cli.encoding import add_fast_options, load
 from selfsent.cli.options import add_carry_options, add_corpus_options, carried, read
+from selfsent.display import counted
 from selfsent.errors import SettingsError
 
 
@@ -53,9 +54,9 @@ def run(options: argparse.Namespace) -> None:
         made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus.origins)))
     if made.kept:
         notice(f"{made.kept:,} of them had been made before an earlier run stopped")
-    one, kind = made.rows == 1, "sentence" if corpus.origins.split else "row"
+    one, kind = made.rows == 1, corpus.origins.unit
     each = "for the one row" if one else f"one for each {kind}" + " of the input" * (kind == "row") + ", in its order"
-    notice(f"{made.rows:,} vector{'s' * (not one)} of {made.size} numbers in {output}, {each}")
+    notice(f"{counted(made.rows, 'vector')} of {made.size} numbers in {output}, {each}")
     if made.zeros:
         why = "empty, or left out with --without" if corpus.report.excluded else "empty"
         what = (

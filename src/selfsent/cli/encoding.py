@@ -45,6 +45,11 @@ def add_result_options(parser: argparse.ArgumentParser, what: str) -> None:
         help="write what is shown as one object; - is standard output, and nothing else goes there then",
     )
     parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="for spreadsheets: put ' before texts of a .csv or .tsv that begin with = + - or @, formulas there",
+    )
+    parser.add_argument(
         "--encoded",
         metavar="FILE",
         help="a file that selfsent encode wrote for this model and corpus: nothing is encoded again",

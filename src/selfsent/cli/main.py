@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from selfsent.display import leads
+from selfsent.display import leads, visible
 from selfsent.errors import SelfsentError, TrainingError, near
 from selfsent.version import __version__
 
@@ -115,5 +115,5 @@ def _leave(line: str, status: int) -> NoReturn:
     if not leads():
         time.sleep(_PATIENCE)
     with suppress(BrokenPipeError):
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(visible(line) + "\n")
     raise SystemExit(status)

@@ -36,16 +36,21 @@ def add_corpus_options(parser: argparse.ArgumentParser, for_documents: bool = Fa
     """
     group = parser.add_argument_group("corpus")
     group.add_argument(
-        "--text-column", default=_TEXT_COLUMN, metavar="NAME", help="column with the sentences (default: text)"
+        "--text-column", default=_TEXT_COLUMN, metavar="NAME", help="column with the texts (default: text)"
     )
-    group.add_argument(
-        "--document-column", metavar="NAME", help="column that says which document a sentence belongs to"
-    )
+    group.add_argument("--document-column", metavar="NAME", help="column that says which document a text belongs to")
     group.add_argument(
         "--split-sentences",
         action=argparse.BooleanOptionalAction if for_documents else "store_true",
         help="each text holds several sentences: split it"
         + (" (default: where documents are needed and most texts do)" if for_documents else ""),
+    )
+    group.add_argument(
+        "--clean",
+        type=names,
+        metavar="WHAT[,WHAT]",
+        help="take out of each text first: html (tags, and entities become characters), mail (quoted mail, its headers,"
+        " signatures), urls",
     )
     group.add_argument(
         "--without",
@@ -135,9 +140,13 @@ def add_method_options(parser: argparse.ArgumentParser, method: Method, head: st
 
 def read(options: argparse.Namespace, source: str | list[str], least: int = 2) -> Corpus:
     """Read the corpus that the options describe, of so many distinct sentences at least."""
+    from selfsent.cli.console import notice
     from selfsent.data.corpus import read_corpus
 
-    return read_corpus(_single(source), **_how(options), least=least)
+    corpus = read_corpus(_single(source), **_how(options), least=least)
+    if line := corpus.report.advice():
+        notice(line)
+    return corpus
 
 
 def check(options: argparse.Namespace, source: str | list[str]) -> None:
@@ -167,9 +176,9 @@ def _single(source: str | list[str]) -> str | list[str]:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    labels = ("text_columns", "label_column", "score_column", "without")
+    maybe = ("text_columns", "label_column", "score_column", "clean", "without")
     return {
-        **{name: getattr(options, name) for name in labels if getattr(options, name, None)},
+        **{name: getattr(options, name) for name in maybe if getattr(options, name, None)},
         **({"carry": carried(options)} if hasattr(options, "id_column") else {}),
         "text_column": options.text_column,
         "document_column": options.document_column,

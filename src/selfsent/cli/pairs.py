@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.cli.encoding import add_result_options, again, labelled, load, read_with_vectors
 from selfsent.cli.options import add_corpus_options, carried
 from selfsent.cli.outputs import write_outputs
+from selfsent.display import counted
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -22,7 +23,7 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "pairs",
-        help="find the most similar pairs of sentences in a corpus",
+        help="find the most similar pairs of texts in a corpus",
         description="Find the pairs of different texts with the largest cosines. All pairs are compared, unless"
         " --approximate is given.",
     )
@@ -33,7 +34,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--approximate",
         action="store_true",
-        help="for millions of sentences: compare only where neighbours are likely, and say what share of the pairs that"
+        help="for millions of texts: compare only where neighbours are likely, and say what share of the pairs that"
         " finds (needs the extra `index`)",
     )
     add_result_options(parser, "the pairs")
@@ -55,8 +56,8 @@ def run(options: argparse.Namespace) -> None:
     pairs, recall = _find(load(options, corpus), corpus, stored, options)
     rows = list(with_texts(pairs, corpus))
     if options.output:
-        write_table(rows, pair_columns(corpus), Path(options.output))
-        notice(f"{len(pairs):,} pair{'s' * (len(pairs) != 1)} in {options.output}")
+        write_table(rows, pair_columns(corpus), Path(options.output), options.safe_csv)
+        notice(f"{counted(len(pairs), 'pair')} in {options.output}")
     about = {"model": options.model, "corpus": options.corpus, "pairs": rows}
     about |= {"recall": recall} if options.approximate else {}
     written = write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"})
@@ -88,6 +89,6 @@ def _find(
         pairs, recall = approximately_most_similar_pairs(
             vectors, options.top, options.threshold, advance=lambda n: compared(n, len(vectors))
         )
-    found = "unknown: no such pair has a sentence of the sample" if recall is None else f"{recall:.1%}"
+    found = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
     notice(f"share of the most similar pairs that the index finds, measured on a sample: {found}")
     return pairs, recall

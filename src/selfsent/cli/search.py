@@ -18,16 +18,14 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "search",
-        help="find the sentences of a corpus nearest to a query",
-        description="Find the sentences of a corpus whose vectors have the largest cosines to a query's.",
+        help="find the texts of a corpus nearest to a query",
+        description="Find the texts of a corpus whose vectors have the largest cosines to a query's.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus, as for selfsent train")
     parser.add_argument("query", nargs="+", metavar="QUERY", help="what to look for")
-    parser.add_argument(
-        "--top", type=int, default=10, metavar="N", help="sentences to find for each query (default: 10)"
-    )
-    add_result_options(parser, "the sentences found")
+    parser.add_argument("--top", type=int, default=10, metavar="N", help="texts to find for each query (default: 10)")
+    add_result_options(parser, "the texts found")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -60,9 +58,8 @@ def run(options: argparse.Namespace) -> None:
         )
     rows = [list(hits_with_texts(query, hits, corpus)) for query, hits in zip(queries, found, strict=True)]
     if options.output:
-        write_table(chain.from_iterable(rows), hit_columns(corpus), Path(options.output))
-        count = sum(map(len, rows))
-        notice(f"{count:,} sentence{'s' * (count != 1)} in {options.output}")
+        write_table(chain.from_iterable(rows), hit_columns(corpus), Path(options.output), options.safe_csv)
+        notice(f"{corpus.report.counted(sum(map(len, rows)))} in {options.output}")
     found_of = [
         {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
         for query, hits in zip(queries, rows, strict=True)

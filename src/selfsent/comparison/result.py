@@ -13,7 +13,7 @@ import numpy as np
 
 from selfsent.comparison.bases import UNTRAINED
 from selfsent.comparison.verdict import conclusion
-from selfsent.display import text_of
+from selfsent.display import counted, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.side_by_side import mean_score
@@ -197,11 +197,12 @@ class Selection:
 
         label_free = self.dev == "context"
         right = ("score", "95 % interval", "against untrained", "p")
+        scored = ("query", "queries") if label_free else ("item", "items")
         table = Table(
             "method",
             *(Column(name, justify="right", no_wrap=True) for name in right),
             title=_TITLE if label_free else f"To choose by: {self.dev}",
-            caption=f"{self.bases[self.best_base].n:,} {'queries' if label_free else 'items'}; differences and p-values"
+            caption=f"{counted(self.bases[self.best_base].n, *scored)}; differences and p-values"
             " are paired" + (f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""),
             title_justify="left",
             caption_justify="left",
@@ -239,8 +240,8 @@ class Selection:
                 Column(name, justify="right", no_wrap=True)
                 for name in ("score", "95 % interval", "best encoder minus it")
             ),
-            title="On documents kept from training and choosing: find the next sentence (MRR@10 x 100)",
-            caption=f"{best.n:,} queries",
+            title="On documents that nothing was trained on or chosen by: find the next sentence (MRR@10 x 100)",
+            caption=counted(best.n, "query", "queries"),
             title_justify="left",
             caption_justify="left",
         )

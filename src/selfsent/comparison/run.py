@@ -19,7 +19,7 @@ from selfsent.comparison.bases import Base, known_bases
 from selfsent.comparison.page import comparison_page
 from selfsent.comparison.result import Selection
 from selfsent.comparison.turns import Job, Turn, ahead_of, arguments, jobs, turns, usual_methods
-from selfsent.data.corpus import Corpus, read_corpus
+from selfsent.data.corpus import Corpus
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.encoder import Encoder as Scored
@@ -162,7 +162,7 @@ def _read(
 ) -> tuple[Corpus, HoldOut, list[Job]]:
     """The corpus, which part of it is for what, and the jobs that can read it."""
     if not isinstance(corpus, Corpus):
-        corpus = corpus() if callable(corpus) else read_corpus(corpus, split_sentences=None)
+        corpus = corpus() if callable(corpus) else api.read(corpus, None, notice)
     if usual and corpus.documents is None:  # what needs documents was not asked for by name
         left = dict.fromkeys(job.method for job in todo if job.plan.reads_documents)
         todo = [job for job in todo if job.method not in left]

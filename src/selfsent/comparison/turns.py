@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.comparison.bases import UNTRAINED, Base
+from selfsent.display import counted
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS, RELATIVES, SUPERVISED, get_method
 from selfsent.models.bases import resolve
@@ -166,7 +167,7 @@ def ahead_of(todo: Sequence[Turn]) -> str | None:
     each = f", each with {timed[0]:g} seconds" if len(set(timed)) == 1 else ""
     fits = len(todo) - len(timed)
     beside = f", and {fits} without a clock" if fits else ""
-    runs = f"{len(timed)} run{'s' * (len(timed) > 1)}"
+    runs = counted(len(timed), "run")
     return f"{runs} to go{each}{beside}: {sum(timed) / 60:,.1f} minutes of training; scoring comes on top"
 
 

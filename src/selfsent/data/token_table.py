@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +16,7 @@ from tokenizers import Tokenizer
 from selfsent.data.corpus import Corpus
 from selfsent.data.tokenizing import Reader
 from selfsent.data.views import Tokens
-from selfsent.files import saying, sweep_stale
+from selfsent.files import new_folder, saying
 
 _FORMAT = 1
 LONGEST = 512
@@ -94,8 +93,7 @@ def build_table(
     if (target / "tokens.json").is_file():
         return TokenTable(target)
     reader = Reader(Tokenizer.from_str(content))
-    sweep_stale(folder, ".tokens-*")
-    temporary = Path(tempfile.mkdtemp(prefix=".tokens-", dir=folder))
+    temporary = new_folder(folder, ".tokens-")
     try:
         with saying(folder):
             _write(corpus, reader, column, temporary, advance)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from selfsent.data.corpus import Corpus
+from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.tasks.context import split_documents
 
@@ -72,8 +73,8 @@ class HoldOut:
         held = np.concatenate([rows for rows in (self.dev, self.test) if rows is not None])
         documents = len(np.unique(np.asarray(corpus.documents)[held]))
         return (
-            f"kept aside to score by: {documents:,} documents of {len(held):,} sentences;"
-            f" training on {len(self.train):,} sentences"
+            f"kept aside to score by: {counted(documents, 'document')} of {corpus.report.counted(len(held))};"
+            f" training on {corpus.report.counted(len(self.train))}"
         )
 
     def thinned(self, count: int | None) -> HoldOut:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.display import text_of
+from selfsent.display import counted, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result, Score
 from selfsent.evaluation.stats.resampling import Difference, interval, paired
@@ -183,7 +183,7 @@ def mean_over_seeds(results: Sequence[Result]) -> Result:
     scores = {task: mean_score([result.scores[task] for result in results]) for task in spreads if task != AVERAGE}
     return replace(
         first,
-        model=f"{first.model} and {len(results) - 1} more seed{'s' if len(results) > 2 else ''}",
+        model=f"{first.model} and {counted(len(results) - 1, 'more seed')}",
         scores=scores,
         seeds=tuple(result.model for result in results),
         deviations={name: spread.deviation for name, spread in spreads.items()},

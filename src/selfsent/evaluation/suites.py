@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from selfsent.data.corpus import read_corpus
 from selfsent.data.corpus.sources import SourceName
+from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets.declared import Rows, Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
@@ -187,7 +188,7 @@ def _own_tasks(
 def _with_warning(score: Score, encoder: Encoder) -> Score:
     if not encoder.broken:
         return score
-    line = f"{encoder.name}: {encoder.broken:,} output{'s' * (encoder.broken > 1)} not finite, taken for zeros"
+    line = f"{encoder.name}: {counted(encoder.broken, 'output')} not finite, taken for zeros"
     return replace(score, warnings=(*score.warnings, line))
 
 

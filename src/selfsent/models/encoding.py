@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.cleaners import HELD, without_signs
 from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import share_out
 from selfsent.models.dropout import without_dropout
@@ -124,7 +125,12 @@ def complaint_of_unknown(model: Encoder, texts: Sequence[str]) -> str | None:
     share = unknown_share(model, texts)
     if share < UNKNOWN:
         return None
-    return f"{share:.0%} of the tokens are unknown to this encoder: it can hardly read this text, choose another one"
+    unknown = f"{share:.0%} of the tokens are unknown to this encoder"
+    plain, found = without_signs(texts)
+    if found and unknown_share(model, plain) < UNKNOWN:
+        held = " and ".join(HELD[name] for name in found)
+        return f"{unknown}, because the texts hold {held}: add --clean {','.join(found)}"
+    return f"{unknown}: it can hardly read this text, choose another one"
 
 
 def encode(

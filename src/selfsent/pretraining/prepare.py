@@ -166,7 +166,7 @@ def _vocabulary(prepared: Prepared, corpus: Corpus, given: Any | None, options: 
 
     if not prepared.vocabulary.is_dir():
         if given is None:
-            notice(f"vocabulary: at most {options.vocabulary_size:,} pieces of {len(corpus):,} sentences")
+            notice(f"vocabulary: at most {options.vocabulary_size:,} pieces of {corpus.report.counted(len(corpus))}")
         tokenizer = given or train_vocabulary(corpus, options.vocabulary_size, options.cased, options.vocabulary_kind)
         if given is None and len(tokenizer) < options.vocabulary_size:
             notice(f"vocabulary: there are no more than {len(tokenizer):,} pieces in so much text")

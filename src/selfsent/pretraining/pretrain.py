@@ -15,6 +15,7 @@ import numpy as np
 from selfsent.data.batches import Batches
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.data.views import Template, View
+from selfsent.display import counted
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import CorpusError, SelfsentError, SettingsError
 from selfsent.files import write_text
@@ -207,7 +208,9 @@ def _loop(
             f"the text {part} fills {count} blocks of {room} tokens: give more text, or a smaller --max-length"
         )
     if settings.batch_size > len(train):
-        progress.notice(f"the text fills {len(train)} blocks: --batch-size {settings.batch_size} is cut to that")
+        progress.notice(
+            f"the text fills {counted(len(train), 'block')}: --batch-size {settings.batch_size} is cut to that"
+        )
         settings = settings.but(batch_size=len(train))
     view = View(noise=MaskBlocks(options.ratio))
     batches = Batches([train], np.arange(len(train)), (view,), template, settings)
@@ -219,10 +222,10 @@ def _loop(
     directory.update(parameters=parameters, blocks=len(train))
     progress.notice(
         f"{parameters / 1e6:.1f} million parameters, {about['train_tokens'] / 1e6:.1f} million tokens in"
-        f" {len(train):,} blocks, {about['held_out_tokens'] / 1e6:.2f} million held out"
+        f" {counted(len(train), 'block')}, {about['held_out_tokens'] / 1e6:.2f} million held out"
     )
     if about["cut"]:
-        cut = f"{about['cut']:,} texts are cut after 512 tokens"
+        cut = f"{counted(about['cut'], 'text is', 'texts are')} cut after 512 tokens"
         progress.notice(f"{cut}: give --split-sentences if they are paragraphs")
     held_out = HeldOut(held, template, float(about["characters_per_token"]))
     loop = PretrainingLoop(

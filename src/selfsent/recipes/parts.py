@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.data.corpus import parts as corpus_parts
+from selfsent.data.corpus.cleaners import SIGNS, Cleaners
 from selfsent.data.corpus.hub import HubDataset
 from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.published import Record, records
@@ -21,7 +22,7 @@ Source = str | tuple[str | Mapping[str, Any], ...]
 """Of a corpus: a name, several, or several parts with columns of their own."""
 
 _PART = ("source", *corpus_parts.OPTIONS)
-_CORPUS = (*_PART, "split_sentences", "without")
+_CORPUS = (*_PART, "split_sentences", "clean", "without")
 
 
 def fields_of(options: type[Any]) -> dict[str, dataclasses.Field[Any]]:
@@ -102,6 +103,8 @@ def _option(section: Section, key: str) -> Any:
     if key == "text_columns":
         right, must_be = isinstance(value, list) and all(isinstance(name, str) for name in value), "a list of names"
         value = tuple(value) if right else value
+    elif key == "clean":
+        return _cleaners(section)
     elif key in ("stack", "split_sentences"):
         right, must_be = isinstance(value, bool), "true or false"
     else:
@@ -109,6 +112,17 @@ def _option(section: Section, key: str) -> Any:
     if not right:
         section.fail(f"{key} is {value!r}; it must be {must_be}", key)
     return value
+
+
+def _cleaners(section: Section) -> tuple[str, ...]:
+    """What is taken out of texts: a name, names between commas, or a list of names."""
+    value = section["clean"]
+    if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+        section.fail(f"clean is {value!r}; it must be a list of {', '.join(SIGNS)}", "clean")
+    try:
+        return Cleaners(value).names
+    except SettingsError as error:
+        section.fail(str(error), "clean")
 
 
 def _values(wanted: Section, column: str) -> list[str]:

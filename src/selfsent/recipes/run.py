@@ -237,6 +237,8 @@ class _Runner:
         else:
             corpus = read_corpus(placed(stage.source, self.mirror), **self._reading(stage))
         self.notice(corpus.report.summary())
+        if line := corpus.report.advice("clean: "):
+            self.notice(line)
         return corpus
 
     def _reading(self, stage: Stage) -> dict[str, Any]:

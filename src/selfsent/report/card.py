@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from selfsent.display import counted
 from selfsent.report.differences import differences
 from selfsent.settings import WITHOUT_STEPS
 
@@ -21,7 +22,7 @@ pipeline_tag: {pipeline}
 
 # A {kind} trained with {method}
 
-{dimension}Trained by selfsent {version} from `{base}` on {sentences:,} sentences of `{source}`.
+{dimension}Trained by selfsent {version} from `{base}` on {sentences} of `{source}`.
 
 ```python
 {usage}
@@ -113,7 +114,7 @@ def _steps(record: dict[str, Any], settings: dict[str, Any]) -> str:
         return "a fit, no steps"
     kept = record.get("kept")
     best = f", of which that of step {kept['step']:,} was kept: the best score along the way" if kept else ""
-    return f"{record['steps']:,} steps of {settings['batch_size']} sentences{best}"
+    return f"{counted(record['steps'], 'step')} of {counted(settings['batch_size'], 'text')}{best}"
 
 
 def model_card(
@@ -148,7 +149,7 @@ def model_card(
         version=record["versions"]["selfsent"],
         base=_plain(asked["base"].rsplit("/", 2)[-1] if asked["base"].startswith("/") else asked["base"]),
         licence=f"license: {licence}\n" if licence else "",
-        sentences=asked["corpus"]["sentences"],
+        sentences=counted(asked["corpus"]["sentences"], "text"),
         source=_plain(asked["corpus"]["source"]),
         corpus=_plain(corpus),
         pooling=asked["pooling"],

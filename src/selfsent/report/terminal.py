@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from selfsent.display import counted
 from selfsent.report.differences import differences
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def scores_table(scores: dict[str, Any]) -> Table:
     base = scores["base"]
     table = Table(
         title="Label-free score: find the next sentence of the document (MRR@10 x 100)",
-        caption=f"{base['n']:,} queries from held-out documents; 95 % intervals over documents",
+        caption=f"{counted(base['n'], 'query', 'queries')} from held-out documents; 95 % intervals over documents",
         title_justify="left",
         caption_justify="left",
     )

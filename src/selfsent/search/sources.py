@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
+from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import VectorsFile
 from selfsent.models.encoder import Encoder
@@ -64,9 +65,9 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
         DataError: it holds another number of them.
     """
     if file.rows != (rows := len(corpus.origins)):
-        kind = "sentence" if corpus.origins.split else "row"
+        kind = corpus.origins.unit
         raise DataError(
-            f"{file.path} holds {file.rows:,} vectors; this corpus has {rows:,} {kind}{'s' * (rows != 1)}: encode it"
+            f"{file.path} holds {counted(file.rows, 'vector')}; this corpus has {counted(rows, kind)}: encode it"
             f" again, with the same options (each {kind} has a vector, also an empty or a repeated one)"
         )
 

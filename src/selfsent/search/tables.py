@@ -103,13 +103,16 @@ def grouped(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
         yield from (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
 
 
-def write_table(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], output: Path) -> None:
+def write_table(
+    rows: Iterable[dict[str, Any]], columns: Mapping[str, type], output: Path, for_spreadsheets: bool = False
+) -> None:
     """Write a table, whole or not at all.
 
     Args:
         rows: of the table.
         columns: the name of each, and whether it holds `bool`, `int`, `float` or `str`.
         output: a `.csv`, `.tsv`, `.jsonl` or `.parquet` file.
+        for_spreadsheets: in a `.csv` or `.tsv` file put `'` before texts that a spreadsheet would take for a formula.
 
     Raises:
         SettingsError: the name ends otherwise.
@@ -126,7 +129,11 @@ def write_table(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], out
                 return
             table = csv.writer(file, delimiter="\t" if output.suffix == ".tsv" else ",", lineterminator="\n")
             table.writerow(columns)
-            table.writerows(row.values() for row in rows)
+            table.writerows(map(_harmless, row.values()) if for_spreadsheets else row.values() for row in rows)
+
+
+def _harmless(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell
 
 
 def _write_parquet(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], path: Path) -> None:

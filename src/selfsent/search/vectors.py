@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
+from selfsent.display import counted
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.vectors import CONTENT
 from selfsent.files import saying, write_json
@@ -108,8 +109,8 @@ def encode_to_file(
                 part.remove()
                 raise
             raise KeyboardInterrupt(
-                f"interrupted: {origins.done(part.done):,} of {len(origins):,}"
-                f" {'sentences' if origins.split else 'rows'} are done, the same command goes on from there"
+                f"interrupted: {origins.done(part.done):,} of {counted(len(origins), origins.unit)} are done, the same"
+                " command goes on from there"
             ) from None
     return Encoded(len(origins), part.size, kept, origins.textless)
 

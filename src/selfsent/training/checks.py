@@ -51,7 +51,7 @@ def refuse_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
     single = sum(len(set(encoded.word_ids(number))) < 2 for number in range(len(texts)))
     if single > len(texts) / 2:
         raise SettingsError(
-            f"noise on words can do nothing: {single} of {len(texts)} sentences are one word to this base's tokenizer;"
+            f"noise on words can do nothing: {single} of {len(texts)} texts are one word to this base's tokenizer;"
             " put spaces between the words first, or do without noise, such as with --crop-words 0"
         )
 

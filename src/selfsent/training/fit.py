@@ -14,6 +14,7 @@ from selfsent.data.batches import Batches, Taught
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import build_table
 from selfsent.data.views import Documents, Template
+from selfsent.display import counted
 from selfsent.distributed import wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
@@ -198,10 +199,10 @@ def in_company(plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = la
             " --split-sentences if a text holds several, or check the document column"
         )
     if alone.any():
-        notice(
-            f"{len(rows) - left:,} of {len(rows):,} sentences are alone in their document, and are left out:"
-            f" {left:,} can be trained on"
-        )
+        lost = len(rows) - left
+        their = "is alone in its document" if lost == 1 else "are alone in their document"
+        rest = f"{counted(left, 'row')} can be trained on"
+        notice(f"{lost:,} of {corpus.report.counted(len(rows))} {their}, and left out: {rest}")
     return rows[~alone]
 
 
@@ -245,7 +246,9 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     if plan.method.closed_form:
         return settings
     if settings.batch_size > sentences:
-        notice(f"the corpus has {sentences} sentences to train on: --batch-size {settings.batch_size} is cut to that")
+        notice(
+            f"the corpus has {counted(sentences, 'row')} to train on: --batch-size {settings.batch_size} is cut to that"
+        )
         settings = settings.but(batch_size=sentences)
     check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:

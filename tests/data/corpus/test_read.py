@@ -15,7 +15,7 @@ def test_what_is_dropped_is_counted(read, write):
     report = corpus.report
     assert (report.files, report.rows_read, report.kept, len(corpus)) == (1, 7, 4, 4)
     assert (report.empty, report.duplicates, report.control_characters, report.too_long) == (1, 1, 2, 1)
-    assert report.summary().splitlines()[0] == "4 sentences in 2 documents (1 empty, 1 duplicates dropped)"
+    assert report.summary().splitlines()[0] == "4 sentences in 2 documents (1 empty, 1 duplicate dropped)"
 
 
 def test_progress_goes_to_a_terminal_only(read, write, capsys, monkeypatch):
@@ -252,4 +252,14 @@ def test_borders_of_documents_are_nothing_lost_and_a_missing_field_is_empty(read
     assert corpus.report.empty == 0
     assert corpus.report.summary() == "3 sentences in 2 documents, by splitting 5 texts"
     lines = '{"text": "one", "id": 1}\n{"id": 2}\n{"text": null}\n{"text": "two"}\n'
-    assert read(write("x.jsonl", lines)).report.summary() == "2 sentences (2 empty dropped)"
+    assert read(write("x.jsonl", lines)).report.summary() == "2 texts (2 empty dropped)"
+
+
+def test_rows_are_called_by_what_they_hold(read, write):
+    table = write("x.csv", "text,other\nOne. Two.,a\nThree. Four.,b\n")
+    assert read(table).report.summary() == "2 texts"
+    assert read(table, split_sentences=True).report.summary() == "4 sentences in 2 documents, by splitting 2 texts"
+    assert read(table, text_columns=("text", "other")).report.summary() == "2 rows"
+    assert read(write("x.txt", "One.\nTwo.\n")).report.summary() == "2 sentences"
+    assert read(["One. Two.", "Three."]).report.summary() == "2 texts"
+    assert read(["One."], least=1).report.summary() == "1 text"

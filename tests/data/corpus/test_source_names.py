@@ -24,7 +24,7 @@ def test_folder_pattern_and_list_agree(read, write, tmp_path):
 def test_strings(read):
     assert read(["one. Two", "two", "one. Two"]).texts() == ["one. Two", "two"]
     assert read(f"sentence {n}" for n in range(3)).texts() == ["sentence 0", "sentence 1", "sentence 2"]
-    with pytest.raises(CorpusError, match="item 1 of the sentences is int, not a string"):
+    with pytest.raises(CorpusError, match="item 1 of the texts is int, not a string"):
         read(["one", 2])
     with pytest.raises(CorpusError, match="no text in it"):
         read([])

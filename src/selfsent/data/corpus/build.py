@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
+from selfsent.data.corpus.cleaners import Cleaners, look
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.streams import fail
@@ -32,6 +33,7 @@ def build_table(
     source: str,
     split: bool,
     banned: Corpus | None = None,
+    cleaners: Cleaners | None = None,
 ) -> str:
     """Write the whole corpus into an empty folder.
 
@@ -42,6 +44,7 @@ def build_table(
         source: what the user named, for messages and cards.
         split: whether each text is to be split into sentences.
         banned: sentences that no row may hold.
+        cleaners: what is taken out of texts before anything else.
 
     Returns:
         The fingerprint of the contents.
@@ -51,7 +54,7 @@ def build_table(
     """
     with ExitStack() as opened, _progress() as show:
         unwanted = frozenset(map(letters, banned.texts() if banned else ())) - {""}
-        builder = _Builder(directory, columns, split, opened, unwanted)
+        builder = _Builder(directory, columns, split, opened, unwanted, cleaners or Cleaners(None))
         for batch in batches:
             show(builder.add(batch))
         return builder.finish(source)
@@ -59,12 +62,21 @@ def build_table(
 
 class _Builder:
     def __init__(
-        self, directory: Path, columns: Columns, split: bool, opened: ExitStack, banned: frozenset[str]
+        self,
+        directory: Path,
+        columns: Columns,
+        split: bool,
+        opened: ExitStack,
+        banned: frozenset[str],
+        cleaners: Cleaners,
     ) -> None:
         self._directory = directory
         self._columns = columns
         self._split = split
         self._banned = banned
+        self._cleaners = cleaners
+        self._looked_at, self._signs = 0, Counter[str]()
+        self._one_a_line = True
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
         # Blank lines count as borders only if some lie between texts, which is known at the end: until then both
@@ -84,6 +96,9 @@ class _Builder:
         self._separated |= batch.separated
         count["files"] += batch.files
         count["skipped_files"] += batch.skipped_files
+        # Documents that no column tells come from a source which splits its texts itself.
+        told = batch.documents is not None and self._columns.document is None
+        self._one_a_line &= batch.blocks is not None or told or not len(batch)
         texts, origin = self._cleaned(batch)
         filled = np.fromiter(map(all, zip(*texts, strict=True)), dtype=bool, count=len(origin))
         # A blank line of plain text is a border, and no text that got lost.
@@ -152,18 +167,39 @@ class _Builder:
             "text_columns": self._columns.kept,
             "label_names": label_names,
             "carried": {} if self._origins is None else self._origins.kinds,
-            "report": dataclasses.asdict(CorpusReport(kept=len(self._seen), documents=documents, **self._counts)),
+            "report": dataclasses.asdict(self._report(documents)),
         }
         file = (self._directory / DESCRIPTION).open("w", encoding="utf-8")
         json.dump(description, file, indent=1)
         close_safely(file)
         return fingerprint
 
+    @property
+    def _unit(self) -> str:
+        if len(self._columns.kept) > 1:
+            return "row"
+        return "sentence" if self._split or self._one_a_line else "text"
+
+    def _report(self, documents: int) -> CorpusReport:
+        return CorpusReport(
+            kept=len(self._seen),
+            documents=documents,
+            unit=self._unit,
+            rid_of=self._cleaners.done(),
+            holds={name: count / self._looked_at for name, count in self._signs.items()},
+            **self._counts,
+        )
+
     def _cleaned(self, batch: Batch) -> tuple[list[list[str]], Integers]:
         """Clean texts for each column, and the row of the batch that each comes from."""
         too_long: set[int] = set()
         texts = [_cut(column, too_long) for column in batch.texts]
         self._counts["too_long"] += len(too_long)
+        texts = [self._cleaners(column) for column in texts]
+        for column in texts:
+            looked_at, signs = look(column)
+            self._looked_at += looked_at
+            self._signs += signs
         origin = np.arange(len(batch))
         if self._split:
             parts = [split_sentences(text) or [""] for text in texts[0]]
@@ -255,7 +291,7 @@ def _progress() -> Iterator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    shown = (SpinnerColumn(), TextColumn("Reading: {task.completed:,} sentences"), TimeElapsedColumn())
+    shown = (SpinnerColumn(), TextColumn("Reading: {task.completed:,} rows"), TimeElapsedColumn())
     with Progress(*shown, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
         yield lambda kept: progress.update(task, completed=kept)

@@ -63,6 +63,11 @@ class Origins:
         return self._rows is not None
 
     @property
+    def unit(self) -> str:
+        """What a piece is called."""
+        return "sentence" if self.split else "row"
+
+    @property
     def columns(self) -> dict[str, type]:
         """What `describe` tells, with the type of each."""
         return {"row": int, **({"sentence": int} if self.split else {}), **self._kinds}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,13 +14,14 @@ from typing import Any
 
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
+from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.parts import Part, Parts, joined, parts_of
 from selfsent.data.corpus.sentences import split_sentences as split_text
 from selfsent.data.corpus.sources import SourceName
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import Corpus
 from selfsent.errors import CorpusError, OutputError, SettingsError
-from selfsent.files import cache_folder, read_json, sweep_stale, write_json
+from selfsent.files import cache_folder, new_folder, read_json, write_json
 
 _VERSION = 2
 """Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
@@ -40,6 +40,7 @@ def read_corpus(
     label_column: str | None = None,
     score_column: str | None = None,
     split_sentences: bool | None = False,
+    clean: str | Sequence[str] | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
     stack: bool = False,
     without: SourceName | Parts | None = None,
@@ -67,6 +68,8 @@ def read_corpus(
         score_column: numbers (to `scores`).
         split_sentences: split each text into sentences; a row is then a document if nothing else says what is. None
             splits them where nothing else makes documents and most texts hold several sentences.
+        clean: what is taken out of texts before they are split: some of `html`, `mail` and `urls`, as a list or between
+            commas.
         where: column -> the value, or values, that a row must have there to be read.
         stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
         without: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
@@ -90,20 +93,24 @@ def read_corpus(
         "stack": stack,
         "carry": carry,
     }
-    part, folder = joined(parts_of(source, common)), _folder(cache)
+    part, folder, cleaners = joined(parts_of(source, common)), _folder(cache), Cleaners(clean)
     if split_sentences is None:
-        part, split_sentences = _decided(part, folder)
+        part, split_sentences = _decided(part, folder, cleaners)
     if split_sentences and len(part.columns.kept) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
-    banned = None if without is None else _texts(without, part.columns, cache)
+    banned = None if without is None else _texts(without, part.columns, clean, cache)
     options = [_VERSION, *part.options(), split_sentences, *part.more_options()]
     options += [] if banned is None else ["without", banned.fingerprint]
+    options += cleaners.options()
     known = None
     if part.source.identity is not None:
         known = _open(folder / _key(part.source.identity, options))
-    corpus = _build(part, split_sentences, banned, folder, options) if known is None else known
+    corpus = _build(part, split_sentences, banned, cleaners, folder, options) if known is None else known
     if len(corpus) < least:
-        fail(part.source.name, "only one distinct sentence: two are needed at least" + part.columns.condition)
+        fail(
+            part.source.name,
+            f"only one distinct {corpus.report.unit}: two are needed at least" + part.columns.condition,
+        )
     return corpus
 
 
@@ -111,20 +118,21 @@ def _folder(cache: str | Path | None) -> Path:
     return cache_folder(cache) / "corpora"
 
 
-def _decided(part: Part, folder: Path) -> tuple[Part, bool]:
+def _decided(part: Part, folder: Path, cleaners: Cleaners) -> tuple[Part, bool]:
     """As `_looked_at`; what was found is kept beside the tables, so that a source that is known is not read again."""
     if part.source.identity is None:
-        return _looked_at(part)
-    place = folder / f"{_key(part.source.identity, [_VERSION, *part.options(), *part.more_options()])}.json"
+        return _looked_at(part, cleaners)
+    options = [_VERSION, *part.options(), *part.more_options(), *cleaners.options()]
+    place = folder / f"{_key(part.source.identity, options)}.json"
     split = read_json(place).get("split_sentences")
     if not isinstance(split, bool):
-        part, split = _looked_at(part)
+        part, split = _looked_at(part, cleaners)
         with suppress(OutputError):  # then it is looked at again the next time
             write_json(place, {"split_sentences": split})
     return part, split
 
 
-def _looked_at(part: Part) -> tuple[Part, bool]:
+def _looked_at(part: Part, cleaners: Cleaners) -> tuple[Part, bool]:
     """The same part, and whether its texts are to be split: by a look at the first of them, which is not lost."""
     if len(part.columns.kept) > 1 or part.columns.document:
         return part, False
@@ -137,15 +145,19 @@ def _looked_at(part: Part) -> tuple[Part, bool]:
     if any(batch.separated or batch.documents for batch in first):
         return part, False
     texts = [text for batch in first for text in batch.texts[0] if text.strip()][:_LOOKED_AT]
-    several = sum(len(split_text(text[:_BEGINNING])) > 1 for text in texts)
+    cleaned = Cleaners(cleaners.names)([text[:_BEGINNING] for text in texts])
+    several = sum(len(split_text(text)) > 1 for text in cleaned)
     return part, 2 * several > len(texts)
 
 
-def _texts(source: SourceName | Parts, columns: Columns, cache: str | Path | None) -> Corpus:
+def _texts(
+    source: SourceName | Parts, columns: Columns, clean: str | Sequence[str] | None, cache: str | Path | None
+) -> Corpus:
     """The sentences of another source, which has the same text columns if it does not say otherwise."""
     sources = [source] if isinstance(source, str | Path | Mapping) else source
     parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
-    return read_corpus([{"text_columns": columns.texts, "stack": True, **part} for part in parts], cache=cache, least=1)
+    stacked = [{"text_columns": columns.texts, "stack": True, **part} for part in parts]
+    return read_corpus(stacked, clean=clean, cache=cache, least=1)
 
 
 def check_corpus(source: SourceName | Parts, **options: Any) -> None:
@@ -161,31 +173,34 @@ def check_corpus(source: SourceName | Parts, **options: Any) -> None:
     names = ("text_columns", "document_column", "label_column", "score_column", "where", "stack", "carry")
     texts = tuple(options.get("text_columns") or (options.get("text_column", "text"),))
     part = joined(parts_of(source, {**{name: options.get(name) for name in names}, "text_columns": texts}))
+    cleaners = Cleaners(options.get("clean"))
     if part.source.size is None:
         return
     if part.source.size > _SMALL:
         next(iter(part.source.read(part.columns)), None)
         return
     undecided = options.get("split_sentences", False) is None
-    if not (undecided and _decided(part, _folder(options.get("cache")))[1]):
+    if not (undecided and _decided(part, _folder(options.get("cache")), cleaners)[1]):
         read_corpus(source, **options)
         return
     # A method that reads single texts will have them whole: a table of them split might be made in vain.
     if options.get("without") is not None:
-        _texts(options["without"], part.columns, options.get("cache"))
+        _texts(options["without"], part.columns, options.get("clean"), options.get("cache"))
     for _ in part.source.read(part.columns):
         pass
 
 
-def _build(part: Part, split: bool, banned: Corpus | None, folder: Path, options: list[object]) -> Corpus:
+def _build(
+    part: Part, split: bool, banned: Corpus | None, cleaners: Cleaners, folder: Path, options: list[object]
+) -> Corpus:
     """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        sweep_stale(folder, ".building-*")
-        building = Path(tempfile.mkdtemp(prefix=".building-", dir=folder))
+        building = new_folder(folder, ".building-")
         try:
             source, columns = part.source, part.columns
-            fingerprint = build_table(source.read(columns), building, columns, source.name, split, banned)
+            rows = source.read(columns)
+            fingerprint = build_table(rows, building, columns, source.name, split, banned, cleaners)
             final = folder / _key(source.identity if source.identity is not None else fingerprint, options)
             if _open(final) is None:
                 shutil.rmtree(final, ignore_errors=True)

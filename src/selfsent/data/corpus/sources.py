@@ -51,7 +51,7 @@ def find_source(source: SourceName) -> Source:
             return _files(files, ", ".join(str(item) for item in source[:3]) + (", ..." if len(source) > 3 else ""))
     except OSError as error:
         fail(str(error.filename), f"cannot be read: {error.strerror}")
-    return Source("sentences given from Python", None, lambda columns: _read_strings(source, columns))
+    return Source("texts given from Python", None, lambda columns: _read_strings(source, columns))
 
 
 def _named(name: str) -> Source:
@@ -143,12 +143,12 @@ def _read_lines(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]
 
 def _read_strings(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
     if len(columns.wanted) > 1:
-        raise CorpusError("sentences given from Python have one column: leave out document, label and score columns")
+        raise CorpusError("texts given from Python have one column: leave out document, label and score columns")
     waiting: list[str] = []
     size = 0
     for row, text in enumerate(texts):
         if not isinstance(text, str):
-            raise CorpusError(f"item {row} of the sentences is {type(text).__name__}, not a string")
+            raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
         waiting.append(text)
         size += len(text)
         if len(waiting) == BATCH_ROWS or size > BATCH_CHARACTERS:

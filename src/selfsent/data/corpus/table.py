@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.cleaners import HELD, advice
 from selfsent.data.corpus.mapped import MappedTable
 from selfsent.data.corpus.origins import Origins
+from selfsent.display import counted
 
 TABLE = "table.arrow"
 DESCRIPTION = "corpus.json"
@@ -35,31 +37,54 @@ class CorpusReport:
     excluded: int = 0
     split: int = 0
     """Texts that were split into their sentences."""
+    unit: str = "sentence"
+    """What a row is called: a sentence where texts were split or stood one on a line, a row of several, else a text."""
+    rid_of: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """For each cleaner how many texts it changed, and how many of these were empty then."""
+    holds: Mapping[str, float] = field(default_factory=dict)
+    """For each cleaner the share of the texts, 0 to 1, that it would still change, by a look at some of them."""
+
+    def counted(self, number: int) -> str:
+        """So many rows, by the name of what stands in them: `1 sentence`, `2 texts`."""
+        return counted(number, self.unit)
+
+    def advice(self, flag: str = "--clean ") -> str | None:
+        """Which cleaners the texts ask for, in one line, and by which flag; None where they ask for none."""
+        return advice(self.holds, flag)
 
     @property
     def whole(self) -> bool:
         """Whether nothing was dropped, cut or freed of characters."""
         lost = self.empty, self.duplicates, self.excluded, self.skipped_files
-        return not any((*lost, self.control_characters, self.too_long))
+        return not any((*lost, self.control_characters, self.too_long, *(n for n, _ in self.rid_of.values())))
 
     def summary(self, between: str = "\n") -> str:
         """One line for the user, a second one, or what stands for it, where texts were changed or files skipped."""
-        reasons = ((self.empty, "empty"), (self.duplicates, "duplicates"), (self.excluded, "to be left out"))
-        dropped = [f"{n:,} {what}" for n, what in reasons if n]
-        line = f"{self.kept:,} sentences" + (f" in {self.documents:,} documents" if self.documents else "")
-        line += f", by splitting {self.split:,} texts" if self.split else ""
+        dropped = [f"{self.empty:,} empty"] if self.empty else []
+        dropped += [counted(self.duplicates, "duplicate")] if self.duplicates else []
+        dropped += [f"{self.excluded:,} to be left out"] if self.excluded else []
+        line = self.counted(self.kept) + (f" in {counted(self.documents, 'document')}" if self.documents else "")
+        line += f", by splitting {counted(self.split, 'text')}" if self.split else ""
         line += f" ({', '.join(dropped)} dropped)" if dropped else ""
         return line + (between + self.changes if self.changes else "")
 
     @property
     def changes(self) -> str:
         """Texts that were changed and files that were skipped, for a line; empty where there are none."""
-        changed = (
-            (self.control_characters, "rows rid of control characters"),
-            (self.too_long, "texts cut short"),
-            (self.skipped_files, "files skipped"),
-        )
-        return ", ".join(f"{count:,} {what}" for count, what in changed if count)
+        changed = [
+            f"{counted(count, thing)} {what}"
+            for count, thing, what in (
+                (self.control_characters, "row", "rid of control characters"),
+                (self.too_long, "text", "cut short"),
+                (self.skipped_files, "file", "skipped"),
+            )
+            if count
+        ]
+        changed += [
+            f"{counted(count, 'text')} rid of {HELD[name]}" + (f" ({empty:,} of them empty then)" if empty else "")
+            for name, (count, empty) in self.rid_of.items()
+        ]
+        return ", ".join(changed)
 
 
 class Corpus:

@@ -1,0 +1,167 @@
+"""What is taken out of texts before they are cleaned and split, where a user asks for it: HTML, quoted mail, URLs."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from importlib import import_module
+from random import Random
+from typing import Any
+
+from selfsent.data.corpus.mail import MAIL, without_mail
+from selfsent.errors import SettingsError, guess
+
+_TAGS = (
+    "html|head|body|title|meta|style|script|p|div|span|br|hr|a|b|i|u|s|em|strong|small|font|center|pre|code|tt|sub|sup"
+    "|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tfoot|tr|td|th|img|blockquote|section|article|header|footer|form|input"
+)
+_TAG = re.compile(rf"</?(?:{_TAGS})(?=[\s/>])[^<>]*>|<!--|<!doctype\b", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}[1-4]?|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
+_HTML = re.compile(f"{_TAG.pattern}|{_ENTITY.pattern}", re.IGNORECASE)
+_BLOCK = re.compile(
+    r"</?(?:address|article|aside|blockquote|dd|div|dl|dt|fieldset|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p"
+    r"|pre|section|table|tbody|td|tfoot|th|thead|tr|ul)(?=[\s/>])",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"<br(?=[\s/>])", re.IGNORECASE)
+_AS_IT_IS = re.compile(r"<(?:pre|textarea)(?=[\s/>])", re.IGNORECASE)
+_UNSEEN = ["head", "script", "style", "template", "noscript"]
+_QUOTED = "blockquote,.gmail_quote,.gmail_attr,.gmail_signature,.moz-cite-prefix,.moz-signature,.yahoo_quoted"
+_URL = r"(?:\b(?:https?|ftp)://|\bwww\.(?=\w))[^\s<>\"]*[^\s<>\"'.,;:!?)\]}»”’…]"
+_URLS = re.compile(rf"(?<=\])\({_URL}\)|<{_URL}>|{_URL}", re.IGNORECASE)
+_MOST_TAGS = 10_000
+"""Tags of a text that is parsed: the time of a parser of HTML grows with the square of their depth."""
+_LOOKED_AT, _BEGINNING = 256, 5000
+"""Texts of a batch that are looked at, and characters of each."""
+
+_VERSION = 1
+"""Of the cleaners: raise it when one of them takes out other things than before."""
+
+SIGNS: Mapping[str, re.Pattern[str]] = {"html": _HTML, "mail": MAIL, "urls": _URLS}
+"""What tells that a text has what the cleaner of this name takes out; the cleaners work in this order."""
+HELD: Mapping[str, str] = {"html": "HTML", "mail": "quoted mail or signatures", "urls": "URLs"}
+"""What that is called."""
+MANY: Mapping[str, float] = {"html": 0.05, "mail": 0.05, "urls": 0.2}
+"""The share of the texts from which on the user hears of it."""
+
+
+class Cleaners:
+    """Cleaners by name, and how many texts each of them changed and left empty.
+
+    Args:
+        names: some of html, mail and urls, in any order, as a list or between commas.
+
+    Raises:
+        SettingsError: there is no such cleaner, or what it needs is not installed.
+
+    Example:
+        >>> Cleaners("urls")(["see https://example.org/a for more"])
+        ['see  for more']
+    """
+
+    def __init__(self, names: str | Sequence[str] | None) -> None:
+        given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names or ())
+        for name in given:
+            if name not in SIGNS:
+                raise SettingsError(f"there is no cleaner {name!r}; {guess(name, SIGNS)}")
+        self.names = tuple(name for name in SIGNS if name in given)
+        self._changed: Counter[str] = Counter()
+        self._emptied: Counter[str] = Counter()
+        self._cleaners = [(name, self._cleaner(name)) for name in self.names]
+
+    def _cleaner(self, name: str) -> Callable[[str], str]:
+        if name == "html":
+            return partial(
+                without_html, parser=_needed("selectolax.lexbor").LexborHTMLParser, quoted_too="mail" in self.names
+            )
+        return partial(without_mail, quote=_needed("quotequail").quote) if name == "mail" else without_urls
+
+    def options(self) -> list[object]:
+        """What a table depends on, as JSON: nothing without cleaners."""
+        return ["clean", _VERSION, *self.names] if self.names else []
+
+    def done(self) -> dict[str, tuple[int, int]]:
+        """For each cleaner how many texts it changed, and how many of these it left empty."""
+        return {name: (self._changed[name], self._emptied[name]) for name in self.names}
+
+    def __call__(self, texts: list[str]) -> list[str]:
+        """The texts (n,) without what is taken out; line breaks that it stood for stay."""
+        for name, clean in self._cleaners:
+            cleaned = list(map(clean, texts))
+            changed = [new for new, old in zip(cleaned, texts, strict=True) if new != old]
+            self._changed[name] += len(changed)
+            self._emptied[name] += sum(not text or text.isspace() for text in changed)
+            texts = cleaned
+        return texts
+
+
+def without_html(text: str, parser: Callable[[bytes], Any], quoted_too: bool = False) -> str:
+    """A text without tags and comments, its entities resolved, a blank line where a block begins or ends.
+
+    Args:
+        text: text or a whole page.
+        parser: of HTML in UTF-8: `selectolax.lexbor.LexborHTMLParser`.
+        quoted_too: quoted mail and signatures go, as mail programs mark them.
+    """
+    if not _TAG.search(text):
+        return html.unescape(text) if _ENTITY.search(text) else text
+    if text.count("<") > _MOST_TAGS:
+        return html.unescape(_TAG.sub("\n\n", text))
+    if (_BLOCK.search(text) or _BREAK.search(text)) and not _AS_IT_IS.search(text):
+        # Line ends of the source are spaces in a page, and stay what they are in text with a tag here and there.
+        text = " ".join(text.split())
+    text = _BREAK.sub(r"\n\g<0>", _BLOCK.sub(r"\n\n\g<0>", text))
+    tree = parser(text.encode("utf-8", "replace"))
+    tree.strip_tags(_UNSEEN, recursive=True)
+    for node in tree.css(_QUOTED) if quoted_too else ():
+        node.decompose()
+    return str(tree.root.text(deep=True, separator="", strip=False)).strip()
+
+
+def without_urls(text: str) -> str:
+    """A text without addresses that begin with http://, https://, ftp:// or www."""
+    return _URLS.sub("", text) if "://" in text or "www." in text.lower() else text
+
+
+def look(texts: Sequence[str]) -> tuple[int, Counter[str]]:
+    """How many of some texts were looked at, and how many of those have what each cleaner takes out."""
+    chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
+    seen = [text[:_BEGINNING] for text in chosen if text]
+    return len(seen), Counter(name for text in seen for name, sign in SIGNS.items() if sign.search(text))
+
+
+def advice(shares: Mapping[str, float], flag: str) -> str | None:
+    """Which cleaners to use, from the share of the texts that each is good for; None where these are few.
+
+    Args:
+        shares: by cleaner, 0 to 1.
+        flag: how cleaners are named where the user speaks, such as `--clean `.
+    """
+    found = [name for name in SIGNS if shares.get(name, 0) >= MANY[name]]
+    if not found:
+        return None
+    first, *others = (f"{shares[name]:.0%}" + (" of the texts" if name == found[0] else "") for name in found)
+    parts = [f"{first} hold {HELD[found[0]]}", *(f"{a} {HELD[b]}" for a, b in zip(others, found[1:], strict=True))]
+    return f"{', '.join(parts)}: add {flag}{','.join(found)}"
+
+
+def without_signs(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Texts roughly without HTML and URLs, with no parser; and which cleaners would take these out."""
+    plain, found = list(texts), []
+    for name in ("html", "urls"):
+        freed = [SIGNS[name].sub(" ", text) for text in plain]
+        found += [name] if freed != plain else []
+        plain = freed
+    return plain, found
+
+
+@cache
+def _needed(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise SettingsError(f'--clean needs {package}: pip install "selfsent[clean]"') from None

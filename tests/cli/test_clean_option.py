@@ -1,0 +1,44 @@
+import json
+
+import pytest
+
+from selfsent.api import train
+from selfsent.progress import Progress
+
+
+@pytest.fixture
+def pages(tmp_path):
+    path = tmp_path / "pages.jsonl"
+    texts = ["<p>ba de <b>fi</b> go</p>", "ko mi la<br>nu po", "ri sa te mo", "<img src=x>"]
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return path
+
+
+def test_markup_is_noticed_and_taken_out(selfsent, model, pages):
+    raw = selfsent("search", model, pages, "ba de fi go", "--top", 1)
+    assert "75% of the texts hold HTML: add --clean html" in raw.err.splitlines()
+    clean = selfsent("search", model, pages, "ba de fi go", "--top", 1, "--clean", "html")
+    assert clean.out == "1.000  ba de fi go\n"
+    assert "add --clean" not in clean.err
+    assert clean.err.splitlines()[:2] == [
+        "3 texts (1 empty dropped)",
+        "3 texts rid of HTML (1 of them empty then)",
+    ]
+
+
+def test_what_cannot_be_cleaned_is_refused(selfsent, model, pages):
+    said = selfsent("search", model, pages, "ba", "--clean", "html,ulrs").complaint
+    assert said == "selfsent: there is no cleaner 'ulrs'; did you mean 'urls'?"
+    asked = selfsent("evaluate", model, "--task", "stsb", "--clean", "html")
+    assert asked.complaint == "selfsent: --clean says how to read --documents, which is not given"
+
+
+def test_training_by_name_says_it_too(selfsent, base, pages, tmp_path):
+    heard = []
+
+    class Ear(Progress):
+        def notice(self, line):
+            heard.append(line)
+
+    train(pages, "whitening", base, tmp_path / "run", hold_out=0, progress=Ear())
+    assert any(line.startswith("75% of the texts hold HTML") for line in heard)
