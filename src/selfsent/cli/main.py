@@ -95,12 +95,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: list[str]) -> None:
+    started = time.perf_counter()
     parser = make_parser()
     try:
         options, unknown = parser.parse_known_args(arguments)
         if options.command != "train":  # which has options that depend on the method
             options.parser.refuse(unknown)
-        options.arguments, options.unknown = arguments, unknown
+        options.arguments, options.unknown, options.started = arguments, unknown, started
         options.run(options)
     finally:
         sys.stdout.flush()
