@@ -123,19 +123,20 @@ def _seconds(action: Callable[[], object]) -> float:
 def try_out(loop: Timed, clock: Clock) -> tuple[Split, int]:
     """How a budget is split, and the number of steps that fits; learner and optimiser are left as they were found.
 
-    Some 3 % of the budget, but at least 6 steps where 15 % allow it, is spent on steps whose outcome is thrown away.
-    What checkpoints, scores and probes will cost is timed once each.
+    Some 3 % of what is left of it, but at least 6 steps where 15 % allow it, is spent on steps whose outcome is thrown
+    away. What checkpoints, scores and probes will cost is timed once each.
 
     Args:
         loop: the run, before its first step.
         clock: of its budget.
     """
     budget, size = cast(float, loop.settings.budget), loop.settings.batch_size // world_size()
+    room = max(0.0, budget - clock.after - time.perf_counter() + clock.started)
     run_config = loop.run_config
     state = snapshot(loop.learner)
     steps: list[float] = []
     begin = time.perf_counter()
-    while not steps or broadcast(time.perf_counter() - begin) < (0.03 if len(steps) >= 6 else 0.15) * budget:
+    while not steps or broadcast(time.perf_counter() - begin) < (0.03 if len(steps) >= 6 else 0.15) * room:
         steps.append(_seconds(lambda: loop.advance(len(steps))))
     probe, checkpoint, scorer = _seconds(loop.probe), _seconds(loop.checkpoint), run_config.scorer
     score = _seconds(lambda: scorer(loop.learner.model)) if scorer else 0.0
