@@ -138,8 +138,9 @@ def _compare(
     start = {"base": ", ".join(each.name for each in bases), "base_digest": " ".join(each.digest for each in bases)}
     directory.match({"dev": dev, **start, "settings": common, "corpus": source})
     _check_known(before, given, all_turns)
+    words = _words(judge)
     untrained, judged = _untrained(bases, judge, notice)
-    found = Selection(directory.path, dev, untrained, (), seeds=seeds, baselines=_words(judge))
+    found = Selection(directory.path, dev, untrained, (), seeds=seeds, baselines=words)
     directory.begin(steps=False)
     kept = {name: asked[name] for name in asked if any(job.method == name for job in todo)}
     directory.update(status="running", methods=kept, seeds=seeds)
@@ -194,8 +195,9 @@ def _untrained(
     """The score of each base as it is, by what that is called, and the seconds it took, by the base's name."""
     found, seconds = {}, {}
     for base in bases:
+        encoder = as_encoder(base.name)
         since = time.perf_counter()
-        found[base.untrained] = judge(as_encoder(base.name))
+        found[base.untrained] = judge(encoder)
         seconds[base.name] = time.perf_counter() - since
         notice(f"{base.untrained}: {found[base.untrained].score:.2f}")
     return found, seconds

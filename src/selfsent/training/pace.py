@@ -17,6 +17,8 @@ from selfsent.training.schedule import Course
 
 LOOKS = 20
 """Looks at the clock whose median says how long a step takes: one that was held up does not count."""
+KNOWN = 3
+"""Looks that the steps which were tried out count for."""
 CHANGE = 1.3
 """Times as slow, or as fast, from which two looks in a row are the machine's new speed."""
 BETWEEN_LOOKS = 0.005
@@ -126,7 +128,7 @@ class Timetable:
         self._paused = 0.0
         self._looked: tuple[int, float, float] | None = None
         """Step, seconds spent and seconds paused at the last look."""
-        self._seconds_each: deque[float] = deque(maxlen=LOOKS)
+        self._seconds_each = deque([split.step] * KNOWN, maxlen=LOOKS)
 
     @property
     def spent(self) -> float:
