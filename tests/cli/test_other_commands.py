@@ -51,6 +51,30 @@ finally:
         assert done.stdout.endswith(f"\n{expected}\n"), done.stderr
 
 
+def test_threads_wait_for_each_other_without_spinning_unless_the_user_says_how(monkeypatch):
+    from selfsent.cli.main import set_environment
+
+    for given in ({}, {"OMP_WAIT_POLICY": "active"}, {"GOMP_SPINCOUNT": "5"}):
+        for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        set_environment()
+        found = {name: os.environ[name] for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT") if name in os.environ}
+        assert found == (given or {"GOMP_SPINCOUNT": "1000"})
+
+
+def test_torch_is_not_imported_before_the_environment_is_set():
+    code = """
+import sys
+from selfsent.cli import main
+from selfsent.cli.main import make_parser
+make_parser()
+print("torch" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
 def test_the_version(selfsent):
     from selfsent import __version__
 

@@ -70,12 +70,24 @@ def make_parser() -> Parser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit status: 0 done, 1 a run went wrong, 2 bad input, 130 interrupted."""
+_WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
+
+def set_environment() -> None:
+    """Set what libraries read once, when they are imported; what the user has set stays."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     # torch then cuts its memory into pieces of 2 MB: batches of many sizes leave few holes, and memory hardly grows.
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+    # A thread that waits for another one tries for some microseconds and then sleeps. GNU's OpenMP would try for
+    # milliseconds, and beside other programs take the core away from the thread that it waits for.
+    if not any(name in os.environ for name in _WAITING):
+        os.environ["GOMP_SPINCOUNT"] = "1000"
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit status: 0 done, 1 a run went wrong, 2 bad input, 130 interrupted."""
+    set_environment()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this: what is said there goes nowhere
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 — to the end
