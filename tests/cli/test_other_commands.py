@@ -67,7 +67,7 @@ def test_a_machine_is_busy_when_something_else_runs(load, busy, tmp_path):
 def test_threads_wait_for_each_other_without_much_spinning_unless_the_user_says_how(monkeypatch, busy):
     from selfsent.cli.main import set_environment
 
-    monkeypatch.setattr("selfsent.cli.main.is_busy", lambda: busy)
+    monkeypatch.setattr(sys.modules["selfsent.cli.main"], "is_busy", lambda: busy)
     for given in ({}, {"OMP_WAIT_POLICY": "active"}, {"GOMP_SPINCOUNT": "5"}):
         for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
             monkeypatch.delenv(name, raising=False)
