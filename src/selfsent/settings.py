@@ -139,6 +139,6 @@ def parse_duration(text: str) -> float:
 
 def spoken(seconds: float) -> str:
     """A duration as it is said: `0.4 s`, `45 s`, `7.5 minutes` or `2.1 hours`."""
-    if seconds <= 120:
+    if round(seconds) <= 120:
         return f"{seconds:.0f} s" if seconds >= 2 else f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
