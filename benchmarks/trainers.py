@@ -79,7 +79,6 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
         batches = Batches([table], np.arange(len(corpus)), plan.method.views(plan.options), template, plan.settings)
         loop = Loop(learner, batches, plan.settings, directory, RunConfig(checkpoint_every=10**9))
-        loop.steps = plan.settings.steps or 0
         for step in range(loop.steps):
             loop.advance(step)
         wait_for_device()

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from selfsent.errors import SettingsError
-from selfsent.settings import Settings, parse_duration
+from selfsent.settings import Settings, parse_duration, spoken
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,10 @@ def test_the_summary_names_what_is_set():
     assert Settings(steps=10, learning_rate=3e-5).summary() == (
         "batch size 64, learning rate 3e-05, steps 10, max length 128, seed 0"
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.42, "0.4 s"), (45.2, "45 s"), (120.2, "120 s"), (450, "7.5 minutes"), (7560, "2.1 hours")]
+)
+def test_a_duration_as_it_is_said(seconds, said):
+    assert spoken(seconds) == said

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,7 @@ from selfsent.augment.maker import Maker
 from selfsent.augment.registry import parse_makers
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import join, rank, wait
-from selfsent.errors import SettingsError
+from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.methods import SUPERVISED, get_method
@@ -21,7 +23,8 @@ from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run, load_run
-from selfsent.report.scoring import Dev, check_dev, dev_scorer, finish
+from selfsent.report.scoring import Dev, check_dev, dev_scorer, finish, score_base
+from selfsent.training.budget import Clock
 from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit, in_company
 from selfsent.training.identity import asked, read_by
@@ -49,6 +52,7 @@ def train(
     data: str | Path | None = None,
     progress: Progress | None = None,
     quiet: bool = False,
+    clock: Clock | None = None,
     **changes: Any,
 ) -> Run:
     """Train a sentence encoder, and score it before and after where the corpus has documents.
@@ -78,6 +82,8 @@ def train(
         progress: hears what the user should know and how far the run is. By default this is shown, as bars in a
             terminal and in a notebook.
         quiet: nothing is shown.
+        clock: when a `budget` began to run, and what of it the caller needs afterwards. By default it begins now, and
+            all of it, scores and pages included, is this run's.
         **changes: how the run goes, by the names of `selfsent.settings.Settings` (`steps`, `budget`, `batch_size`,
             `learning_rate`, `seed` ...) and of `selfsent.training.run_config.RunConfig` (`dev`, `keep_best`,
             `checkpoint_every`, `trackers` ...); and options of the method and of the head.
@@ -85,8 +91,10 @@ def train(
     Raises:
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
+    clock = clock or Clock(time.perf_counter())
     with shown(progress, quiet) as told:
         run_config, changes = RunConfig.taken_from(changes)
+        run_config = replace(run_config, clock=clock)
         given = {"preset": preset, "pooling": pooling, "dropout": dropout, "whiten": whiten, "head": head, **changes}
         asked_for = _Asked(method, base, views, given, sentences, hold_out, run_config, data)
         return _train(corpus, asked_for, Path(output), resume, overwrite, told)
@@ -150,6 +158,8 @@ def _train(
         return load_run(output)
     if directory.status != "trained":
         scored = replace(wanted.run_config, scorer=dev_scorer(dev, corpus, hold_out, wanted.data))
+        if plan.settings.budget and not directory.record.get("split"):
+            scored = replace(scored, clock=_with_scores(wanted.run_config.clock, plan, corpus, hold_out))
         fit(corpus, hold_out.train, plan, directory, scored, progress)
     if rank() == 0:
         finish(corpus, hold_out, plan.base, directory, notice)
@@ -163,6 +173,18 @@ def read(source: str | Path | Iterable[str], split: bool | None, notice: Notice)
     if line := corpus.report.advice("read_corpus(..., clean=) with "):
         notice(line)
     return corpus
+
+
+def _with_scores(clock: Clock | None, plan: Plan, corpus: Corpus, hold_out: HoldOut) -> Clock | None:
+    """The clock of a run that scores base and result: the base's score is taken now, and the other takes as long."""
+    if clock is None or plan.method.closed_form or hold_out.test is None:
+        return clock
+    since = time.perf_counter()
+    if rank() == 0:
+        with suppress(DataError):  # of which the end of the run speaks
+            score_base(corpus, hold_out.test, plan.base)
+    wait()
+    return replace(clock, after=clock.after + time.perf_counter() - since)
 
 
 def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared_out: bool) -> Iterator[str]:

@@ -43,7 +43,7 @@ class Settings:
     steps: int | None = setting(None, "optimiser steps", minimum=1)
     epochs: float | None = setting(None, "passes over the corpus", above=0.0, maximum=1e6)
     budget: float | None = setting(
-        None, "training time in seconds; written as 90s, 5m or 1h on the command line", above=0.0
+        None, "how long it takes, in seconds; written as 90s, 5m or 1h on the command line", above=0.0
     )
     schedule: Schedule = setting(
         "linear",
@@ -135,3 +135,10 @@ def parse_duration(text: str) -> float:
     if seconds <= 0:
         raise SettingsError(f"a duration must be above zero, not {text!r}")
     return seconds
+
+
+def spoken(seconds: float) -> str:
+    """A duration as it is said: `0.4 s`, `45 s`, `7.5 minutes` or `2.1 hours`."""
+    if round(seconds) <= 120:
+        return f"{seconds:.0f} s" if seconds >= 2 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

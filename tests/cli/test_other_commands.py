@@ -51,6 +51,44 @@ finally:
         assert done.stdout.endswith(f"\n{expected}\n"), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("load", "busy"),
+    [("0.50 0.20 0.10 1/300 77", False), ("0.00 0.00 0.00 2/300 77", True), ("odd", False), (None, False)],
+)
+def test_a_machine_is_busy_when_something_else_runs(load, busy, tmp_path):
+    from selfsent.cli.main import is_busy
+
+    if load is not None:
+        (tmp_path / "loadavg").write_text(load)
+    assert is_busy(tmp_path / "loadavg") == busy
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_threads_wait_for_each_other_without_much_spinning_unless_the_user_says_how(monkeypatch, busy):
+    from selfsent.cli.main import set_environment
+
+    monkeypatch.setattr(sys.modules["selfsent.cli.main"], "is_busy", lambda: busy)
+    for given in ({}, {"OMP_WAIT_POLICY": "active"}, {"GOMP_SPINCOUNT": "5"}):
+        for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        set_environment()
+        found = {name: os.environ[name] for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT") if name in os.environ}
+        assert found == (given or {"GOMP_SPINCOUNT": "0" if busy else "1000"})
+
+
+def test_torch_is_not_imported_before_the_environment_is_set():
+    code = """
+import sys
+from selfsent.cli import main
+from selfsent.cli.main import make_parser
+make_parser()
+print("torch" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
 def test_the_version(selfsent):
     from selfsent import __version__
 

@@ -82,7 +82,7 @@ def test_a_run_whose_score_cannot_be_taken_ends_well(base_of, tmp_path, monkeypa
     def hopeless(*given):
         raise DataError("no document has two different sentences")
 
-    monkeypatch.setattr("selfsent.report.scoring.before_and_after", hopeless)
+    monkeypatch.setattr("selfsent.report.scoring.score_base", hopeless)
     held = np.arange(4)
     said = []
     run = selfsent.train(

@@ -204,23 +204,6 @@ def test_a_termination_signal_saves_and_stops(make_loop):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_calibrating_leaves_no_trace(make_loop):
-    def run(**length):
-        loop = make_loop("simcse", dropout=0.1, **length)
-        loop.run()
-        return loop
-
-    budgeted = run(steps=None, budget=0.5)
-    plain = run(steps=budgeted.steps)
-    assert budgeted.directory.record["steps"] == budgeted.steps
-    assert largest_difference(weights(budgeted), weights(plain)) == 0
-    keys = ("step", "loss", "norm", "rate", "mean_cosine")
-    first, second = (
-        [[line.get(key) for key in keys] for line in loop.directory.metrics()] for loop in (budgeted, plain)
-    )
-    assert first == second
-
-
 def test_scores_are_without_dropout_and_steps_with_it(make_loop):
     seen = []
     loop = make_loop(
@@ -229,15 +212,6 @@ def test_scores_are_without_dropout_and_steps_with_it(make_loop):
     loop.progress.step = lambda step, steps, figures: seen.append(loop.learner.training)
     loop.run()
     assert seen == [False, True] * 3
-
-
-@pytest.mark.parametrize(("fitting", "told"), [(1, True), (9, True), (10, False)])
-def test_a_budget_of_hardly_any_steps_is_told(make_loop, monkeypatch, fitting, told):
-    monkeypatch.setattr("selfsent.training.loop.steps_for_budget", lambda loop, started: fitting)
-    said = []
-    make_loop(steps=None, budget=1.0, progress=tiny.heard(notice=said.append)).run()
-    word = "step" if fitting == 1 else "steps"
-    assert (f"in its budget the run takes no more than {fitting} {word}" in said) == told
 
 
 @pytest.mark.parametrize("run_config", [{"keep": 1}, {"checkpoint_every": 0}, {"dev_every": -1}])

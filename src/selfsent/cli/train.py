@@ -115,11 +115,12 @@ def run(options: argparse.Namespace) -> None:
     method = get_method(options.method or USUAL)
     # The options of the method are known only now: everything is parsed again with them.
     known = add_method_options(options.parser, method, options.head)
-    arguments = options.arguments
+    arguments, started = options.arguments, options.started
     parser = options.parser
     parser.see = f"{parser.prog} --help, selfsent methods {method.name}"
     options, unknown = parser.parse_known_args(arguments[1:])
     parser.refuse(unknown, whose_option)
+    options.started = started
     changes = {name: value for name, value in vars(options).items() if name in known}
     if options.split_sentences is None and not reads_documents(
         options.method, options.base, **_what(options), **changes
@@ -181,6 +182,7 @@ def _what(options: argparse.Namespace) -> dict[str, Any]:
 
 def _train(options: argparse.Namespace, changes: dict[str, Any], corpus: Corpus | None = None) -> Run:
     from selfsent import api
+    from selfsent.training.budget import Clock
 
     return api.train(
         corpus or (lambda: _read(options)),
@@ -194,5 +196,6 @@ def _train(options: argparse.Namespace, changes: dict[str, Any], corpus: Corpus 
         keep=options.keep,
         trackers=options.track,
         data=options.data,
+        clock=None if corpus else Clock(options.started),  # of several runs only the first would begin with the command
         **changes,
     )

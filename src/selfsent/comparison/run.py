@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,7 +19,8 @@ from selfsent import api
 from selfsent.comparison.bases import Base, known_bases
 from selfsent.comparison.page import comparison_page
 from selfsent.comparison.result import Selection
-from selfsent.comparison.turns import Job, Turn, ahead_of, arguments, jobs, turns, usual_methods
+from selfsent.comparison.times import ahead_of
+from selfsent.comparison.turns import Job, Turn, arguments, jobs, turns, usual_methods
 from selfsent.data.corpus import Corpus
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
@@ -34,6 +36,7 @@ from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.report.scoring import Dev, check_dev, dev_task, scored
+from selfsent.training.budget import Clock
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory, first_difference, take_over, versions
 
@@ -84,7 +87,7 @@ def compare(
         progress: hears all runs; by default they are shown.
         quiet: nothing is shown.
         **common: of all methods: fields of `Settings`, `pooling` and `dropout`. `steps`, `epochs` or `budget` say how
-            long each trains; two minutes without them.
+            long each takes, its scores included; two minutes without them.
 
     Raises:
         SelfsentError: what is wrong with corpus, base, methods or directory, before anything runs; or all failed.
@@ -108,6 +111,7 @@ def _compare(
     progress: Progress,
     common: Mapping[str, Any],
 ) -> Selection:
+    started = time.perf_counter()
     join()
     notice = progress.notice
     check_dev(dev)
@@ -134,15 +138,17 @@ def _compare(
     start = {"base": ", ".join(each.name for each in bases), "base_digest": " ".join(each.digest for each in bases)}
     directory.match({"dev": dev, **start, "settings": common, "corpus": source})
     _check_known(before, given, all_turns)
-    found = Selection(directory.path, dev, _untrained(bases, judge, notice), (), seeds=seeds, baselines=_words(judge))
+    words = _words(judge)
+    untrained, judged = _untrained(bases, judge, notice)
+    found = Selection(directory.path, dev, untrained, (), seeds=seeds, baselines=words)
     directory.begin(steps=False)
     kept = {name: asked[name] for name in asked if any(job.method == name for job in todo)}
     directory.update(status="running", methods=kept, seeds=seeds)
     ahead = [turn for turn in all_turns if not (directory.resumed and (turn.place / "model").is_dir())]
-    if line := ahead_of(ahead):
+    for line in ahead_of(ahead, judged, hold_out, time.perf_counter() - started):
         notice(line)
     train = partial(api.train, corpus, hold_out=hold_out, data=data)
-    found = _in_turn(found, all_turns, directory.resumed, train, judge, progress)
+    found = _in_turn(found, all_turns, directory.resumed, train, judge, judged, progress)
     if hold_out.test is not None and found.candidates:
         found = replace(found, tests=_tests(found, bases, ContextTask(corpus, hold_out.test)))
     about = {"corpus": f"{corpus.source}: {corpus.report.summary('; ')}"}
@@ -183,13 +189,18 @@ def _read(
     return corpus, hold_out, todo
 
 
-def _untrained(bases: Sequence[Base], judge: Callable[[Scored], Score], notice: Notice) -> dict[str, Score]:
-    """The score of each base as it is, by what that is called."""
-    found = {}
+def _untrained(
+    bases: Sequence[Base], judge: Callable[[Scored], Score], notice: Notice
+) -> tuple[dict[str, Score], dict[str, float]]:
+    """The score of each base as it is, by what that is called, and the seconds it took, by the base's name."""
+    found, seconds = {}, {}
     for base in bases:
-        found[base.untrained] = judge(as_encoder(base.name))
+        encoder = as_encoder(base.name)
+        since = time.perf_counter()
+        found[base.untrained] = judge(encoder)
+        seconds[base.name] = time.perf_counter() - since
         notice(f"{base.untrained}: {found[base.untrained].score:.2f}")
-    return found
+    return found, seconds
 
 
 def _words(judge: Callable[[Scored], Score]) -> dict[str, Score]:
@@ -237,6 +248,7 @@ def _in_turn(
     resumed: bool,
     train: Callable[..., Run],
     judge: Callable[[Scored], Score],
+    judged: Mapping[str, float],
     progress: Progress,
 ) -> Selection:
     """Train and judge, one after the other; a run that goes wrong is named, and the next one begins."""
@@ -249,8 +261,9 @@ def _in_turn(
         done = again and read_json(turn.place / "run.json").get("status") == "finished"
         told = Progress() if done else progress
         told.notice(f"{number} of {len(turns)}: {turn.label}")
+        clock = Clock(time.perf_counter(), after=judged[job.base.name])
         try:
-            run = train(base=job.base.name, output=turn.place, resume=again, progress=told, **turn.given)
+            run = train(base=job.base.name, output=turn.place, resume=again, progress=told, clock=clock, **turn.given)
         except (TrainingError, SettingsError, BaseEncoderError) as error:  # of the others nothing is wrong
             who, reason = turn.label, getattr(error, "reason", str(error))
             if not isinstance(error, TrainingError):  # nor would another seed do

@@ -158,19 +158,6 @@ def turns(todo: Sequence[Job], asked: Mapping[str, Mapping[str, Any]], directory
     return found
 
 
-def ahead_of(todo: Sequence[Turn]) -> str | None:
-    """How long it will take, in words; None where nothing trains by the clock."""
-    budgets = [turn.given.get("budget") or 0 for turn in todo]
-    timed = [budget for budget in budgets if budget]
-    if not timed:
-        return None
-    each = f", each with {timed[0]:g} seconds" if len(set(timed)) == 1 else ""
-    fits = len(todo) - len(timed)
-    beside = f", and {fits} without a clock" if fits else ""
-    runs = counted(len(timed), "run")
-    return f"{runs} to go{each}{beside}: {sum(timed) / 60:,.1f} minutes of training; scoring comes on top"
-
-
 def _places(names: Iterable[str]) -> dict[str, str]:
     """A directory's name for each, of letters, digits and dots.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from selfsent.models.heads.loading import needs_selfsent
 from selfsent.models.loading import load_encoder
 from selfsent.report.card import licence_of, model_card
 from selfsent.report.run_page import run_page
+from selfsent.training.identity import rows_digest, weights_digest
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
@@ -97,10 +99,9 @@ def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = []
     if hold_out.test is not None:
-        before = load_encoder(base)
-        after = load_encoder(directory.model)
         try:
-            scores, neighbours = before_and_after(corpus, hold_out.test, before, after)
+            before = score_base(corpus, hold_out.test, base)
+            scores, neighbours = before_and_after(before, load_encoder(directory.model))
         except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
             notice(f"no label-free score: {error}")
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
@@ -122,13 +123,46 @@ def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory
     directory.update(status="finished")
 
 
-def before_and_after(
-    corpus: Corpus, rows: np.ndarray, before: Encoder, after: Encoder
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+@dataclass(frozen=True)
+class Before:
+    """What a base is worth on held-out documents, as it is: the task, its vectors and its score."""
+
+    task: ContextTask
+    vectors: np.ndarray
+    score: Score
+
+
+_SCORED: dict[tuple[str, ...], Before] = {}
+"""The bases that were scored last: each run of a comparison, or of several seeds, begins with one of them."""
+_KEPT = 4
+
+
+def score_base(corpus: Corpus, rows: np.ndarray, base: str) -> Before:
+    """The label-free score of a base on held-out documents; asked again in this process, it is not computed again.
+
+    Raises:
+        DataError: these documents cannot be scored.
+    """
+    key = (base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(rows))
+    if key not in _SCORED:
+        task = ContextTask(corpus, rows)
+        found = Before(task, *_score(task, scored(load_encoder(base), "base")))
+        for old in [*_SCORED][: 1 - _KEPT]:
+            del _SCORED[old]
+        _SCORED[key] = found
+    return _SCORED[key]
+
+
+def _score(task: ContextTask, encoder: Scored) -> tuple[np.ndarray, Score]:
+    """The vectors of the texts of a task, and the score."""
+    score = task.score(encoder)
+    return encoder(task.texts), score  # which it remembers
+
+
+def before_and_after(before: Before, after: Encoder) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The label-free score of two encoders on held-out documents, paired, and the neighbours of three sentences."""
-    task = ContextTask(corpus, rows)
-    first, second = scored(before, "base"), scored(after, "trained")
-    base, trained = task.score(first), task.score(second)
+    task, base = before.task, before.score
+    vectors, trained = _score(task, scored(after, "trained"))
     scores = {
         "base": base.to_json(),
         "trained": trained.to_json(),
@@ -136,7 +170,7 @@ def before_and_after(
         "difference": _difference(trained, base),
         **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},
     }
-    return scores, _neighbours(task, first, second)
+    return scores, _neighbours(task, before.vectors, vectors)
 
 
 def _difference(one: Score, other: Score) -> dict[str, Any]:
@@ -148,11 +182,10 @@ def _plain(score: Score) -> dict[str, Any]:
     return {"score": score.score, "low": score.low, "high": score.high, "n": score.n}
 
 
-def _neighbours(task: ContextTask, before: Scored, after: Scored, how_many: int = 3) -> list[dict[str, Any]]:
-    """The nearest held-out sentences of three queries, spread over the documents, for both encoders."""
+def _neighbours(task: ContextTask, before: np.ndarray, after: np.ndarray, how_many: int = 3) -> list[dict[str, Any]]:
+    """The nearest held-out sentences of three queries, spread over the documents, by the vectors of both encoders."""
 
-    def unit(model: Scored) -> np.ndarray:
-        vectors: np.ndarray = model(task.texts)
+    def unit(vectors: np.ndarray) -> np.ndarray:
         return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
     units = {"before": unit(before), "after": unit(after)}

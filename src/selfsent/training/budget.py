@@ -1,14 +1,16 @@
-"""How many steps fit a time budget: time some, on a copy of the state, then go back to the start."""
+"""How many steps fit a time budget: try some, on a copy of the state, then go back to the start."""
 
 from __future__ import annotations
 
 import math
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from selfsent.distributed import broadcast, world_size
+from selfsent.settings import spoken
 from selfsent.training.checkpoint import restore, snapshot
 from selfsent.training.health import SENTENCES
 from selfsent.training.schedule import make_optimizer
@@ -53,9 +55,52 @@ FEW = 10
 """Steps below which a budget taught next to nothing."""
 APART = 30.0
 """Seconds between two checkpoints, at least, where the user does not say how many steps: less is soon done again."""
-
-
 MOST_STEPS = 10**9
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What the budget of a run counts beside its training.
+
+    Args:
+        started: when the budget began to run, by `time.perf_counter`.
+        after: seconds that are needed behind the training, for scores and pages.
+    """
+
+    started: float
+    after: float = 0.0
+
+
+@dataclass(frozen=True)
+class Split:
+    """What a budget is split into, in seconds, and what a step took when that was found out.
+
+    Args:
+        budget: all of it.
+        start: what was over before the first step.
+        pauses: what probes, checkpoints and scores along the way take.
+        after: what is kept for what follows the last step.
+        step: of one step.
+    """
+
+    budget: float
+    start: float
+    pauses: float
+    after: float
+    step: float
+
+    def told(self, steps: int) -> Iterator[str]:
+        """What the user should know of it before the first step, line by line."""
+        yield (
+            f"of the {spoken(self.budget)} {spoken(self.start)} are over, and some {spoken(self.after)} are kept for"
+            f" saving and scoring at the end: time for about {steps:,} step{'s' * (steps > 1)}"
+        )
+        if steps < FEW:
+            enough = self.start + self.after + self.pauses + 10 * FEW * self.step
+            yield (
+                f"in its budget the run takes no more than {steps} step{'s' * (steps > 1)}, which teach next to"
+                f" nothing: give --budget {max(1, math.ceil(enough / 60))}m"
+            )
 
 
 def steps_between_probes(steps: int, batch_size: int) -> int:
@@ -75,22 +120,23 @@ def _seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - since
 
 
-def steps_for_budget(loop: Timed, started: float) -> int:
-    """The number of steps that ends a run on time; the learner and its optimiser are left as they were found.
+def try_out(loop: Timed, clock: Clock) -> tuple[Split, int]:
+    """How a budget is split, and the number of steps that fits; learner and optimiser are left as they were found.
 
-    Some 6 % of the budget, but at least 8 steps where 30 % allow it, is spent on steps whose outcome is thrown away.
-    What checkpoints, scores and probes will cost is timed once each.
+    Some 3 % of what is left of it, but at least 6 steps where 15 % allow it, is spent on steps whose outcome is thrown
+    away. What checkpoints, scores and probes will cost is timed once each.
 
     Args:
         loop: the run, before its first step.
-        started: when the budget began to run, by `time.perf_counter`.
+        clock: of its budget.
     """
     budget, size = cast(float, loop.settings.budget), loop.settings.batch_size // world_size()
+    room = max(0.0, budget - clock.after - time.perf_counter() + clock.started)
     run_config = loop.run_config
     state = snapshot(loop.learner)
     steps: list[float] = []
     begin = time.perf_counter()
-    while broadcast(time.perf_counter() - begin) < (0.06 if len(steps) >= 8 else 0.3) * budget:
+    while not steps or broadcast(time.perf_counter() - begin) < (0.03 if len(steps) >= 6 else 0.15) * room:
         steps.append(_seconds(lambda: loop.advance(len(steps))))
     probe, checkpoint, scorer = _seconds(loop.probe), _seconds(loop.checkpoint), run_config.scorer
     score = _seconds(lambda: scorer(loop.learner.model)) if scorer else 0.0
@@ -101,11 +147,13 @@ def steps_for_budget(loop: Timed, started: float) -> int:
     warm = steps[2:] or steps
     each = sum(warm) / len(warm)
 
-    def cost(steps: int) -> float:
+    def pauses(steps: int) -> float:
         scores = steps // run_config.dev_every + 1 if run_config.dev_every else min(steps, TENTHS)
-        total = steps * each + (2 + steps // steps_between_probes(steps, size)) * probe + scores * score
-        most = min(steps, TENTHS, int(total / APART))
+        total = (2 + steps // steps_between_probes(steps, size)) * probe + scores * score
+        most = min(steps, TENTHS, int((steps * each + total) / APART))
         return total + (steps // run_config.checkpoint_every if run_config.checkpoint_every else most) * checkpoint
 
-    left = budget - (time.perf_counter() - started)
-    return int(broadcast(max(1, bisect_right(range(MOST_STEPS), left, key=cost) - 1)))
+    spent, after = time.perf_counter() - clock.started, clock.after + checkpoint
+    found = bisect_right(range(MOST_STEPS), budget - spent - after, key=lambda steps: steps * each + pauses(steps)) - 1
+    fitting = int(broadcast(max(1, found)))
+    return Split(budget, spent, pauses(fitting), after, each), fitting

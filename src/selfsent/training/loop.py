@@ -28,12 +28,13 @@ from selfsent.models.encoder import Encoder
 from selfsent.progress import Progress
 from selfsent.settings import Settings
 from selfsent.training.best import Best
-from selfsent.training.budget import APART, FEW, PROBES, TENTHS, steps_between_probes, steps_for_budget
+from selfsent.training.budget import APART, PROBES, TENTHS, Clock, steps_between_probes
 from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
 from selfsent.training.health import SENTENCES, Health
 from selfsent.training.health import probe as health_of
 from selfsent.training.meter import Meter
 from selfsent.training.operations import Arithmetic
+from selfsent.training.pace import Pace
 from selfsent.training.precision import accelerator, autocast, precision_of_run
 from selfsent.training.run_config import Notice, RunConfig, Scorer
 from selfsent.training.run_directory import RunDirectory
@@ -87,7 +88,8 @@ class Loop:
         self.wrapped = self.accelerator.prepare_model(learner)
         device = self.device
         self.micro_batches = Ahead(lambda step: list(batches.micro_batches(step, device)), device)
-        self.step, self.steps = 0, settings.steps or 0
+        self.step = 0
+        self.pace = Pace(settings, directory, self.notice)
         self.trackers = Trackers(run_config.trackers, directory, self.notice)
         self.start_health: Health | None = None
         self.seconds = 0.0
@@ -107,6 +109,11 @@ class Loop:
         """Whether this process writes the files."""
         return rank() == 0
 
+    @property
+    def steps(self) -> int:
+        """The step after which the run ends, as far as is known."""
+        return self.pace.course.steps
+
     def run(self) -> None:
         """Train from where the directory's newest checkpoint stands to the end, and save the model.
 
@@ -115,15 +122,9 @@ class Loop:
             Interrupted: the user asked to stop; a checkpoint was written.
         """
         started = time.perf_counter()
-        self.steps = int(self.directory.record.get("steps") or self.steps)
         self.arithmetic.measure()  # now: in the middle of the run memory may be full, and a budget would not know
-        if not self.steps:
-            self.steps = steps_for_budget(self, started)
-            if self.steps < FEW:
-                self.notice(f"in its budget the run takes no more than {self.steps} step{'s' * (self.steps > 1)}")
-        self.directory.update(
-            steps=self.steps, precision=self.precision, processes=world_size(), paths=self.learner.paths
-        )
+        self.pace.lay_out(self, self.run_config.clock or Clock(started))
+        self.directory.update(precision=self.precision, processes=world_size(), paths=self.learner.paths)
         self._resume()
         if self.start_health is None:
             self.start_health = self.probe()
@@ -137,27 +138,35 @@ class Loop:
         wait()
 
     def _train(self) -> None:
-        every = self.run_config.checkpoint_every or max(1, math.ceil(self.steps / TENTHS))
-        log_every = max(1, min(50, self.steps // PROBES))
-        probe_every = steps_between_probes(self.steps, self.settings.batch_size // world_size())
-        dev_every = self.run_config.dev_every or max(1, math.ceil(self.steps / TENTHS))
+        laid_out = self.pace.course.laid_out
+        every = self.run_config.checkpoint_every or max(1, math.ceil(laid_out / TENTHS))
+        log_every = max(1, min(50, laid_out // PROBES))
+        probe_every = steps_between_probes(laid_out, self.settings.batch_size // world_size())
+        dev_every = self.run_config.dev_every or max(1, math.ceil(laid_out / TENTHS))
         meter = Meter()
         while self.step < self.steps:
             self._take_step(meter)
             done = self.step == self.steps
-            if self.step % log_every == 0 or done:
-                self._log(meter, healthy=self.step % probe_every < log_every or done)
-                meter = Meter()
             paused = time.perf_counter()
-            if self.run_config.scorer and (self.step % dev_every == 0 or done):
+            if self._is_turn(log_every) or done:
+                self._log(meter, healthy=self.pace.course.place(self.step) % probe_every < log_every or done)
+                meter = Meter()
+            logged = time.perf_counter()
+            if self.run_config.scorer and (self._is_turn(dev_every, bool(self.run_config.dev_every)) or done):
                 self._score(self.run_config.scorer)
             stopping = self.stopping and not done
-            if stopping or (self.step % every == 0 and not done and self._is_due()):
+            its_turn = self._is_turn(every, bool(self.run_config.checkpoint_every))
+            if stopping or (its_turn and not done and self._is_due()):
                 self.checkpoint()
-            meter.leave_out(time.perf_counter() - paused)
+            meter.leave_out(time.perf_counter() - logged)
+            self.pace.leave_out(time.perf_counter() - paused)
             self.progress.step(self.step, self.steps, self.figures)
             if stopping:
                 raise Interrupted
+
+    def _is_turn(self, every: int, steps: bool = False) -> bool:
+        """Whether something is due behind this step: every so many steps, or so many of the schedule."""
+        return self.step % every == 0 if steps else self.pace.course.passes(self.step, every)
 
     def _is_due(self) -> bool:
         """Whether a checkpoint is wanted at a step that is one's turn: the newest may be too young."""
@@ -167,17 +176,19 @@ class Loop:
 
     def _take_step(self, meter: Meter) -> None:
         since = time.perf_counter()
+        self.pace.look(self.step)
         meter.add(*self.arithmetic.of_step(lambda: self.advance(self.step)))
         self.step += 1
         self.seconds += time.perf_counter() - since
+        self.pace.turn(self.step)
 
     def share_done(self, step: int) -> float:
         """How much of the run lies behind a step, from 0 to 1."""
-        return step / (self.steps or 1000)
+        return self.pace.course.share(step)
 
     def rate(self, step: int) -> float:
         """The share of the peak learning rate at a step."""
-        return rate_at(step, self.steps or 1000, self.settings)
+        return rate_at(self.pace.course.place(step), self.pace.course.laid_out, self.settings)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The learner's loss in the precision of the run."""
@@ -217,10 +228,11 @@ class Loop:
         self.stopping = self.stopped.is_set()
         if world_size() == 1:
             return total, count
-        # They all stop at the same step, at the first signal that any of them got.
-        sums = torch.tensor([total, count, self.stopping], dtype=torch.float64, device=self.device)
+        # They all stop at the same step, at the first signal that any of them got, and end when the first one's clock
+        # wants it.
+        sums = torch.tensor([total, count, self.stopping, self.pace.wanted], dtype=torch.float64, device=self.device)
         both = cast(Tensor, self.accelerator.reduce(sums, "sum"))
-        self.stopping = bool(both[2])
+        self.stopping, self.pace.wanted = bool(both[2]), int(both[3])
         return float(both[0]), float(both[1])
 
     def _stop(self, reason: str, sound: int) -> TrainingError:
@@ -279,6 +291,7 @@ class Loop:
             progress = {
                 "step": self.step,
                 "seconds": self.seconds,
+                "spent": self.pace.spent,
                 "best": self.best.score if math.isfinite(self.best.score) else None,
                 "start_health": start,
                 "sound": self.sound,
@@ -294,6 +307,7 @@ class Loop:
             return
         newest = self.directory.newest_checkpoint(self.notice)
         if newest is None:
+            self.pace.resume(None)
             self.notice("there is no checkpoint to go on from: beginning at the first step")
             if self.leads:
                 self.directory.forget_after(0)
@@ -305,7 +319,8 @@ class Loop:
         self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if self.leads:
             self.directory.forget_after(self.step)
-        self.notice(f"resumed at step {self.step}" + (f" of {self.steps}" if self.steps else ""))
+        self.pace.resume(progress.get("spent"))
+        self.notice(f"resumed at step {self.step}" + (f" of {self.steps}" if self.pace.known else ""))
 
     def _save_result(self) -> None:
         if kept := self.best.put_back(self.learner):

@@ -8,6 +8,7 @@ from typing import Any
 
 from selfsent.errors import SettingsError
 from selfsent.models.encoder import Encoder
+from selfsent.training.budget import Clock
 from selfsent.training.trackers import check_trackers
 
 Scorer = Callable[[Encoder], float]
@@ -27,6 +28,7 @@ class RunConfig:
         keep_best: whether the model with the best score is the result, instead of the last.
         trackers: names of accelerate's trackers that are told the figures as well.
         scorer: what gives the scores: made of `dev` and the corpus; higher is better.
+        clock: of a run with a budget; by default it begins with the training, and nothing is left for what follows.
 
     Raises:
         SettingsError: a value is out of range.
@@ -39,6 +41,7 @@ class RunConfig:
     keep_best: bool = False
     trackers: Sequence[str] = ()
     scorer: Scorer | None = None
+    clock: Clock | None = None
 
     def __post_init__(self) -> None:
         check_trackers(self.trackers)
@@ -57,7 +60,7 @@ class RunConfig:
         Args:
             given: keyword arguments.
         """
-        own = {item.name for item in fields(cls)} - {"scorer"}
+        own = {item.name for item in fields(cls)} - {"scorer", "clock"}
         return cls(**{name: given[name] for name in own & given.keys()}), {
             name: value for name, value in given.items() if name not in own
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -15,7 +16,55 @@ from selfsent.methods import Learner
 from selfsent.settings import Settings
 
 
-def rate_at(step: int, steps: int, settings: Settings) -> float:
+@dataclass(frozen=True)
+class Course:
+    """How a run goes through its schedule: in strides of one step, or, where the clock decides, longer or shorter ones.
+
+    The schedule is laid out once. Whenever the run is to end sooner or later, what is left of it is walked in other
+    strides, so that the rate has come to its end when the run has.
+
+    Args:
+        laid_out: steps of the schedule; learning rates are a function of the place in it.
+        turns: (step, steps), rising: from which step on the run was to end after how many.
+
+    Example:
+        >>> slower = Course(100).turned(50, 75)  # half-way, twice as slow
+        >>> [slower.place(step) for step in (0, 50, 60, 75)]
+        [0.0, 50.0, 70.0, 100.0]
+    """
+
+    laid_out: int
+    turns: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """The step after which the run ends, as far as is known."""
+        return self.turns[-1][1] if self.turns else self.laid_out
+
+    def turned(self, step: int, steps: int) -> Course:
+        """The same up to a step, and from there so that it ends after `steps`."""
+        return replace(self, turns=(*self.turns, (step, steps)))
+
+    def place(self, step: int) -> float:
+        """Where in the schedule a step begins: from 0 to `laid_out`; without turns the step itself."""
+        place, since, end = 0.0, 0, self.laid_out
+        for turn, steps in self.turns:
+            if turn >= step:
+                break
+            place += (turn - since) * (self.laid_out - place) / (end - since)
+            since, end = turn, steps
+        return place + (step - since) * (self.laid_out - place) / (end - since)
+
+    def share(self, step: int) -> float:
+        """How much of the schedule lies behind a step, from 0 to 1."""
+        return self.place(step) / self.laid_out
+
+    def passes(self, step: int, every: int) -> bool:
+        """Whether the step that ends with this number passes a multiple of `every` in the schedule."""
+        return int(self.place(step) // every) > int(self.place(step - 1) // every)
+
+
+def rate_at(step: float, steps: int, settings: Settings) -> float:
     """The share of the peak learning rate at a step, counted from 0, of a run of `steps` steps.
 
     It rises linearly over the warm-up; then it stays, falls to zero on a line or along half a cosine, or goes down the
