@@ -89,6 +89,14 @@ def add_parser(commands: Any) -> None:
         metavar="NAME[,NAME]",
         help="also log to tensorboard (in DIR/trackers), wandb, mlflow ...",
     )
+    beside.add_argument(
+        "--map",
+        dest="map_points",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="sentences on the map of the run's page, 0 for no map (default: 1000)",
+    )
     beside.add_argument("--sentences", type=int, metavar="N", help="train on no more rows than this, drawn at random")
     add_hold_out(beside)
     beside.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
@@ -193,6 +201,7 @@ def _train(options: argparse.Namespace, changes: dict[str, Any], corpus: Corpus 
         checkpoint_every=options.checkpoint_every,
         keep=options.keep,
         trackers=options.track,
+        map_points=options.map_points,
         data=options.data,
         **changes,
     )

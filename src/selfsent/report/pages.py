@@ -1,4 +1,4 @@
-"""Pages: one HTML file each, without scripts, that opens anywhere, offline. Text is escaped wherever it stands."""
+"""Pages: one HTML file each that opens anywhere, offline. Text is escaped wherever it stands; only maps have a script."""
 
 from __future__ import annotations
 

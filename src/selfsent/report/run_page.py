@@ -25,6 +25,7 @@ def run_page(
     neighbours: Sequence[Mapping[str, Any]],
     metrics: Sequence[Mapping[str, Any]],
     fragment: bool = False,
+    corpus_map: Mapping[str, Any] | None = None,
 ) -> str:
     """The page of a run.
 
@@ -34,6 +35,7 @@ def run_page(
         neighbours: the nearest sentences of a few sentences, before and after.
         metrics: its log.
         fragment: whether to leave out head and headline, as for a notebook.
+        corpus_map: the map, as `map_of` gives it.
     """
     asked = record.get("asked", {})
     drawn = {
@@ -57,6 +59,7 @@ def run_page(
         headline=_headline(scores),
         drawing=dots(_rows(scores), scores["base"]["score"], "trained", NAMES["base"]) if scores else None,
         scores=_table(scores) if scores else [],
+        map=corpus_map,
         neighbours=[nearest(entry) for entry in neighbours],
         curves=[curve(title, values) for title, values in drawn.items() if len(values) > 1],
         about=[((name, str(value)), False) for name, value in about.items() if value not in (None, "")],

@@ -25,7 +25,9 @@ from selfsent.models.encoding import encode
 from selfsent.models.heads.loading import needs_selfsent
 from selfsent.models.loading import load_encoder
 from selfsent.report.card import licence_of, model_card
+from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample
 from selfsent.report.run_page import run_page
+from selfsent.search.vectors import unit
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
@@ -92,19 +94,34 @@ def _anything(texts: Sequence[str]) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(len(texts), 2))
 
 
-def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice) -> None:
-    """Score the base and the trained model on the held-out documents, and write scores, page and card."""
+def finish(
+    corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, points: int = POINTS
+) -> None:
+    """Score the base and the trained model on the held-out documents, and write scores, page and card.
+
+    Args:
+        corpus: the text.
+        hold_out: which of its rows were trained on, and which are scored.
+        base: the encoder as it was.
+        directory: of the run.
+        notice: is told what could not be scored.
+        points: sentences on the map: held-out ones where there are any; 0 for no map.
+    """
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = []
+    drawn: dict[str, Any] | None = None
+    joins = is_cross_encoder(directory.model)
+    if hold_out.test is not None or (points and not joins):
+        before, after = scored(load_encoder(base), "base"), scored(load_encoder(directory.model), "trained")
     if hold_out.test is not None:
-        before = load_encoder(base)
-        after = load_encoder(directory.model)
         try:
             scores, neighbours = before_and_after(corpus, hold_out.test, before, after)
         except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
             notice(f"no label-free score: {error}")
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
-    page = run_page(directory.record, scores, neighbours, directory.metrics())
+    if points and not joins:
+        drawn = map_before_and_after(corpus, hold_out, before, after, points)
+    page = run_page(directory.record, scores, neighbours, directory.metrics(), corpus_map=drawn)
     write_text(directory.path / PAGE, page)
     alone = not needs_selfsent(directory.model)
     write_text(
@@ -114,7 +131,7 @@ def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory
             corpus.report.summary("; "),
             scores,
             alone=alone,
-            joins=is_cross_encoder(directory.model),
+            joins=joins,
             licence=licence_of(resolve(base)),
         ),
     )
@@ -123,11 +140,10 @@ def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory
 
 
 def before_and_after(
-    corpus: Corpus, rows: np.ndarray, before: Encoder, after: Encoder
+    corpus: Corpus, rows: np.ndarray, first: Scored, second: Scored
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The label-free score of two encoders on held-out documents, paired, and the neighbours of three sentences."""
     task = ContextTask(corpus, rows)
-    first, second = scored(before, "base"), scored(after, "trained")
     base, trained = task.score(first), task.score(second)
     scores = {
         "base": base.to_json(),
@@ -137,6 +153,20 @@ def before_and_after(
         **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},
     }
     return scores, _neighbours(task, first, second)
+
+
+def map_before_and_after(
+    corpus: Corpus, hold_out: HoldOut, before: Scored, after: Scored, points: int
+) -> dict[str, Any] | None:
+    """The map of a run, for two encoders: of held-out sentences where there are any, else of those trained on."""
+    kept, what = (hold_out.train, "sentences") if hold_out.test is None else (hold_out.test, "held-out sentences")
+    rows = sample(kept, points)
+    if len(rows) < FEW:
+        return None
+    texts = corpus.texts(rows)
+    vectors = {name: unit(encoder(texts)) for name, encoder in (("before", before), ("after", after))}
+    colours = {**colours_of(corpus, rows), "groups after training": grouped_by_words(texts, vectors["after"])}
+    return map_of(texts, vectors, colours, what, len(kept))
 
 
 def _difference(one: Score, other: Score) -> dict[str, Any]:
