@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.encoding import add_result_options, load, read_with_vectors
 from selfsent.cli.options import add_corpus_options
+from selfsent.cli.outputs import check_outputs, write_outputs
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from rich.table import Table
 
     from selfsent.data.corpus import Corpus
@@ -29,6 +32,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--clusters", type=int, default=20, metavar="N", help="how many groups (default: 20)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the first centres (default: 0)")
     add_result_options(parser, "every sentence with its group")
+    parser.add_argument("--page", metavar="FILE", help="write an HTML page: a map coloured by group, and the groups")
+    parser.add_argument("--map", type=int, default=2000, metavar="N", help="sentences on the map (default: 2000)")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -37,6 +42,7 @@ def run(options: argparse.Namespace) -> None:
     """Find the groups, print them, and write the sentences where wanted."""
     from selfsent.cli.console import counting, doing, notice, show
     from selfsent.errors import SettingsError
+    from selfsent.report.maps import check_points
     from selfsent.search import encode_corpus, find_clusters
     from selfsent.search.tables import GROUPS, grouped, write_table
 
@@ -44,6 +50,8 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError(f"--clusters is {options.clusters}; it must be at least 2")
     if not 0 <= options.seed < 2**32:
         raise SettingsError(f"--seed is {options.seed}; it must be at least 0 and below 2^32")
+    check_points(options.map)
+    check_outputs({"--output": options.output, "--page": options.page}, [options.corpus, options.encoded])
     corpus, stored = read_with_vectors(options)
     if len(corpus) < options.clusters:
         raise SettingsError(f"--clusters is {options.clusters}; the corpus has {len(corpus):,} distinct sentences")
@@ -53,14 +61,29 @@ def run(options: argparse.Namespace) -> None:
     with doing() as say:
         say("grouping")
         found = find_clusters(vectors, options.clusters, options.seed)
+        page = None if options.page is None else _page(options, found, corpus, vectors)
         del vectors
         shown = _table(found, corpus)
-    show(shown)
+    if page is None or not write_outputs({options.page: lambda: page}):
+        show(shown)
     if len(found.sizes) < options.clusters:
         notice(f"{len(found.sizes)} groups instead of {options.clusters}: the other sentences have equal vectors")
     if options.output:
         write_table(grouped(found, corpus), GROUPS, Path(options.output))
         notice(f"{len(corpus):,} sentences in {options.output}")
+
+
+def _page(options: argparse.Namespace, found: Clusters, corpus: Corpus, vectors: NDArray[np.float32]) -> str:
+    from selfsent.cli.console import notice
+    from selfsent.report.cluster_page import cluster_page
+    from selfsent.report.maps import slowness
+    from selfsent.search import telling_words
+
+    if line := slowness(min(options.map, len(corpus))):
+        notice(line)
+    words = telling_words((text for batch in corpus.batches() for text in batch), found)
+    about = {"model": options.model, "corpus": corpus.source, "seed": options.seed}
+    return cluster_page(found, words, corpus, vectors, about, options.map)
 
 
 def _table(found: Clusters, corpus: Corpus) -> Table:

@@ -35,6 +35,13 @@ def check_points(count: int) -> None:
         raise SettingsError(f"--map is {count}; it must be 0, or at least {FEW} and at most {MOST:,} sentences")
 
 
+def slowness(count: int) -> str | None:
+    """What the user should know of a map of so many dots: what would make it sooner; None where nothing would."""
+    if count < MANY or find_spec("pacmap") is not None:
+        return None
+    return f"--map {count:,} takes minutes: pip install 'selfsent[map]' lays it out in seconds"
+
+
 def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int64]:
     """So many of the rows at most, drawn at random, in order."""
     if len(rows) <= count:
@@ -59,26 +66,44 @@ def lay_out(
         (n, 2), float32.
     """
     from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE
 
     kept = max(2, min(50, *vectors.shape))
     wide = np.pad(vectors, ((0, 0), (0, max(0, kept - vectors.shape[1]))))
-    narrow = PCA(kept, svd_solver="full" if wide.shape[1] <= 64 else "auto", random_state=seed).fit_transform(wide)
-    narrow += 1e-6 * np.random.default_rng(seed).normal(size=narrow.shape)
+    apart = wide + 1e-6 * np.random.default_rng(seed).normal(size=wide.shape)
+    narrow = PCA(kept, random_state=seed).fit_transform(apart)
     start = narrow[:, :2] if beside is None else beside
     start = (start - start.mean(0)) / max(float(start.std()), 1e-12)
-    if len(vectors) >= MANY and find_spec("pacmap") is not None:
-        from pacmap import PaCMAP
-
-        found: NDArray[np.float32] = PaCMAP(random_state=seed).fit_transform(narrow.astype(np.float32), init=start)
+    found = _many(narrow, start, seed) if len(vectors) >= MANY and find_spec("pacmap") else _few(narrow, start, seed)
+    found = np.asarray(found - found.mean(0), dtype=np.float32)
+    if beside is None:
         return found
+    left, _, right = np.linalg.svd(found.T @ start.astype(np.float32))  # turned and mirrored to fit what it is beside
+    turned: NDArray[np.float32] = found @ left @ right
+    return turned
+
+
+def _many(vectors: NDArray[np.float32], start: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+    from pacmap import PaCMAP
+
+    found: NDArray[np.float32] = PaCMAP(random_state=seed).fit_transform(vectors.astype(np.float32), init=start)
+    return found
+
+
+def _few(vectors: NDArray[np.float32], start: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+    from sklearn.manifold import TSNE
+
     perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)
-    method = TSNE(2, init=1e-4 * start, perplexity=perplexity, angle=_ANGLE, max_iter=_ITERATIONS, random_state=seed)
-    return np.asarray(method.fit_transform(narrow), dtype=np.float32)
+    kind = TSNE(2, init=1e-4 * start, perplexity=perplexity, angle=_ANGLE, max_iter=_ITERATIONS, random_state=seed)
+    found: NDArray[np.float32] = kind.fit_transform(vectors)
+    return found
 
 
 def map_of(
-    texts: Sequence[str], vectors: Mapping[str, NDArray[np.float32]], colours: Mapping[str, Sequence[str]], what: str, total: int
+    texts: Sequence[str],
+    vectors: Mapping[str, NDArray[np.float32]],
+    colours: Mapping[str, Sequence[str]],
+    what: str,
+    total: int,
 ) -> dict[str, Any] | None:
     """What the template draws of sentences; None of too few.
 
@@ -97,7 +122,9 @@ def map_of(
     return {
         "names": list(layouts),
         "colours": list(colours),
-        "told": f"{len(texts):,} {what}" if len(texts) == total else f"{len(texts):,} of {total:,} {what}, drawn at random",
+        "told": f"{len(texts):,} {what}"
+        if len(texts) == total
+        else f"{len(texts):,} of {total:,} {what}, drawn at random",
         "data": {
             "texts": [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in texts],
             "places": [_on_plane(layout) for layout in layouts.values()],
@@ -143,4 +170,7 @@ def _grouping(names: Sequence[str]) -> dict[str, Any]:
     sizes = Counter(names).most_common()
     own = [name for name, _ in sizes[: GROUPS - 1 if len(sizes) > GROUPS else GROUPS]]
     number = {name: place for place, name in enumerate(own)}
-    return {"groups": own + (["others"] if len(sizes) > len(own) else []), "of": [number.get(n, len(own)) for n in names]}
+    return {
+        "groups": own + (["others"] if len(sizes) > len(own) else []),
+        "of": [number.get(n, len(own)) for n in names],
+    }

@@ -7,7 +7,7 @@ from typing import Any
 
 from selfsent.evaluation.lexical import LEXICAL
 from selfsent.report.differences import differences
-from selfsent.report.pages import curve, dots, nearest, render
+from selfsent.report.pages import curves, dots, nearest, render
 
 NAMES = {"base": "untrained", "trained": "trained", **LEXICAL}
 _CURVES = {
@@ -38,9 +38,6 @@ def run_page(
         corpus_map: the map, as `map_of` gives it.
     """
     asked = record.get("asked", {})
-    drawn = {
-        title: [(entry["step"], entry[name]) for entry in metrics if name in entry] for name, title in _CURVES.items()
-    }
     settings = {name: value for name, value in asked.get("settings", {}).items() if value is not None}
     about = {
         "method": asked.get("method"),
@@ -49,7 +46,7 @@ def run_page(
         "corpus": asked.get("corpus", {}).get("source"),
         "sentences": f"{asked.get('corpus', {}).get('sentences', 0):,}",
         "steps": record.get("steps"),
-        "seconds": record.get("seconds"),
+        "seconds": round(record["seconds"], 1) if "seconds" in record else None,
         "settings": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items()),
         "versions": ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()),
     }
@@ -61,7 +58,7 @@ def run_page(
         scores=_table(scores) if scores else [],
         map=corpus_map,
         neighbours=[nearest(entry) for entry in neighbours],
-        curves=[curve(title, values) for title, values in drawn.items() if len(values) > 1],
+        curves=curves(metrics, _CURVES),
         about=[((name, str(value)), False) for name, value in about.items() if value not in (None, "")],
     )
 

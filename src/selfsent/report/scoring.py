@@ -25,7 +25,7 @@ from selfsent.models.encoding import encode
 from selfsent.models.heads.loading import needs_selfsent
 from selfsent.models.loading import load_encoder
 from selfsent.report.card import licence_of, model_card
-from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample
+from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample, slowness
 from selfsent.report.run_page import run_page
 from selfsent.search.vectors import unit
 from selfsent.training.run_config import Notice
@@ -120,6 +120,8 @@ def finish(
             notice(f"no label-free score: {error}")
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
     if points and not joins:
+        if line := slowness(min(points, len(corpus))):
+            notice(line)
         drawn = map_before_and_after(corpus, hold_out, before, after, points)
     page = run_page(directory.record, scores, neighbours, directory.metrics(), corpus_map=drawn)
     write_text(directory.path / PAGE, page)

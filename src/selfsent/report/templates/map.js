@@ -14,32 +14,38 @@ document.querySelectorAll(".map").forEach((root) => {
   const hue = (number) => `oklch(${number % 2 ? 0.7 : 0.58} 0.15 ${(250 + number * 137.5) % 360})`;
   const lit = (i) => (!found || found[i]) && (group === null || colour.of[i] === group);
 
+  const place = (canvas, number, i) => data.places[number].map((axis) => 8 + axis[i] * (canvas.clientWidth - 16) / 1000);
+
   const draw = () => canvases.forEach((canvas, number) => {
     const size = canvas.clientWidth, scale = window.devicePixelRatio || 1, context = canvas.getContext("2d");
-    const style = getComputedStyle(root), [xs, ys] = data.places[number];
-    const dot = (i, r) => {
-      context.beginPath();
-      context.arc(8 + xs[i] * (size - 16) / 1000, 8 + ys[i] * (size - 16) / 1000, r, 0, 7);
-    };
+    const faint = getComputedStyle(root).getPropertyValue("--line"), hues = colour.groups.map((_, each) => hue(each));
     canvas.width = canvas.height = Math.round(size * scale);
     context.scale(scale, scale);
     for (const on of [false, true]) {
       texts.forEach((_, i) => {
         if (lit(i) !== on) return;
-        context.fillStyle = on ? hue(colour.of[i]) : style.getPropertyValue("--line");
-        dot(i, on ? radius : radius * 0.7);
+        const [x, y] = place(canvas, number, i), r = on ? radius : radius * 0.7;
+        context.fillStyle = on ? hues[colour.of[i]] : faint;
+        context.beginPath();
+        if (r < 1.5) context.rect(x - r, y - r, 2 * r, 2 * r); else context.arc(x, y, r, 0, 7);
         context.fill();
       });
     }
-    if (pointed < 0) return;
-    context.strokeStyle = style.color;
-    context.lineWidth = 2;
-    dot(pointed, radius + 3);
-    context.stroke();
+    ring(pointed);
   });
 
+  // The ring around a dot is an element of its own: nothing is drawn again while the pointer moves.
+  const ring = (i) => {
+    pointed = i;
+    canvases.forEach((canvas, number) => {
+      const mark = canvas.nextElementSibling;
+      mark.hidden = i < 0;
+      if (i >= 0) [mark.style.left, mark.style.top] = place(canvas, number, i).map((at) => `${at}px`);
+    });
+  };
+
   const point = (i) => {
-    if (i !== pointed) { pointed = i; draw(); }
+    ring(i);
     tip.hidden = i < 0;
     if (i >= 0) tip.textContent = data.texts[i];
   };
@@ -63,7 +69,7 @@ document.querySelectorAll(".map").forEach((root) => {
       const line = document.createElement("li");
       line.textContent = data.texts[i];
       line.dir = "auto";
-      line.addEventListener("pointerenter", () => { pointed = i; draw(); });
+      line.addEventListener("pointerenter", () => ring(i));
       return line;
     }));
     pointed = -1;
