@@ -42,7 +42,8 @@ compat: $(VENV)/.installed-test ## the test suite with the lowest versions that 
 	$(BIN)/python tests/compat.py
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/notebooks/build.py
+	$(BIN)/zensical build --clean --strict
 
 clean: ## remove what the commands above made, except runs/
 	rm -rf $(VENV) build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
