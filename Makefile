@@ -46,7 +46,7 @@ docs: $(VENV)/.installed-docs ## build the documentation into site/
 	$(BIN)/zensical build --clean --strict
 
 clean: ## remove what the commands above made, except runs/
-	rm -rf $(VENV) build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .cache build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # One pip call with every pin: without them pip may choose a different, much larger build of torch.
 define install
