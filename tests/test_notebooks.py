@@ -18,8 +18,7 @@ def small(notebook, corpus):
         if cell.cell_type != "code":
             continue
         if "parameters" in cell.metadata.get("tags", ()):
-            lines = (line.partition(" = ") for line in cell.source.splitlines())
-            cell.source = "\n".join(f"{name} = {SMALL.get(name, value)}" for name, _, value in lines)
+            cell.source += "".join(f"\n{name} = {value}" for name, value in SMALL.items())
         cell.source = cell.source.replace('"python:stdlib", split_sentences=True', repr(str(corpus)))
     return notebook
 
@@ -27,8 +26,8 @@ def small(notebook, corpus):
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.ipynb")))
 def test_a_notebook_runs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
-    sentences = tiny.make_sentences(480)
-    documents = ("\n".join(sentences[start : start + 3]) for start in range(0, 480, 3))
+    sentences = tiny.make_sentences(1200)
+    documents = ("\n".join(sentences[start : start + 3]) for start in range(0, 1200, 3))
     (tmp_path / "corpus.txt").write_text("\n\n".join(documents) + "\n")
     notebook = small(nbformat.read(FOLDER / f"{name}.ipynb", as_version=4), tmp_path / "corpus.txt")
     NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()

@@ -141,7 +141,8 @@ def _compare(
     ahead = [turn for turn in all_turns if not (directory.resumed and (turn.place / "model").is_dir())]
     if line := ahead_of(ahead):
         notice(line)
-    train = partial(api.train, corpus, hold_out=hold_out, data=data)
+    # No map for each of many: the page shows none.
+    train = partial(api.train, corpus, hold_out=hold_out, data=data, map_points=0)
     found = _in_turn(found, all_turns, directory.resumed, train, judge, progress)
     if hold_out.test is not None and found.candidates:
         found = replace(found, tests=_tests(found, bases, ContextTask(corpus, hold_out.test)))

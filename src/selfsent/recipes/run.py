@@ -183,6 +183,7 @@ class _Runner:
                 data=self.data,
                 progress=self.progress,
                 **stage.arguments,
+                **({"map_points": 0} if fold else {}),
             )
         except TrainingError as error:
             if not read_json(place / "run.json").get("stopped"):
