@@ -42,10 +42,11 @@ compat: $(VENV)/.installed-test ## the test suite with the lowest versions that 
 	$(BIN)/python tests/compat.py
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/notebooks/build.py
+	$(BIN)/zensical build --clean --strict
 
 clean: ## remove what the commands above made, except runs/
-	rm -rf $(VENV) build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .cache build dist site src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # One pip call with every pin: without them pip may choose a different, much larger build of torch.
 define install

@@ -42,3 +42,13 @@ def two_threads():
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def quick_maps(request, monkeypatch):
+    """Maps by principal components alone: every run draws one, and few tests look at it."""
+    if request.module.__name__.endswith("test_maps"):
+        return
+    from selfsent.report import maps
+
+    monkeypatch.setattr(maps, "_few", lambda vectors, start, seed: vectors[:, :2])

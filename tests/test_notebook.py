@@ -29,5 +29,5 @@ def test_a_notebook_shows_how_far_a_run_is_and_what_came_of_it(base_of, tmp_path
     said = "".join(shown(trained))
     assert "simcse from " in said
     assert "step 12 of 12  loss " in said
-    assert "<td>simcse</td>" in shown(result)[1].replace(' class="number"', "")
+    assert "<td>simcse</td>" in shown(result)[1].replace(' class="text"', "")
     assert shown(quiet) == ("", "")

@@ -22,6 +22,7 @@ from selfsent.methods import SUPERVISED, get_method
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
 from selfsent.progress import Progress, shown
+from selfsent.report.maps import check_points
 from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import Dev, check_dev, dev_scorer, finish, score_base
 from selfsent.training.budget import Clock
@@ -86,7 +87,7 @@ def train(
             all of it, scores and pages included, is this run's.
         **changes: how the run goes, by the names of `selfsent.settings.Settings` (`steps`, `budget`, `batch_size`,
             `learning_rate`, `seed` ...) and of `selfsent.training.run_config.RunConfig` (`dev`, `keep_best`,
-            `checkpoint_every`, `trackers` ...); and options of the method and of the head.
+            `checkpoint_every`, `map_points`, `trackers` ...); and options of the method and of the head.
 
     Raises:
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
@@ -125,6 +126,7 @@ def _train(
     join()
     dev, notice = wanted.run_config.dev, progress.notice
     check_dev(dev, wanted.run_config.dev_every, wanted.run_config.keep_best)
+    check_points(wanted.run_config.map_points)
     plan, makers = _plan(wanted.method or USUAL, wanted.base, wanted.views, **wanted.given)
     directory = RunDirectory(output)
     directory.check(resume, overwrite, read_by(plan))
@@ -162,7 +164,7 @@ def _train(
             scored = replace(scored, clock=_with_scores(wanted.run_config.clock, plan, corpus, hold_out))
         fit(corpus, hold_out.train, plan, directory, scored, progress)
     if rank() == 0:
-        finish(corpus, hold_out, plan.base, directory, notice)
+        finish(corpus, hold_out, plan.base, directory, notice, wanted.run_config.map_points)
     wait()
     return load_run(output)
 

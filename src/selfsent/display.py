@@ -69,16 +69,29 @@ def text_of(table: Table, lines: Iterable[str] = ()) -> str:
     return str(console.file.getvalue()).rstrip("\n")  # type: ignore[attr-defined]  # the file above
 
 
+def cells_of(table: Table) -> dict[str, Any]:
+    """A terminal table as plain text: `title`, `head`, `rows`, `caption`, and which columns stand `right`."""
+    rows = zip(*(list(column.cells) for column in table.columns), strict=True)
+    return {
+        "title": str(table.title or ""),
+        "head": [str(column.header) for column in table.columns],
+        "right": [column.justify == "right" for column in table.columns],
+        "rows": [[str(cell) for cell in row] for row in rows],
+        "caption": str(table.caption or ""),
+    }
+
+
 def markdown(table: Table) -> str:
     """A terminal table as a Markdown table, its caption below."""
 
-    def row(cells: Iterable[Any]) -> str:
-        return "| " + " | ".join(literal(str(cell)) for cell in cells) + " |"
+    def row(cells: Iterable[str]) -> str:
+        return "| " + " | ".join(map(literal, cells)) + " |"
 
-    columns = [list(column.cells) for column in table.columns]
-    rule = "|" + "|".join("---:" if column.justify == "right" else "---" for column in table.columns) + "|"
-    lines = [row(column.header for column in table.columns), rule, *map(row, zip(*columns, strict=True))]
-    caption = ["", *(f"{line}  " for line in literal(str(table.caption), "\n").split("\n"))] if table.caption else []
+    plain = cells_of(table)
+    rule = "|" + "|".join("---:" if right else "---" for right in plain["right"]) + "|"
+    lines = [row(plain["head"]), rule, *map(row, plain["rows"])]
+    below = plain["caption"]
+    caption = ["", *(f"{line}  " for line in literal(below, "\n").split("\n"))] if below else []
     return "\n".join(lines + caption) + "\n"
 
 

@@ -66,3 +66,16 @@ def test_sentences_with_equal_vectors_make_fewer_groups(selfsent, model, tmp_pat
 def test_more_groups_than_sentences(selfsent, model, sentences):
     complaint = selfsent("cluster", model, sentences, "--clusters", 121).late_complaint
     assert "--clusters is 121; the corpus has 120 different texts" in complaint
+
+
+def test_a_page_with_a_map(selfsent, model, sentences, tmp_path):
+    done = selfsent("cluster", model, sentences, "--clusters", 4, "--page", tmp_path / "c.html", "--map", 40)
+    assert done.status == 0, done.err
+    page = (tmp_path / "c.html").read_text()
+    assert "<h1>4 groups of 120 sentences</h1>" in page
+    assert "40 of 120 sentences, drawn at random" in page
+    without = selfsent("cluster", model, sentences, "--clusters", 4, "--page", "-", "--map", 0).out
+    assert without.startswith("<!doctype html>")
+    assert "<canvas" not in without
+    assert "--map is 2" in selfsent("cluster", model, sentences, "--map", 2).complaint
+    assert "--page would replace" in selfsent("cluster", model, sentences, "--page", sentences).complaint

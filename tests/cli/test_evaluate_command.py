@@ -145,6 +145,18 @@ def test_markdown_and_csv(selfsent, models, mirror, tmp_path):
     assert selfsent(*arguments, "--csv", "-").out == (tmp_path / "x.csv").read_text()
 
 
+def test_a_page_has_dots_for_every_task_and_counts_of_words_among_them(selfsent, models, mirror, documents, tmp_path):
+    tasks = ("--task", "sts12", "--data", mirror, "--documents", documents, "--hold-out", 40)
+    assert selfsent("evaluate", *models, *tasks, "--page", tmp_path / "x.html").status == 0
+    page = (tmp_path / "x.html").read_text()
+    assert f"<h1>Scores of {len(models)} models</h1>" in page
+    assert [page.count(f"<h2>{task}</h2>") for task in ("sts12", "context")] == [1, 1]
+    assert page.count(">TF-IDF</text>") == page.count(">BM25</text>") == 1
+    assert page.count("where no line is, none was computed") == 1
+    assert all(page.count(f">{model}</text>") == 2 or len(str(model)) > 60 for model in models)
+    assert "<script" not in page
+
+
 def test_files_of_ones_own(selfsent, models, tmp_path):
     lines = tiny.make_sentences(60)
     pairs = zip(lines[:15], lines[15:30], GOLD * 3, strict=True)

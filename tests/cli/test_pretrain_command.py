@@ -21,6 +21,10 @@ def test_legs_and_the_way_on(selfsent, documents, tmp_path):
     assert done.status == 0, done.err
     assert "resumed at step 1 of 2" in done.err
     assert "The model is in" in done.out
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "<h1>Held-out loss " in page
+    assert "What it fills in" in page
+    assert "<canvas" not in page
     card = (tmp_path / "run" / "model" / "README.md").read_text()
     assert "own   text (CC0)" in card
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "finished"

@@ -58,6 +58,16 @@ def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sente
     assert all(wanted <= entry.keys() for entry in metrics(run))
 
 
+def test_the_page_has_a_map_of_both_encoders_unless_it_is_not_wanted(train, tmp_path):
+    assert train("--method", "zscore", "--map", 50).status == 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert page.count("<canvas") == 2
+    assert "50 of 120 sentences, drawn at random" in page
+    assert train("--method", "zscore", "--map", 0, "--overwrite").status == 0
+    assert "<canvas" not in (tmp_path / "run" / "report.html").read_text()
+    assert "--map is -1" in train("--method", "zscore", "--map", -1, "--overwrite").complaint
+
+
 def test_the_same_seed_gives_the_same_model_and_another_another(train, tmp_path):
     models = {}
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):

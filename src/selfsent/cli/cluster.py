@@ -14,6 +14,8 @@ from selfsent.cli.outputs import write_outputs
 from selfsent.display import counted
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from rich.table import Table
 
     from selfsent.data.corpus import Corpus
@@ -33,6 +35,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--clusters", type=int, default=20, metavar="N", help="how many groups (default: 20)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the first centres (default: 0)")
     add_result_options(parser, "every row of the corpus with its group")
+    parser.add_argument("--page", metavar="FILE", help="write an HTML page: a map coloured by group, and the groups")
+    parser.add_argument("--map", type=int, default=2000, metavar="N", help="texts on the map (default: 2000)")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
 
@@ -41,6 +45,7 @@ def run(options: argparse.Namespace) -> None:
     """Find the groups, print them, and write the sentences where wanted."""
     from selfsent.cli.console import counting, doing, notice, show
     from selfsent.errors import SettingsError
+    from selfsent.report.maps import check_points
     from selfsent.search import encode_corpus, find_clusters
     from selfsent.search.tables import group_columns, grouped, write_table
 
@@ -48,6 +53,7 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError(f"--clusters is {options.clusters}; it must be at least 2")
     if not 0 <= options.seed < 2**32:
         raise SettingsError(f"--seed is {options.seed}; it must be at least 0 and below 2^32")
+    check_points(options.map)
     corpus, stored = read_with_vectors(options)
     unit = corpus.report.unit
     if len(corpus) < options.clusters:
@@ -59,10 +65,12 @@ def run(options: argparse.Namespace) -> None:
     with doing() as say:
         say("grouping")
         found = find_clusters(vectors, options.clusters, options.seed, corpus.origins.repeats)
-        del vectors
         groups = _groups(found, corpus)
+        page = None if options.page is None else _page(options, found, groups, corpus, vectors)
+        del vectors
     about = {"model": options.model, "corpus": options.corpus, "clusters": groups}
-    if not write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}):
+    outputs = {options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n", options.page: lambda: page or ""}
+    if not write_outputs(outputs):
         show(_table(groups, carried(options), unit))
     if len(found.sizes) < options.clusters:
         notice(
@@ -72,6 +80,23 @@ def run(options: argparse.Namespace) -> None:
         write_table(grouped(found, corpus), group_columns(corpus), Path(options.output), options.safe_csv)
         count = int(found.sizes.sum())
         notice(f"{counted(count, corpus.origins.unit)} in {options.output}")
+
+
+def _page(
+    options: argparse.Namespace,
+    found: Clusters,
+    groups: list[dict[str, Any]],
+    corpus: Corpus,
+    vectors: NDArray[np.float32],
+) -> str:
+    from selfsent.cli.console import notice
+    from selfsent.report.cluster_page import cluster_page
+    from selfsent.report.maps import slowness
+
+    if line := slowness(min(options.map, len(corpus))):
+        notice(line)
+    about = {"model": options.model, "corpus": corpus.source, "seed": options.seed}
+    return cluster_page(found, [group["words"] for group in groups], corpus, vectors, about, options.map)
 
 
 def _groups(found: Clusters, corpus: Corpus) -> list[dict[str, Any]]:

@@ -71,7 +71,7 @@ def read_with_vectors(options: argparse.Namespace, least: int = 2) -> tuple[Corp
     from selfsent.search.tables import check_table
 
     check_outputs(
-        {"--output": options.output, "--json": options.json},
+        {"--output": options.output, "--json": options.json, "--page": getattr(options, "page", None)},
         [options.corpus, options.encoded, *(options.without or ())],
     )
     if options.output:

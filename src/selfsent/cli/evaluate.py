@@ -83,6 +83,9 @@ def add_parser(commands: Any) -> None:
     forms = parser.add_argument_group("results in files (- is standard output, which then gets nothing else)")
     forms.add_argument("--json", metavar="FILE", help="everything, as one object")
     forms.add_argument("--markdown", metavar="FILE", help="the tables, with signatures")
+    forms.add_argument(
+        "--page", metavar="FILE", help="an HTML page: scores as dots with their intervals, and the tables"
+    )
     forms.add_argument("--csv", metavar="FILE", help="a row for every model and task")
     add_corpus_options(parser, for_documents=True)
     parser.set_defaults(run=run)
@@ -98,7 +101,7 @@ def run(options: argparse.Namespace) -> None:
 
     read_too = [*(options.documents or ()), *(options.without or ()), options.pairs, options.relevance, options.labels]
     read_too += filter(os.path.isfile, options.model)
-    files = {"--json": options.json, "--markdown": options.markdown, "--csv": options.csv, "--vectors": options.vectors}
+    files = {f"--{name}": getattr(options, name) for name in ("json", "markdown", "csv", "page", "vectors")}
     check_outputs(files, read_too)
     _check_vectors(options)
     if not options.documents:
@@ -115,6 +118,7 @@ def run(options: argparse.Namespace) -> None:
             options.json: lambda: json.dumps(report.to_json(), ensure_ascii=False) + "\n",
             options.markdown: report.to_markdown,
             options.csv: report.to_csv,
+            options.page: report.to_page,
         }
     ):
         return

@@ -82,6 +82,7 @@ def run(options: argparse.Namespace) -> None:
         show(f"Go on with: {again}")
         return
     show(fills_table(result.fills))
+    show(f"The same as a page, with curves: {result.directory / 'report.html'}")
     show(f"The model is in {result.directory / 'model'}")
 
 

@@ -89,6 +89,14 @@ def add_parser(commands: Any) -> None:
         metavar="NAME[,NAME]",
         help="also log to tensorboard (in DIR/trackers), wandb, mlflow ...",
     )
+    beside.add_argument(
+        "--map",
+        dest="map_points",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="sentences on the map of the run's page, 0 for no map (default: 1000)",
+    )
     beside.add_argument("--sentences", type=int, metavar="N", help="train on N rows at most, drawn at random")
     add_hold_out(beside)
     beside.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
@@ -195,6 +203,7 @@ def _train(options: argparse.Namespace, changes: dict[str, Any], corpus: Corpus 
         checkpoint_every=options.checkpoint_every,
         keep=options.keep,
         trackers=options.track,
+        map_points=options.map_points,
         data=options.data,
         clock=None if corpus else Clock(options.started),  # of several runs only the first would begin with the command
         **changes,

@@ -147,7 +147,8 @@ def _compare(
     ahead = [turn for turn in all_turns if not (directory.resumed and (turn.place / "model").is_dir())]
     for line in ahead_of(ahead, judged, hold_out, time.perf_counter() - started):
         notice(line)
-    train = partial(api.train, corpus, hold_out=hold_out, data=data)
+    # No map for each of many: the page shows none.
+    train = partial(api.train, corpus, hold_out=hold_out, data=data, map_points=0)
     found = _in_turn(found, all_turns, directory.resumed, train, judge, judged, progress)
     if hold_out.test is not None and found.candidates:
         found = replace(found, tests=_tests(found, bases, ContextTask(corpus, hold_out.test)))

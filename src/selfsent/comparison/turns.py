@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.comparison.bases import UNTRAINED, Base
-from selfsent.display import counted
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS, RELATIVES, SUPERVISED, get_method
 from selfsent.models.bases import resolve

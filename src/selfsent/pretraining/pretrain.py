@@ -26,6 +26,7 @@ from selfsent.pretraining.held_out import HeldOut
 from selfsent.pretraining.learner import PretrainingLearner
 from selfsent.pretraining.loop import PretrainingLoop
 from selfsent.pretraining.options import DEFAULTS, POSITIONS, Options, Shape
+from selfsent.pretraining.page import PAGE, pretraining_page
 from selfsent.pretraining.prepare import Prepared, load_tokenizer, prepare, tokenizer_digest
 from selfsent.pretraining.start import check_start
 from selfsent.progress import Progress, shown
@@ -153,10 +154,12 @@ def _pretrain(
 def _finish(
     directory: RunDirectory, prepared: Prepared, sources: Sequence[str], prompts: Sequence[str]
 ) -> PretrainingRun:
-    """Write the card; of a finished run again, where the user now says what its text was."""
+    """Write card and page; of a finished run again, where the user now says what its text was."""
     fills = fill(directory.model, prompts)
     if rank() == 0 and (directory.status == "trained" or sources):
         write_text(directory.model / "README.md", pretraining_card(directory.record, prepared.about, sources, fills))
+        page = pretraining_page(directory.record, prepared.about, directory.metrics(), fills)
+        write_text(directory.path / PAGE, page)
         directory.sweep()
         directory.update(status="finished")
     wait()

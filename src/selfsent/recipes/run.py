@@ -182,7 +182,7 @@ class _Runner:
                 resume=_status(place) is not None,
                 data=self.data,
                 progress=self.progress,
-                **stage.arguments,
+                **{**stage.arguments, **({"map_points": 0} if fold else {})},
             )
         except TrainingError as error:
             if not read_json(place / "run.json").get("stopped"):

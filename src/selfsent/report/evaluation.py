@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from selfsent.display import literal, markdown
+from selfsent.display import cells_of, literal, markdown
 from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.published import beside, published_rows
+from selfsent.evaluation.lexical import LEXICAL
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
+from selfsent.report.pages import dots, render
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -105,7 +107,39 @@ class Report:
         lines = [*(f"`{signature}`" for signature in self.signatures), *map(literal, self.remarks)]
         return "\n".join([*parts, "".join(f"* {line}\n" for line in lines)])
 
+    def to_page(self) -> str:
+        """The scores as dots with their intervals, task by task, then the tables: one HTML file."""
+        names = [result.model for result in self.results]
+        return render(
+            "evaluation.html",
+            headline=f"Scores of {names[0] if len(names) == 1 else f'{len(names)} models'}",
+            drawings=[
+                (task, _drawing(self.results, task))
+                for task in dict.fromkeys(t for r in self.results for t in r.scores)
+            ],
+            tables=[cells_of(table) for table in self.tables],
+            remarks=self.remarks,
+            signatures=self.signatures,
+        )
+
     def to_csv(self) -> str:
         """One row for every model and task."""
         first, *others = (result.to_csv() for result in self.results)
         return first + "".join(other.partition("\n")[2] for other in others)
+
+
+def _drawing(results: Sequence[Result], task: str) -> dict[str, Any]:
+    """The dots of a task, the best first; TF-IDF and BM25 among them where the task has them beside it."""
+    scored = [result for result in results if task in result.scores]
+    rows: list[dict[str, Any]] = [
+        {"name": result.model, "score": result.scores[task].to_json(), "words": result.model in LEXICAL}
+        for result in scored
+    ]
+    beside = scored[0].scores[task].metrics
+    for kind in (kind for kind in LEXICAL if kind in beside and kind not in {row["name"] for row in rows}):
+        value = beside[kind]
+        rows.append({"name": LEXICAL[kind], "score": {"score": value, "low": value, "high": value}, "words": True})
+    rows.sort(key=lambda row: -float(row["score"]["score"]))
+    first = scored[0]
+    best = next(row["name"] for row in rows if not row["words"]) if any(not row["words"] for row in rows) else None
+    return dots(rows, first.scores[task].score, best, first.model)

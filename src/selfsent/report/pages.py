@@ -1,4 +1,4 @@
-"""Pages: one HTML file each, without scripts, that opens anywhere, offline. Text is escaped wherever it stands."""
+"""Pages: one HTML file each that opens anywhere, offline. All text in them is escaped, and only maps have a script."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ def dots(rows: Sequence[Mapping[str, Any]], middle: float, best: str | None, lin
         "line": line,
         "best": best,
         "words": any(row.get("words") for row in rows),
+        "bare": any(row["score"]["low"] == row["score"]["high"] for row in rows),
         "colours": {"best": BEST, "words": WORDS, "other": OTHER},
         "margin": _MARGIN,
         "dots": [dot(number, row) for number, row in enumerate(rows)],
@@ -92,6 +93,19 @@ def curve(name: str, values: Curve, width: int = 230, height: int = 90) -> dict[
     )
     told = f"{losses[0]:.3g} to {losses[-1]:.3g} in {steps[-1]:,} steps"
     return {"name": name, "points": points, "width": width, "height": height, "colour": BEST, "told": told}
+
+
+def curves(metrics: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What the template draws of a log.
+
+    Args:
+        metrics: its entries, each with its `step`.
+        titles: which figures are drawn, and what they are called; those logged fewer than twice are left out.
+    """
+    found = {
+        title: [(entry["step"], entry[name]) for entry in metrics if name in entry] for name, title in titles.items()
+    }
+    return [curve(title, values) for title, values in found.items() if len({step for step, _ in values}) > 1]
 
 
 def nearest(entry: Mapping[str, Any]) -> dict[str, Any]:

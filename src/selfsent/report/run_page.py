@@ -7,7 +7,7 @@ from typing import Any
 
 from selfsent.evaluation.lexical import LEXICAL
 from selfsent.report.differences import differences
-from selfsent.report.pages import curve, dots, nearest, render
+from selfsent.report.pages import curves, dots, nearest, render
 
 NAMES = {"base": "untrained", "trained": "trained", **LEXICAL}
 _CURVES = {
@@ -25,6 +25,7 @@ def run_page(
     neighbours: Sequence[Mapping[str, Any]],
     metrics: Sequence[Mapping[str, Any]],
     fragment: bool = False,
+    corpus_map: Mapping[str, Any] | None = None,
 ) -> str:
     """The page of a run.
 
@@ -34,11 +35,9 @@ def run_page(
         neighbours: the nearest sentences of a few sentences, before and after.
         metrics: its log.
         fragment: whether to leave out head and headline, as for a notebook.
+        corpus_map: the map, as `map_of` gives it.
     """
     asked = record.get("asked", {})
-    drawn = {
-        title: [(entry["step"], entry[name]) for entry in metrics if name in entry] for name, title in _CURVES.items()
-    }
     settings = {name: value for name, value in asked.get("settings", {}).items() if value is not None}
     about = {
         "method": asked.get("method"),
@@ -47,7 +46,7 @@ def run_page(
         "corpus": asked.get("corpus", {}).get("source"),
         "sentences": f"{asked.get('corpus', {}).get('sentences', 0):,}",
         "steps": record.get("steps"),
-        "seconds": record.get("seconds"),
+        "seconds": round(record["seconds"], 1) if "seconds" in record else None,
         "settings": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items()),
         "versions": ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()),
     }
@@ -57,8 +56,9 @@ def run_page(
         headline=_headline(scores),
         drawing=dots(_rows(scores), scores["base"]["score"], "trained", NAMES["base"]) if scores else None,
         scores=_table(scores) if scores else [],
+        map=corpus_map,
         neighbours=[nearest(entry) for entry in neighbours],
-        curves=[curve(title, values) for title, values in drawn.items() if len(values) > 1],
+        curves=curves(metrics, _CURVES),
         about=[((name, str(value)), False) for name, value in about.items() if value not in (None, "")],
     )
 

@@ -26,7 +26,9 @@ from selfsent.models.encoding import encode
 from selfsent.models.heads.loading import needs_selfsent
 from selfsent.models.loading import load_encoder
 from selfsent.report.card import licence_of, model_card
+from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample, slowness
 from selfsent.report.run_page import run_page
+from selfsent.search.vectors import unit
 from selfsent.training.identity import rows_digest, weights_digest
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
@@ -94,18 +96,36 @@ def _anything(texts: Sequence[str]) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(len(texts), 2))
 
 
-def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice) -> None:
-    """Score the base and the trained model on the held-out documents, and write scores, page and card."""
+def finish(
+    corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory, notice: Notice, points: int = POINTS
+) -> None:
+    """Score the base and the trained model on the held-out documents, and write scores, page and card.
+
+    Args:
+        corpus: the text.
+        hold_out: which of its rows were trained on, and which are scored.
+        base: the encoder as it was.
+        directory: of the run.
+        notice: is told what could not be scored.
+        points: sentences on the map: held-out ones where there are any; 0 for no map.
+    """
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = []
+    drawn: dict[str, Any] | None = None
+    joins = is_cross_encoder(directory.model)
+    if hold_out.test is not None or (points and not joins):
+        after = scored(load_encoder(directory.model), "trained")
     if hold_out.test is not None:
         try:
-            before = score_base(corpus, hold_out.test, base)
-            scores, neighbours = before_and_after(before, load_encoder(directory.model))
+            scores, neighbours = before_and_after(score_base(corpus, hold_out.test, base), after)
         except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
             notice(f"no label-free score: {error}")
     write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
-    page = run_page(directory.record, scores, neighbours, directory.metrics())
+    if points and not joins:
+        if line := slowness(min(points, len(corpus))):
+            notice(line)
+        drawn = map_before_and_after(corpus, hold_out, scored(load_encoder(base), "base"), after, points)
+    page = run_page(directory.record, scores, neighbours, directory.metrics(), corpus_map=drawn)
     write_text(directory.path / PAGE, page)
     alone = not needs_selfsent(directory.model)
     write_text(
@@ -115,7 +135,7 @@ def finish(corpus: Corpus, hold_out: HoldOut, base: str, directory: RunDirectory
             corpus.report.summary("; "),
             scores,
             alone=alone,
-            joins=is_cross_encoder(directory.model),
+            joins=joins,
             licence=licence_of(resolve(base)),
         ),
     )
@@ -159,10 +179,10 @@ def _score(task: ContextTask, encoder: Scored) -> tuple[np.ndarray, Score]:
     return encoder(task.texts), score  # which it remembers
 
 
-def before_and_after(before: Before, after: Encoder) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def before_and_after(before: Before, after: Scored) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The label-free score of two encoders on held-out documents, paired, and the neighbours of three sentences."""
     task, base = before.task, before.score
-    vectors, trained = _score(task, scored(after, "trained"))
+    vectors, trained = _score(task, after)
     scores = {
         "base": base.to_json(),
         "trained": trained.to_json(),
@@ -171,6 +191,20 @@ def before_and_after(before: Before, after: Encoder) -> tuple[dict[str, Any], li
         **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},
     }
     return scores, _neighbours(task, before.vectors, vectors)
+
+
+def map_before_and_after(
+    corpus: Corpus, hold_out: HoldOut, before: Scored, after: Scored, points: int
+) -> dict[str, Any] | None:
+    """The map of a run, for two encoders: of held-out sentences where there are any, else of those trained on."""
+    kept, what = (hold_out.train, "sentences") if hold_out.test is None else (hold_out.test, "held-out sentences")
+    rows = sample(kept, points)
+    if len(rows) < FEW:
+        return None
+    texts = corpus.texts(rows)
+    vectors = {name: unit(encoder(texts)) for name, encoder in (("before", before), ("after", after))}
+    colours = {**colours_of(corpus, rows), "groups after training": grouped_by_words(texts, vectors["after"])}
+    return map_of(texts, vectors, colours, what, len(kept))
 
 
 def _difference(one: Score, other: Score) -> dict[str, Any]:

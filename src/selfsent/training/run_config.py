@@ -26,6 +26,7 @@ class RunConfig:
             `stsb-dev`.
         dev_every: steps between two scores; None for ten in a run.
         keep_best: whether the model with the best score is the result, instead of the last.
+        map_points: sentences on the map of the run's page; 0 for no map.
         trackers: names of accelerate's trackers that are told the figures as well.
         scorer: what gives the scores: made of `dev` and the corpus; higher is better.
         clock: of a run with a budget; by default it begins with the training, and nothing is left for what follows.
@@ -39,6 +40,7 @@ class RunConfig:
     dev: str | None = None
     dev_every: int | None = None
     keep_best: bool = False
+    map_points: int = 1_000
     trackers: Sequence[str] = ()
     scorer: Scorer | None = None
     clock: Clock | None = None

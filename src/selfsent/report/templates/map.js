@@ -1,0 +1,113 @@
+// The map of a corpus: dots on canvases, one canvas for each set of vectors, the same sentences on all of them.
+// Texts come from anywhere. They are only compared, and put into `textContent`.
+document.querySelectorAll(".map").forEach((root) => {
+  "use strict";
+  const part = (name) => root.querySelector(name);
+  const data = JSON.parse(part("script").textContent);
+  const texts = data.texts.map((text) => text.toLowerCase());
+  const canvases = [...root.querySelectorAll("canvas")];
+  const [search, select, count, hits, legend, tip] =
+    ["input", "select", "output", ".hits", ".legend", ".tip"].map(part);
+  const radius = texts.length > 5000 ? 1.3 : texts.length > 1500 ? 2 : 3;
+  let colour = data.colours[0], group = null, found = null, pointed = -1;
+
+  const hue = (number) => `oklch(${number % 2 ? 0.7 : 0.58} 0.15 ${(250 + number * 137.5) % 360})`;
+  const lit = (i) => (!found || found[i]) && (group === null || colour.of[i] === group);
+
+  const place = (canvas, number, i) => data.places[number].map((axis) => 8 + axis[i] * (canvas.clientWidth - 16) / 1000);
+
+  const draw = () => canvases.forEach((canvas, number) => {
+    const size = canvas.clientWidth, scale = window.devicePixelRatio || 1, context = canvas.getContext("2d");
+    const faint = getComputedStyle(root).getPropertyValue("--line"), hues = colour.groups.map((_, each) => hue(each));
+    canvas.width = canvas.height = Math.round(size * scale);
+    context.scale(scale, scale);
+    for (const on of [false, true]) {
+      texts.forEach((_, i) => {
+        if (lit(i) !== on) return;
+        const [x, y] = place(canvas, number, i), r = on ? radius : radius * 0.7;
+        context.fillStyle = on ? hues[colour.of[i]] : faint;
+        context.beginPath();
+        if (r < 1.5) context.rect(x - r, y - r, 2 * r, 2 * r); else context.arc(x, y, r, 0, 7);
+        context.fill();
+      });
+    }
+    ring(pointed);
+  });
+
+  // The ring around a dot is an element of its own: nothing is drawn again while the pointer moves.
+  const ring = (i) => {
+    pointed = i;
+    canvases.forEach((canvas, number) => {
+      const mark = canvas.nextElementSibling;
+      mark.hidden = i < 0;
+      if (i >= 0) [mark.style.left, mark.style.top] = place(canvas, number, i).map((at) => `${at}px`);
+    });
+  };
+
+  const point = (i) => {
+    ring(i);
+    tip.hidden = i < 0;
+    if (i >= 0) tip.textContent = data.texts[i];
+  };
+
+  const nearest = (number, event) => {
+    const size = canvases[number].clientWidth - 16, [xs, ys] = data.places[number];
+    let best = -1, least = 15 * 15;
+    texts.forEach((_, i) => {
+      const x = 8 + xs[i] * size / 1000 - event.offsetX, y = 8 + ys[i] * size / 1000 - event.offsetY;
+      if (x * x + y * y < least && lit(i)) { best = i; least = x * x + y * y; }
+    });
+    return best;
+  };
+
+  const look = () => {
+    const wanted = search.value.trim().toLowerCase();
+    found = wanted ? texts.map((text) => text.includes(wanted)) : null;
+    const rows = found ? texts.flatMap((_, i) => lit(i) ? [i] : []) : [];
+    count.textContent = found ? `${rows.length} of ${texts.length} match` : "";
+    hits.replaceChildren(...rows.slice(0, 5).map((i) => {
+      const line = document.createElement("li");
+      line.textContent = data.texts[i];
+      line.dir = "auto";
+      line.addEventListener("pointerenter", () => ring(i));
+      return line;
+    }));
+    pointed = -1;
+    tip.hidden = true;
+    draw();
+  };
+
+  const name = () => legend.replaceChildren(...colour.groups.map((text, number) => {
+    const button = document.createElement("button"), mark = document.createElement("i");
+    mark.style.background = hue(number);
+    button.append(mark, document.createTextNode(`${text} (${colour.of.filter((own) => own === number).length})`));
+    button.type = "button";
+    button.dir = "auto";
+    button.setAttribute("aria-pressed", "false");
+    button.addEventListener("click", () => {
+      group = group === number ? null : number;
+      [...legend.children].forEach((each, place) => each.setAttribute("aria-pressed", String(place === group)));
+      look();
+    });
+    return button;
+  }));
+
+  canvases.forEach((canvas, number) => {
+    const move = (event) => {
+      point(nearest(number, event));
+      const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
+      const below = event.clientY + 16 + tip.offsetHeight < window.innerHeight;
+      tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, room))}px`;
+      tip.style.top = `${below ? event.clientY + 16 : Math.max(8, event.clientY - tip.offsetHeight - 16)}px`;
+    };
+    canvas.addEventListener("pointermove", move);
+    canvas.addEventListener("pointerdown", move);
+    canvas.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") point(-1); });
+  });
+  window.addEventListener("scroll", () => point(-1), { passive: true });
+  search.addEventListener("input", look);
+  select.addEventListener("change", () => { colour = data.colours[select.selectedIndex]; group = null; name(); look(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  new ResizeObserver(draw).observe(canvases[0]);
+  name();
+});

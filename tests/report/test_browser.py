@@ -1,0 +1,135 @@
+"""The pages in a real browser: pointed at, searched, with hostile text in every field."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+from selfsent.report import maps
+from selfsent.report.pages import render
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="no Playwright to drive a browser with")
+
+HOSTILE = [
+    "</script><script>window.ran = 1</script>",
+    "<img src=x onerror='window.ran = 1'>",
+    '"><svg onload="window.ran = 1">',
+    "\u202eright to left\u2028next line\x1b[31m",
+    "{{ window.ran = 1 }} ${window.ran = 1} `",
+    "javascript:window.ran=1//'\"\\u003cscript",
+]
+TEXTS = [f"{HOSTILE[row % 6]} number {row}" for row in range(60)]
+
+
+def browser_path():
+    """Of a Chromium or Chrome on this machine, or None."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if (path := browser_path()) is None:
+        pytest.skip("no Chromium or Chrome on this machine")
+    with sync_api.sync_playwright() as driver:
+        # A sandbox cannot be had as root, as in a container.
+        options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        chromium = driver.chromium.launch(executable_path=path, args=options)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    vectors = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+    colours = {HOSTILE[0]: TEXTS, HOSTILE[1]: [HOSTILE[row % 3] for row in range(60)]}
+    drawn = maps.map_of(TEXTS, {"before": vectors, HOSTILE[2]: -vectors}, colours, HOSTILE[1], 90)
+    groups = [(number, text, text, text) for number, text in enumerate(HOSTILE)]
+    about = [((text, text), False) for text in HOSTILE]
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(render("clusters.html", headline=HOSTILE[0], map=drawn, groups=groups, about=about), "utf-8")
+    return path
+
+
+@pytest.fixture
+def opened(browser, page_file):
+    """Open the page so wide and in these colours; what went wrong on it is looked at when the test is over."""
+    troubles = []
+
+    def of(width=1000, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
+        page = context.new_page()
+        page.on("console", lambda message: message.type == "error" and troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.goto(page_file.as_uri())
+        return page
+
+    yield of
+    # `src=x` is never asked for: the image in the text is text.
+    assert troubles == []
+
+
+def colours_at(page):
+    """The colours of the first map that are not its background, as strings."""
+    return page.evaluate(
+        """() => {
+        const canvas = document.querySelector("canvas"), size = canvas.width;
+        const pixels = canvas.getContext("2d").getImageData(0, 0, size, size).data, found = new Set();
+        for (let i = 0; i < pixels.length; i += 4)
+          if (pixels[i + 3] === 255) found.add(`${pixels[i]},${pixels[i + 1]},${pixels[i + 2]}`);
+        return [...found];
+    }"""
+    )
+
+
+def test_pointing_at_a_dot_shows_its_text_and_runs_none_of_it(opened):
+    page = opened()
+    box = page.locator("canvas").first.bounding_box()
+    x, y = page.evaluate(
+        """() => {
+        const data = JSON.parse(document.querySelector(".map script").textContent).places[0];
+        return [data[0][7], data[1][7]];
+    }"""
+    )
+    place = (8 + value * (box["width"] - 18) / 1000 for value in (x, y))
+    page.mouse.move(*(start + at for start, at in zip((box["x"], box["y"]), place, strict=True)))
+    tip = page.locator(".tip")
+    assert tip.is_visible()
+    assert tip.text_content() == TEXTS[7]
+    assert page.locator(".ring").first.is_visible()
+    page.mouse.move(2, 2)
+    assert not tip.is_visible()
+    assert page.evaluate("window.ran") is None
+
+
+def test_searching_counts_and_lists_what_matches(opened):
+    page = opened()
+    before = len(colours_at(page))
+    page.get_by_label("Search these texts").fill("NUMBER 1")
+    assert page.locator("output").text_content() == "11 of 60 match"
+    assert page.locator(".hits li").all_text_contents() == [TEXTS[row] for row in (1, 10, 11, 12, 13)]
+    assert len(colours_at(page)) < before
+    page.get_by_label("Search these texts").fill("nowhere")
+    assert page.locator("output").text_content() == "0 of 60 match"
+    assert page.evaluate("window.ran") is None
+
+
+def test_another_colouring_and_one_group_alone(opened):
+    page = opened()
+    page.get_by_label("Coloured by").select_option(index=1)
+    groups = page.locator(".legend button")
+    assert groups.all_text_contents() == [f"{text} (20)" for text in HOSTILE[:3]]
+    groups.first.click()
+    assert groups.first.get_attribute("aria-pressed") == "true"
+    page.get_by_label("Search these texts").fill("number")
+    assert page.locator("output").text_content() == "20 of 60 match"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_telephone_shows_all_of_its_width_in_both_colours(opened, scheme):
+    page = opened(360, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 22, 22)"}[scheme]
+    assert len(colours_at(page)) > 1
+    page.locator("canvas").first.scroll_into_view_if_needed()
