@@ -45,6 +45,14 @@ def add_parser(commands: Any) -> None:
     what.add_argument(
         "--hold-out", type=int, metavar="N", help="score N of its documents, as many as selfsent train kept apart"
     )
+    what.add_argument(
+        "--judges",
+        type=names,
+        default=(),
+        metavar="NAME[,NAME]",
+        help="label-free scores of its documents: context, title, halves, document, crops, robust, spectrum, or all;"
+        " the last three need no documents (default: context)",
+    )
     what.add_argument("--pairs", metavar="FILE", help="tab-separated text, text, score: Spearman of the cosine")
     what.add_argument("--relevance", metavar="FILE", help="tab-separated query, relevant text: MRR@10")
     what.add_argument("--labels", metavar="FILE", help="tab-separated text, label: accuracy of logistic regression")
@@ -137,6 +145,7 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     asked = {"suite": options.suite, "task": tasks or None, "pairs": options.pairs}
     asked |= {"relevance": options.relevance, "labels": options.labels}
     # Everything that can be wrong is found out now, not after the first model has been scored.
+    asked |= {"judges": options.judges}
     check_request(**asked, documents=bool(options.documents))
     store = Store(options.data)
     for model in options.model:
