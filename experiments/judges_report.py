@@ -188,7 +188,8 @@ def regrets(group: Sequence[Cell]) -> list[str]:
         order = [correlation(rule(cell), cell.truth) for cell in mine]
         cells_ = f"{spread(order, domains)[0]:.2f} [{spread(order, domains)[1]:.2f}, {spread(order, domains)[2]:.2f}]"
         below = sum(each < -ALLOWED for each in gain)
-        text = f"| {name} | {len(mine)} | {regret[0]:.2f} [{regret[1]:.2f}, {regret[2]:.2f}] | {spread(gain, domains)[0]:+.2f}"
+        text = f"| {name} | {len(mine)} | {regret[0]:.2f} [{regret[1]:.2f}, {regret[2]:.2f}]"
+        text += f" | {spread(gain, domains)[0]:+.2f}"
         rows.append((regret[0], f"{text} | {min(gain):+.2f} | {below} | {cells_} |"))
     random = spread([cell.truth.max() - cell.truth.mean() for cell in group], [cell.domain for cell in group])
     rows.append((random[0], f"| any candidate, at random | {len(group)} | {random[0]:.2f} | | | | |"))

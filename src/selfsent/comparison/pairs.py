@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.duplicates import near_duplicates
@@ -18,6 +19,12 @@ MOST = 2000
 NEAREST = (1, 2, 4, 8, 16, 32)
 """Which of a sentence's nearest are looked at, by each encoder; beside as many that are drawn at random."""
 STRATA = 5
+
+
+def spread_sentences(corpus: Corpus, seed: int = 0) -> list[str]:
+    """Some sentences of a corpus, MOST at most, drawn at random from all of it."""
+    rows = np.random.default_rng(seed).choice(len(corpus), min(MOST, len(corpus)), replace=False)
+    return corpus.texts(np.sort(rows))
 
 
 def draw_pairs(sentences: Sequence[str], encoders: Sequence[Encoder], count: int, seed: int = 0) -> Pairs:

@@ -11,8 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from selfsent.errors import DataError, SettingsError, guess
+from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.results import Score
+from selfsent.evaluation.results import Score, signature
+from selfsent.evaluation.stats.resampling import interval
 from selfsent.evaluation.tasks.context import WITHOUT_DOCUMENTS, ContextTask, Documented, Rows, limited
 from selfsent.evaluation.tasks.damage import crops_task, robust_task
 from selfsent.evaluation.tasks.passages import halves_task, title_task
@@ -23,6 +25,10 @@ SINGLE = 2000
 """Sentences that are damaged and cut, at most; of every other judge MAX_SENTENCES."""
 OF_DOCUMENTS = ("context", "title", "halves", "document")
 ALL = "all"
+JUDGES_TOGETHER = "judges"
+"""The name of the mean of several."""
+MEAN_OF = (*OF_DOCUMENTS, "crops", "robust")
+"""Those that have one scale. Not `spectrum`, which rewards vectors that are spread, whatever they say."""
 AIMED_AT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("neighbours", "cropping", "quick-thoughts", "inverse-cloze", "declutr"), OF_DOCUMENTS),
     **dict.fromkeys(("simcse", "ntxent", "bootstrap"), ("crops", "robust", "spectrum")),
@@ -153,3 +159,30 @@ def make_judges(held: Held, names: Sequence[str] = (ALL,)) -> tuple[Mapping[str,
         except DataError as error:
             absent[name] = str(error)
     return found, absent
+
+
+class TogetherTask:
+    """The mean of all judges that have one scale, as one score, with each of them beside it.
+
+    Args:
+        held: sentences kept apart.
+
+    Raises:
+        DataError: the text is good for none of them.
+    """
+
+    def __init__(self, held: Held) -> None:
+        self.judges, absent = make_judges(held, MEAN_OF)
+        if not self.judges:
+            raise DataError(next(iter(absent.values())))
+
+    def score(self, encoder: Encoder) -> Score:
+        """The mean of an encoder's scores, with an interval over items of each; they are resampled apart."""
+        scores = {name: judge.score(encoder) for name, judge in self.judges.items()}
+        samples = np.mean([score.samples for score in scores.values()], axis=0)
+        each = {name: score.score for name, score in scores.items()}
+        data = fingerprint({"signature": [score.signature.partition("|pool")[0] for score in scores.values()]})
+        label = signature(JUDGES_TOGETHER, "mean", *scores, data=data, pool=encoder.pooling, v=1)
+        total = sum(score.n for score in scores.values())
+        mean = float(np.mean(list(each.values())))
+        return Score(JUDGES_TOGETHER, mean, *interval(samples), total, label, each, samples=samples)
