@@ -18,7 +18,7 @@ Values = NDArray[np.float64]
 UNTRAINED = "untrained"
 SPECTRAL = ("uniformity", "alignment", "effective_rank")
 LABELS = (10, 25, 50, 100, 200, 400)
-DRAWS = 100
+DRAWS = 30
 ALLOWED = 0.5
 """Points that a choice may be below the untrained base."""
 

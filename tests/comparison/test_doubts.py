@@ -14,10 +14,13 @@ def opinion(low, high, aimed=False):
     ("found", "said"),
     [
         ({}, "^$"),
-        ({"title": opinion(1, 2), "crops": opinion(-1, 1)}, "^The judges agree: title finds new better than old, and no"),
+        (
+            {"title": opinion(1, 2), "crops": opinion(-1, 1)},
+            "^The judges agree: title finds new better than old, and no",
+        ),
         ({"title": opinion(1, 2), "crops": opinion(-2, -1)}, "do not agree: title finds .*crops finds it worse: label"),
-        ({"title": opinion(1, 2, True)}, "^Only judges that it was trained for.*title‡ finds.*label fifty pairs"),
-        ({"title": opinion(-1, 2)}, "^No judge tells new from old: label fifty pairs"),
+        ({"title": opinion(1, 2, True)}, "^Only judges that it was trained for.*title‡ finds.*label a hundred pairs"),
+        ({"title": opinion(-1, 2)}, "^No judge tells new from old: label a hundred pairs"),
     ],
 )
 def test_what_is_said_of_a_choice(found, said):

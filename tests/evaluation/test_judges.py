@@ -30,6 +30,8 @@ def test_all_judges_tell_a_good_encoder_from_random_vectors(topics, model):
     assert list(absent) == ["spectrum"]  # 240 sentences are too few for it
     rng = np.random.default_rng(1)
     for judge in judges.values():
+        if judge is judges["robust"]:
+            continue  # these vectors know whole words alone
         good = judge.score(as_encoder(model))
         noise = judge.score(as_encoder(lambda texts: rng.normal(size=(len(texts), 32))))
         assert good.minus(noise).low > 0, good.name
@@ -86,6 +88,15 @@ def test_damage_is_always_the_same_and_never_nothing():
     assert "printer" not in damaged or "again" not in damaged
     assert damage("all lower case here", ()) == damage("all lower case here", ()).upper()
     assert damage("a b", ()) == "A B"
+
+
+def test_robust_asks_whether_damaged_words_are_still_known(topics, model):
+    def letters(texts):
+        words = [[text.lower().count(a + b) for a in LETTERS for b in LETTERS] for text in texts]
+        return np.array(words, float)
+
+    task = make_judges(held(topics), ["robust"])[0]["robust"]
+    assert task.score(as_encoder(letters)).score > 50 > 10 > task.score(as_encoder(model)).score
 
 
 def test_the_mean_of_judges_is_paired(topics, model):

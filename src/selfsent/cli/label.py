@@ -34,7 +34,7 @@ def add_parser(commands: Any) -> None:
         help="models that are to be told apart, as selfsent evaluate takes them (default: bundled,tfidf)",
     )
     parser.add_argument("--output", default="pairs.tsv", metavar="FILE", help="tab-separated (default: pairs.tsv)")
-    parser.add_argument("--count", type=int, default=50, metavar="N", help="pairs in all (default: 50)")
+    parser.add_argument("--count", type=int, default=100, metavar="N", help="pairs in all (default: 100)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="draw other pairs (default: 0)")
     add_corpus_options(parser)
     parser.set_defaults(run=run)
@@ -60,7 +60,8 @@ def run(options: argparse.Namespace) -> None:
     corpus = read(options, options.corpus)
     sentences = spread_sentences(corpus, options.seed)
     Judgements(Path(options.output), [])  # what is wrong with it shows before models are loaded
-    drawn = draw_pairs(sentences, [as_encoder(model) for model in options.models], options.count, options.seed)
+    encoders = [as_encoder(model) for model in options.models]
+    drawn = draw_pairs(sentences, encoders, 2 * options.count, options.seed)  # some may be skipped
     judgements = Judgements(Path(options.output), [(sentences[a], sentences[b]) for a, b in drawn])
     notice(_HELP)
     _ask(judgements, options.count)

@@ -16,7 +16,7 @@ from selfsent.evaluation.stats.resampling import Difference
 
 MOST = 3000
 """Sentences that are judged at most: all judges look at two encoders, and each in its own way."""
-_LABEL = "label fifty pairs with selfsent label, and choose by them with --dev"
+_LABEL = "label a hundred pairs with selfsent label, and choose by them with --dev"
 
 
 @dataclass(frozen=True)

@@ -60,9 +60,7 @@ def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = F
     if dev not in TASKS and Path(dev).is_file():
         read_pairs(dev)
     elif dev not in (*LABEL_FREE, *TASKS):
-        raise SettingsError(
-            f"there is no task {dev!r} to score on; {guess(dev, (*LABEL_FREE, *TASKS))}; nor a file"
-        )
+        raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, (*LABEL_FREE, *TASKS))}")
 
 
 def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:

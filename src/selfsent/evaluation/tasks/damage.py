@@ -92,7 +92,7 @@ def damage(sentence: str, common: Collection[str]) -> str:
     for place in rng.permutation(long)[: math.ceil(TYPOS * len(long))]:
         words[place] = _typo(words[place], rng)
     changed = " ".join(words)
-    return changed.upper() if changed == changed.lower() else changed.lower()
+    return changed.upper() if sentence == sentence.lower() else changed.lower()
 
 
 def _typo(word: str, rng: np.random.Generator) -> str:
