@@ -110,7 +110,7 @@ def test_judges_in_evaluate_and_what_is_refused(topics, model):
     result = evaluate(as_encoder(model), documents=topics, hold_out=30, judges=("title", "crops", "spectrum"))
     assert list(result.scores) == ["title", "crops"]
     assert list(result.absent) == ["spectrum"]
-    with pytest.raises(SettingsError, match="no judge 'titel'.*title"):
+    with pytest.raises(SettingsError, match=r"no judge 'titel'.*title"):
         check_judges(["titel"])
     with pytest.raises(SettingsError, match="give --documents"):
         check_request(task="stsb", judges=("all",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,8 +15,9 @@ from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.results import Score, signature
 from selfsent.evaluation.stats.resampling import interval
-from selfsent.evaluation.tasks.context import WITHOUT_DOCUMENTS, ContextTask, Documented, Rows, limited
+from selfsent.evaluation.tasks.context import WITHOUT_DOCUMENTS, ContextTask, Documented, limited
 from selfsent.evaluation.tasks.damage import crops_task, robust_task
+from selfsent.evaluation.tasks.partners import Rows
 from selfsent.evaluation.tasks.passages import halves_task, title_task
 from selfsent.evaluation.tasks.spectrum import SpectrumTask
 from selfsent.evaluation.tasks.together import DocumentTask
@@ -145,7 +146,7 @@ def check_judges(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(JUDGES) if ALL in names else tuple(dict.fromkeys(names))
 
 
-def make_judges(held: Held, names: Sequence[str] = (ALL,)) -> tuple[Mapping[str, Judge], Mapping[str, str]]:
+def make_judges(held: Held, names: Sequence[str] = (ALL,)) -> tuple[dict[str, Judge], dict[str, str]]:
     """The tasks of these judges, and why others cannot be had of this text, by name.
 
     Raises:

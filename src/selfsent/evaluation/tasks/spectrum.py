@@ -53,7 +53,9 @@ class SpectrumTask:
 
         vectors, again = (torch.from_numpy(np.asarray(encoder(side))) for side in (self.texts, self.damaged))
         size = min(TOGETHER - 1, vectors.shape[1])
-        found = [health(a, b) for a, b in zip(vectors.split(TOGETHER), again.split(TOGETHER), strict=True)]
+        found = [
+            health(a, b) for a, b in zip(torch.split(vectors, TOGETHER), torch.split(again, TOGETHER), strict=True)
+        ]
         values = {
             "uniformity": [-each.uniformity / WORST for each in found],
             "alignment": [-(each.alignment or 0.0) / WORST for each in found],
