@@ -192,7 +192,9 @@ def main() -> None:
     options = parser.parse_args()
     recipe = read_document(options.recipe)
     if options.report:
-        print(report(finished(options.output), recipe["development"], options.runs / "pairs"))
+        domains = options.domains.split(",") if options.domains else recipe["domains"]
+        rows = {key: row for key, row in finished(options.output).items() if row["domain"] in domains}
+        print(report(rows, recipe["development"], options.runs / "pairs"))
         return
     warnings.simplefilter("ignore")
     named = dict(given.split("=", 1) for given in options.base)
