@@ -18,13 +18,14 @@ from selfsent.distributed import join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.suites import TASKS
 from selfsent.methods import SUPERVISED, get_method
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
 from selfsent.progress import Progress, shown
 from selfsent.report.maps import check_points
 from selfsent.report.run import Run, load_run
-from selfsent.report.scoring import Dev, check_dev, dev_scorer, finish, score_base
+from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_scorer, finish, score_base
 from selfsent.training.budget import Clock
 from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit, in_company
@@ -147,7 +148,7 @@ def _train(
     shared_out = isinstance(hold_out, HoldOut)
     if not isinstance(hold_out, HoldOut):
         said = _without_score(notice, plan, dev, corpus)
-        hold_out = HoldOut.of(corpus, dev == "context", said, plan.joins, hold_out)
+        hold_out = HoldOut.of(corpus, dev in LABEL_FREE, said, plan.joins, hold_out, dev == "judges")
     hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice)).thinned(wanted.sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     for line in _told(plan, corpus, hold_out, dev, shared_out=shared_out):
@@ -211,7 +212,7 @@ def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared
             f"the untrained base pools by {own}, and is scored so: a part of the difference comes from the pooling"
             f" (--pooling {own} trains with it, too)"
         )
-    if dev not in (None, "context") and not dev.endswith("-dev"):
+    if dev in TASKS and not dev.endswith("-dev"):
         yield f"{dev} is a test set: it cannot test a model that was chosen by it"
     if hold_out.test is not None and not shared_out:
         yield hold_out.summary(corpus)
@@ -273,7 +274,7 @@ def check_train(
     if method is None:
         plan, _ = default_plan(corpus, base, **arguments)
     plan = plan if makers else plan.on(corpus)
-    parts = HoldOut.of(corpus, dev == "context", lambda line: None, plan.joins, hold_out)
+    parts = HoldOut.of(corpus, dev in LABEL_FREE, lambda line: None, plan.joins, hold_out, dev == "judges")
     parts = replace(parts, train=in_company(plan, corpus, parts.train)).thinned(sentences)
     if not makers:
         plan.known(corpus, parts.train)

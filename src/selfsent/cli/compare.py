@@ -63,7 +63,13 @@ def add_parser(commands: Any) -> None:
         metavar="DIR",
         help="runs in DIR/methods, the best in DIR/model (default: comparison)",
     )
-    parser.add_argument("--dev", default="context", metavar="TASK", help="what to choose by (default: context)")
+    parser.add_argument(
+        "--dev",
+        default="context",
+        metavar="TASK",
+        help="what to choose by: context, judges (the mean of several label-free scores, also for sentences without"
+        " documents), a task such as stsb-dev, or a file of pairs from selfsent label (default: context)",
+    )
     parser.add_argument("--sentences", type=int, metavar="N", help="train on N rows at most, drawn at random")
     add_hold_out(parser)
     parser.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")

@@ -47,6 +47,14 @@ def add_parser(commands: Any) -> None:
     what.add_argument(
         "--hold-out", type=int, metavar="N", help="score N of its documents, as many as selfsent train kept apart"
     )
+    what.add_argument(
+        "--judges",
+        type=names,
+        default=(),
+        metavar="NAME[,NAME]",
+        help="label-free scores of its documents: context, title, halves, document, crops, robust, spectrum, or all;"
+        " the last three need no documents (default: context)",
+    )
     what.add_argument("--pairs", metavar="FILE", help="sentence1, sentence2, score: Spearman of the cosine")
     what.add_argument("--relevance", metavar="FILE", help="query, text (a relevant one): MRR@10")
     what.add_argument(
@@ -152,6 +160,7 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     asked = {"suite": options.suite, "task": tasks or None, "pairs": options.pairs}
     asked |= {"relevance": options.relevance, "labels": options.labels, "columns": options.columns}
     # Everything that can be wrong is found out now, not after the first model has been scored.
+    asked |= {"judges": options.judges}
     check_request(**asked, documents=bool(options.documents))
     store = Store(options.data)
     for model in options.model:

@@ -23,7 +23,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and p
   selfsent search runs/tickets/model tickets.csv --text-column body "printer does not answer"
 """
 
-_MAKING = ("augment", "train", "compare", "pretrain", "table", "evaluate", "analyse")
+_MAKING = ("augment", "train", "compare", "pretrain", "table", "evaluate", "label", "analyse")
 _USING = ("encode", "search", "pairs", "cluster", "export", "methods")
 _PATIENCE = 5
 """Seconds that a process other than the first waits before it speaks of an error which it may be alone with."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from selfsent.comparison.bases import UNTRAINED
+from selfsent.comparison.doubts import Opinion, doubt
 from selfsent.comparison.verdict import conclusion
 from selfsent.display import counted, text_of
 from selfsent.errors import SettingsError
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 """Below this p-value two encoders count as told apart."""
-_TITLE = "To choose by: find the next sentence, in development documents (MRR@10 x 100)"
+_TITLES = {
+    "context": "To choose by: find the next sentence, in development documents (MRR@10 x 100)",
+    "judges": "To choose by: the mean of several label-free scores, on text kept apart for it",
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ class Selection:
         baselines: the scores of TF-IDF and BM25; none where the task needs vectors.
         tests: scores on documents that nothing was trained on or chosen by: of the best encoder, of bases beside it,
             and of TF-IDF and BM25; none without documents.
+        judges: what other label-free scores say of the best encoder beside its base.
     """
 
     directory: Path
@@ -110,6 +115,7 @@ class Selection:
     seeds: int = 1
     baselines: Mapping[str, Score] = field(default_factory=dict)
     tests: Mapping[str, Score] = field(default_factory=dict)
+    judges: Mapping[str, Opinion] = field(default_factory=dict)
 
     def beside(self, name: str, run: Run, score: Score, start: str = UNTRAINED) -> Selection:
         """This, and one more run of a method from a base, with its score on the development documents."""
@@ -184,6 +190,8 @@ class Selection:
             beside = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
             what = "items and seeds" if self.seeds > 1 else "items"
             lines.append(f"The {what} it was chosen by do not tell {self.best} from {beside}")
+        if self.chosen and (line := doubt(self.judges, self.best, self.chosen.start)):
+            lines.append(line)
         return lines
 
     def verdict(self) -> list[str]:
@@ -201,7 +209,7 @@ class Selection:
         table = Table(
             "method",
             *(Column(name, justify="right", no_wrap=True) for name in right),
-            title=_TITLE if label_free else f"To choose by: {self.dev}",
+            title=_TITLES.get(self.dev, f"To choose by: {self.dev}"),
             caption=f"{counted(self.bases[self.best_base].n, *scored)}; differences and p-values"
             " are paired" + (f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""),
             title_justify="left",
@@ -280,6 +288,7 @@ class Selection:
             "bases": {name: score.to_json() for name, score in self.bases.items()},
             "baselines": {name: score.to_json() for name, score in self.baselines.items()},
             "tests": self._tests(),
+            "judges": {name: one.to_json() for name, one in self.judges.items()},
             "candidates": [
                 {
                     "name": each.name,

@@ -17,8 +17,9 @@ from typing import Any
 
 from selfsent import api
 from selfsent.comparison.bases import Base, known_bases
+from selfsent.comparison.doubts import Opinion, opinions
 from selfsent.comparison.page import comparison_page
-from selfsent.comparison.result import Selection
+from selfsent.comparison.result import Candidate, Selection
 from selfsent.comparison.times import ahead_of
 from selfsent.comparison.turns import Job, Turn, arguments, jobs, turns, usual_methods
 from selfsent.data.corpus import Corpus
@@ -29,13 +30,14 @@ from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
+from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
-from selfsent.report.scoring import Dev, check_dev, dev_task, scored
+from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_task, scored
 from selfsent.training.budget import Clock
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory, first_difference, take_over, versions
@@ -74,7 +76,8 @@ def compare(
             scored, and not trained.
         output: the directory: an ordinary run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`,
             the chosen `model/`, and `comparison.json`.
-        dev: what to choose by: `context` (label-free, on documents kept apart for it) or a task such as `stsb-dev`.
+        dev: what to choose by: `context` (label-free, on documents kept apart for it), `judges` (the mean of several
+            label-free scores; also without documents), a task such as `stsb-dev`, or a file of judged pairs.
         sentences: train on no more rows than this, drawn at random, the same for all.
         hold_out: documents kept apart to choose by, and as many again to score. None for a tenth each, 500 at least; of
             fewer than 1,000 a fifth.
@@ -152,6 +155,8 @@ def _compare(
     found = _in_turn(found, all_turns, directory.resumed, train, judge, judged, progress)
     if hold_out.test is not None and found.candidates:
         found = replace(found, tests=_tests(found, bases, ContextTask(corpus, hold_out.test)))
+    if found.chosen:
+        found = replace(found, judges=_opinions(found.chosen, corpus, hold_out))
     about = {"corpus": f"{corpus.source}: {corpus.report.summary('; ')}"}
     if hold_out.test is not None:
         about["documents"] = hold_out.summary(corpus)
@@ -175,12 +180,12 @@ def _read(
         todo = [job for job in todo if job.method not in left]
         notice(f"left out without documents: {', '.join(left)}")
     sentences, held = rows
-    hold_out = HoldOut.of(corpus, dev == "context", notice, count=held).thinned(sentences)
+    hold_out = HoldOut.of(corpus, dev in LABEL_FREE, notice, count=held, single=dev == "judges").thinned(sentences)
     for job in todo:
         job.plan.on(corpus).known(corpus, hold_out.train)
     if hold_out.test is not None:
         notice(hold_out.summary(corpus))
-    if dev != "context" and not dev.endswith("-dev"):
+    if dev in TASKS and not dev.endswith("-dev"):
         notice(f"{dev} is a test set: it cannot test a model that was chosen by it")
     if dev == "context" and (aiming := dict.fromkeys(job.method for job in todo if job.plan.reads_documents)):
         notice(
@@ -221,6 +226,15 @@ def _tests(found: Selection, bases: Sequence[Base], task: ContextTask) -> dict[s
     encoders |= {base.untrained: as_encoder(base.name) for base in bases if base.untrained in wanted}
     encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
     return {name: task.score(encoder) for name, encoder in encoders.items()}
+
+
+def _opinions(chosen: Candidate, corpus: Corpus, hold_out: HoldOut) -> dict[str, Opinion]:
+    """What every judge says of the chosen encoder beside its base."""
+    asked = chosen.run.record["asked"]
+    encoders = (
+        scored(load_encoder(resolve(place)), chosen.name) for place in (chosen.run.directory / "model", asked["base"])
+    )
+    return opinions(corpus, hold_out, asked["method"], *encoders)
 
 
 def _check_known(

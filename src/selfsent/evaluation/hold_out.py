@@ -29,6 +29,7 @@ class HoldOut:
         notice: Callable[[str], None],
         joins: bool = False,
         count: int | None = None,
+        single: bool = False,
     ) -> HoldOut:
         """Hold out documents for the label-free score, and others when choices are made by it.
 
@@ -38,6 +39,8 @@ class HoldOut:
             notice: is told why nothing is held out, where that is so.
             joins: whether the model joins pairs, and has no vectors to be scored.
             count: documents to hold out each time, 0 for none; None for the usual number (see `split_documents`).
+            single: choices are made by scores that need no documents: without them single sentences are kept apart to
+                choose by, and none to score.
 
         Raises:
             DataError: choices are to be made by it, or a count is given, and the corpus has too few documents or none.
@@ -52,6 +55,8 @@ class HoldOut:
             raise SettingsError("--dev context scores vectors, and a cross-encoder has none: give a task of pairs")
         if joins:
             return cls(everything, None, None)
+        if dev and single and corpus.documents is None:
+            return cls(*split_documents(corpus, count, single=True), None)
         try:
             train, test = split_documents(corpus, count)
         except DataError as error:

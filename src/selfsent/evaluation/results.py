@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 AVERAGE = "average"
 SCALE = 100.0
-MARK, MEANING = "†", "† trained on STSb, which holds pairs of this set: no test"
 """Scores are printed as the papers print them, times 100."""
+MARK, MEANING = "†", "† trained on STSb, which holds pairs of this set: no test"
+AIMED, AIMED_MEANING = "‡", "‡ the model was trained to do just this: believe the other scores first"
 
 
 @dataclass(frozen=True)
@@ -195,13 +196,23 @@ class Result:
         if value is None:
             return ""
         spread = f" ± {self.deviations[task]:.2f}" if task in self.deviations else ""
-        return f"{value:.2f}{spread}{MARK if task in self.leaked else ''}"
+        return f"{value:.2f}{spread}{MARK if task in self.leaked else ''}{AIMED if task in self.aimed else ''}"
 
     @property
     def leaked(self) -> tuple[str, ...]:
         """The tasks that are no test, because the model was trained on pairs of theirs; so is an average over them."""
         tasks = tuple(name for name, score in self.scores.items() if score.details.get("leaked"))
         return (*tasks, AVERAGE) if set(tasks) & set(self.average_over) else tasks
+
+    @property
+    def aimed(self) -> tuple[str, ...]:
+        """The tasks that ask for just what the model was trained to do."""
+        return tuple(name for name, score in self.scores.items() if score.details.get("aimed"))
+
+    @property
+    def meanings(self) -> list[str]:
+        """What the marks of this result mean, a line each."""
+        return [MEANING] * bool(self.leaked) + [AIMED_MEANING] * bool(self.aimed)
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data, ready for `json.dumps`: model, scores, average and what is absent."""
@@ -245,7 +256,7 @@ class Result:
             table.add_column(heading, justify="left" if heading in ("task", "beside it") else "right")
         for name, *cells in self._cells():
             table.add_row(name, *cells, "  ".join(self.scores[name].beside) if name in self.scores else "")
-        table.caption, table.caption_justify = MEANING if self.leaked else None, "left"
+        table.caption, table.caption_justify = "\n".join(self.meanings) or None, "left"
         return table
 
     def __str__(self) -> str:

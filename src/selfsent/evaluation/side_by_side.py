@@ -12,7 +12,7 @@ import numpy as np
 
 from selfsent.display import counted, text_of
 from selfsent.errors import SettingsError
-from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result, Score
+from selfsent.evaluation.results import AVERAGE, MARK, Result, Score
 from selfsent.evaluation.stats.resampling import Difference, interval, paired
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Comparison:
                 table.add_row(Text(result.model), *cells)
             table.add_section()
         told = [f"differences are to {self.results[0].model}, on the same items"]
-        told += [MEANING] if any(each.leaked for each in self.results) else []
+        told += dict.fromkeys(line for each in self.results for line in each.meanings)
         table.caption, table.caption_justify = Text("\n".join(told)), "left"
         return table
 
@@ -243,7 +243,7 @@ def mean_score(scores: Sequence[Score]) -> Score:
         samples = samples + np.sqrt(count / (count - 1)) * shift
     low, high = interval(samples)
     shared = set.intersection(*(set(score.metrics) for score in scores))
-    leaked = any(score.details.get("leaked") for score in scores)
+    marks = [mark for mark in ("leaked", "aimed") if any(score.details.get(mark) for score in scores)]
     return Score(
         scores[0].name,
         float(np.mean([score.score for score in scores])),
@@ -252,7 +252,7 @@ def mean_score(scores: Sequence[Score]) -> Score:
         scores[0].n,
         f"{scores[0].signature}|seeds:{len(scores)}",
         {key: float(np.mean([score.metrics[key] for score in scores])) for key in scores[0].metrics if key in shared},
-        {"of_seeds": [score.score for score in scores]} | ({"leaked": True} if leaked else {}),
+        {"of_seeds": [score.score for score in scores]} | dict.fromkeys(marks, True),
         scores[0].warnings,
         samples,
     )

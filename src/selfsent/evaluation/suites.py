@@ -14,9 +14,10 @@ from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets.declared import Rows, Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
+from selfsent.evaluation.judges import JUDGES, Held, aimed_at, check_judges, make_judges
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.tasks import arguments, languages, own, sts, transfer, useb
-from selfsent.evaluation.tasks.context import SCORE_NAME, Documented, score_context
+from selfsent.evaluation.tasks.context import SCORE_NAME, Documented, score_context, split_documents
 
 Task = Callable[..., Score]
 """An encoder and a store, for classification also a classifier -> a score."""
@@ -68,6 +69,7 @@ def evaluate(
     task: str | Sequence[str] | None = None,
     documents: Documented | SourceName | None = None,
     hold_out: int | None = None,
+    judges: Sequence[str] = (),
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
@@ -88,6 +90,8 @@ def evaluate(
         task: one or several names in `TASKS`, instead of a suite.
         documents: a corpus with documents, for the label-free score `context`; or what `read_corpus` reads.
         hold_out: how many of its documents are scored: as many as `train` was to keep apart.
+        judges: label-free scores of `documents`, names in `JUDGES` or `all`; without it `context` alone. A corpus
+            without documents has those of single sentences.
         pairs: a file with columns sentence1, sentence2, score; its score goes by the name of the file.
         relevance: a file with columns query, text: the relevant one.
         labels: a file with columns text, label.
@@ -109,6 +113,7 @@ def evaluate(
         BaseEncoderError: the model cannot be loaded.
     """
     names = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels))
+    _check_judges(judges, documents is not None)
     store = data if isinstance(data, Store) else Store(data)
     classifiers = {"classifier": _known(classifier)}
     files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, classifiers, columns)
@@ -123,16 +128,23 @@ def evaluate(
         each: partial(TASKS[each], encoder, store, **(classifiers if each in SUITES["transfer"].tasks else {}))
         for each in names
     }
-    if corpus is not None:
+    absent: dict[str, str] = {}
+    if corpus is not None and check_judges(judges):
+        held = Held(corpus, split_documents(corpus, hold_out, single=True)[1])
+        found, absent = make_judges(held, judges)
+        tasks |= {each: partial(judge.score, encoder) for each, judge in found.items()}
+    elif corpus is not None:
         tasks[SCORE_NAME] = partial(score_context, encoder, corpus, hold_out=hold_out)
     tasks |= {each: partial(score, encoder) for each, score in files.items()}
+    aimed = aimed_at(model)
     scores: dict[str, Score] = {}
-    absent: dict[str, str] = {}
     for each, run in tasks.items():
         if progress:
             progress(each)
         try:
             scores[each] = _with_warning(run(), encoder)
+            if each in aimed:
+                scores[each] = replace(scores[each], details={**scores[each].details, "aimed": True})
         except DataError as error:
             if len(tasks) == 1:
                 raise
@@ -149,6 +161,7 @@ def check_request(
     suite: str | None = None,
     task: str | Sequence[str] | None = None,
     documents: bool = False,
+    judges: Sequence[str] = (),
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
@@ -161,6 +174,7 @@ def check_request(
         DataError: a file of one's own is damaged.
     """
     names = _task_names(suite, task, documents, bool(pairs or relevance or labels))
+    _check_judges(judges, documents)
     _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, columns=columns)
 
 
@@ -179,10 +193,15 @@ def _own_tasks(
             continue
         read, score = own.OWN[kind]
         rows = read(path, columns)
-        if rows.name in (*taken, *found, SCORE_NAME, AVERAGE):
+        if rows.name in (*taken, *found, *JUDGES, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         found[rows.name] = partial(score, rows, **((classifiers or {}) if kind == "labels" else {}))
     return found
+
+
+def _check_judges(judges: Sequence[str], documents: bool) -> None:
+    if check_judges(judges) and not documents:
+        raise SettingsError("--judges are label-free scores of a corpus, which is not given: give --documents")
 
 
 def _with_warning(score: Score, encoder: Encoder) -> Score:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,9 +16,12 @@ from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoders import Encoder as Scored
 from selfsent.evaluation.encoders import PairEncoder
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.own import read_pairs
+from selfsent.evaluation.tasks.sts import score_pairs
 from selfsent.files import write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
@@ -35,7 +39,9 @@ from selfsent.training.run_directory import RunDirectory
 
 PAGE = "report.html"
 """The page of a run, in its directory."""
-Dev = Literal["context"] | str
+Dev = Literal["context", "judges"] | str
+LABEL_FREE = ("context", JUDGES_TOGETHER)
+"""What can be chosen by without labels, on documents or sentences kept apart for it."""
 
 
 def scored(model: Encoder, name: str) -> Scored:
@@ -55,8 +61,10 @@ def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = F
         if keep_best or dev_every:
             raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
         return
-    if dev != "context" and dev not in TASKS:
-        raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, ('context', *TASKS))}")
+    if dev not in TASKS and Path(dev).is_file():
+        read_pairs(dev)
+    elif dev not in (*LABEL_FREE, *TASKS):
+        raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, (*LABEL_FREE, *TASKS))}")
 
 
 def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:
@@ -67,6 +75,10 @@ def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | Non
     """
     if dev == "context":
         return ContextTask(corpus, hold_out.dev).score
+    if dev == JUDGES_TOGETHER and hold_out.dev is not None:
+        return TogetherTask(Held(corpus, hold_out.dev)).score
+    if dev not in TASKS:
+        return partial(score_pairs, read_pairs(dev))
     store = Store(data)
     check_dev_data(dev, store)
     return lambda encoder: TASKS[dev](encoder, store)
@@ -88,7 +100,7 @@ def check_dev_data(dev: Dev, store: Store) -> None:
     Raises:
         DataError: it is.
     """
-    if dev != "context":
+    if dev in TASKS:
         TASKS[dev](Scored(_anything, "nothing"), store)
 
 

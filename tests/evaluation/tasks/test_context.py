@@ -5,8 +5,9 @@ from naive.metrics import alike, context_ranks
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.stats.duplicates import near_duplicates
-from selfsent.evaluation.tasks import context
-from selfsent.evaluation.tasks.context import ContextTask, expected_reciprocal_rank, score_context, split_documents
+from selfsent.evaluation.tasks import context, partners
+from selfsent.evaluation.tasks.context import ContextTask, score_context, split_documents
+from selfsent.evaluation.tasks.partners import expected_reciprocal_rank
 
 
 def make_documents(count, sentences=4, seed=0):
@@ -58,7 +59,7 @@ def test_a_near_duplicate_is_neither_answer_nor_candidate(corpus_of, model):
 
 def test_blocks_do_not_change_the_ranks(corpus, model, monkeypatch):
     whole = ContextTask(corpus, everything(corpus)).score(as_encoder(model))
-    monkeypatch.setattr(context, "BLOCK", 100)
+    monkeypatch.setattr(partners, "BLOCK", 100)
     assert ContextTask(corpus, everything(corpus)).score(as_encoder(model)).score == pytest.approx(whole.score)
 
 
@@ -111,8 +112,8 @@ def test_shared_words_beat_chance_and_tfidf_and_bm25_stand_beside(corpus, model)
 
 
 def test_the_interval_resamples_documents(corpus, model, monkeypatch):
-    seen, measure = [], context.measure
-    monkeypatch.setattr(context, "measure", lambda *a, **k: (seen.append(k["groups"]), measure(*a, **k))[1])
+    seen, measure = [], partners.measure
+    monkeypatch.setattr(partners, "measure", lambda *a, **k: (seen.append(k["groups"]), measure(*a, **k))[1])
     task = ContextTask(corpus, everything(corpus))
     task.score(as_encoder(model))
     assert seen[-1].tolist() == task.document[task.queries].tolist()

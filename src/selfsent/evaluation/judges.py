@@ -1,0 +1,189 @@
+"""Scores of different kinds that need no labels, over the same sentences kept apart: several judges of one encoder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from selfsent.errors import DataError, SettingsError, guess
+from selfsent.evaluation.datasets.declared import fingerprint
+from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.results import Score, signature
+from selfsent.evaluation.stats.resampling import interval
+from selfsent.evaluation.tasks.context import WITHOUT_DOCUMENTS, ContextTask, Documented, limited
+from selfsent.evaluation.tasks.damage import crops_task, robust_task
+from selfsent.evaluation.tasks.partners import Rows
+from selfsent.evaluation.tasks.passages import halves_task, title_task
+from selfsent.evaluation.tasks.spectrum import SpectrumTask
+from selfsent.evaluation.tasks.together import DocumentTask
+
+SINGLE = 2000
+"""Sentences that are damaged and cut, at most; of every other judge MAX_SENTENCES."""
+OF_DOCUMENTS = ("context", "title", "halves", "document")
+ALL = "all"
+JUDGES_TOGETHER = "judges"
+"""The name of the mean of several."""
+MEAN_OF = (*OF_DOCUMENTS, "crops", "robust")
+"""Those that have one scale. Not `spectrum`, which rewards vectors that are spread, whatever they say."""
+AIMED_AT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("neighbours", "cropping", "quick-thoughts", "inverse-cloze", "declutr"), OF_DOCUMENTS),
+    **dict.fromkeys(("simcse", "ntxent", "bootstrap"), ("crops", "robust", "spectrum")),
+    **dict.fromkeys(("whitening", "zscore", "flow"), ("spectrum",)),
+}
+"""Which judges ask for what a method was trained to do, so that its score by them says less than that of others."""
+
+
+class Judge(Protocol):
+    """A task that any number of encoders can be scored on."""
+
+    def score(self, encoder: Encoder) -> Score:
+        """The score of an encoder, with its interval."""
+
+
+class Held:
+    """Sentences kept apart, as judges want them.
+
+    Args:
+        corpus: sentences, with documents or without.
+        rows: those kept apart, of a document in order.
+        most: sentences that are used, MAX_SENTENCES where it is not given; documents beyond it are left out.
+    """
+
+    def __init__(self, corpus: Documented, rows: Rows, most: int | None = None) -> None:
+        self.corpus = corpus
+        self.has_documents = corpus.documents is not None
+        self._names = np.arange(len(corpus)) if corpus.documents is None else np.asarray(corpus.documents)
+        self.rows = limited(corpus, self._names, rows, most=most)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The sentences."""
+        return self.corpus.texts(self.rows)
+
+    @cached_property
+    def document(self) -> Rows:
+        """Where each is from, (n,), counted from 0."""
+        return np.unique(self._names[self.rows], return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def documents(self) -> list[list[str]]:
+        """The sentences of each document.
+
+        Raises:
+            DataError: the corpus has none.
+        """
+        if not self.has_documents:
+            raise DataError(WITHOUT_DOCUMENTS)
+        found: list[list[str]] = [[] for _ in range(int(self.document.max()) + 1)]
+        for text, document in zip(self.texts, self.document, strict=True):
+            found[document].append(text)
+        return found
+
+    @cached_property
+    def single(self) -> tuple[list[str], Rows]:
+        """Distinct sentences for damage, as many as SINGLE, spread over all, and the document of each."""
+        first = {text: row for row, text in reversed(list(enumerate(self.texts)))}
+        rows = np.sort(np.fromiter(first.values(), np.int64))
+        chosen = np.sort(np.random.default_rng(0).permutation(rows)[:SINGLE])
+        return [self.texts[row] for row in chosen], self.document[chosen]
+
+
+def _context(held: Held) -> Judge:
+    return ContextTask(held.corpus, held.rows)
+
+
+def _document(held: Held) -> Judge:
+    return DocumentTask([text for each in held.documents for text in each], np.sort(held.document))
+
+
+def _spectrum(held: Held) -> Judge:
+    task = robust_task(*held.single)
+    return SpectrumTask([each[0] for each in task.goals], [each[0] for each in task.asked])
+
+
+JUDGES: dict[str, Callable[[Held], Judge]] = {
+    "context": _context,
+    "title": lambda held: title_task(held.documents),
+    "halves": lambda held: halves_task(held.documents),
+    "document": _document,
+    "crops": lambda held: crops_task(*held.single),
+    "robust": lambda held: robust_task(*held.single),
+    "spectrum": _spectrum,
+}
+"""How the task of each judge is made."""
+
+
+def aimed_at(model: Any) -> tuple[str, ...]:
+    """The judges that ask for what a model was trained to do, as far as the record of its run says so.
+
+    Args:
+        model: as it was given; of anything but a run's directory nothing is known.
+    """
+    if not isinstance(model, str | Path):
+        return ()
+    for path in (Path(model) / "run.json", Path(model).parent / "run.json"):
+        try:
+            return AIMED_AT.get(json.loads(path.read_text(encoding="utf-8"))["asked"]["method"], ())
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return ()
+
+
+def check_judges(names: Sequence[str]) -> tuple[str, ...]:
+    """The judges that are meant; `all` is all of them.
+
+    Raises:
+        SettingsError: there is no such judge.
+    """
+    for name in names:
+        if name not in (ALL, *JUDGES):
+            raise SettingsError(f"there is no judge {name!r}; {guess(name, (ALL, *JUDGES))}")
+    return tuple(JUDGES) if ALL in names else tuple(dict.fromkeys(names))
+
+
+def make_judges(held: Held, names: Sequence[str] = (ALL,)) -> tuple[dict[str, Judge], dict[str, str]]:
+    """The tasks of these judges, and why others cannot be had of this text, by name.
+
+    Raises:
+        SettingsError: there is no such judge.
+    """
+    found: dict[str, Judge] = {}
+    absent: dict[str, str] = {}
+    for name in check_judges(names):
+        try:
+            found[name] = JUDGES[name](held)
+        except DataError as error:
+            absent[name] = str(error)
+    return found, absent
+
+
+class TogetherTask:
+    """The mean of all judges that have one scale, as one score, with each of them beside it.
+
+    Args:
+        held: sentences kept apart.
+
+    Raises:
+        DataError: the text is good for none of them.
+    """
+
+    def __init__(self, held: Held) -> None:
+        self.judges, absent = make_judges(held, MEAN_OF)
+        if not self.judges:
+            raise DataError(next(iter(absent.values())))
+
+    def score(self, encoder: Encoder) -> Score:
+        """The mean of an encoder's scores, with an interval over items of each; they are resampled apart."""
+        scores = {name: judge.score(encoder) for name, judge in self.judges.items()}
+        samples = np.mean([score.samples for score in scores.values()], axis=0)
+        each = {name: score.score for name, score in scores.items()}
+        data = fingerprint({"signature": [score.signature.partition("|pool")[0] for score in scores.values()]})
+        label = signature(JUDGES_TOGETHER, "mean", *scores, data=data, pool=encoder.pooling, v=1)
+        total = sum(score.n for score in scores.values())
+        mean = float(np.mean(list(each.values())))
+        return Score(JUDGES_TOGETHER, mean, *interval(samples), total, label, each, samples=samples)
