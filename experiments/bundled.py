@@ -1,36 +1,33 @@
 """Make the encoders that ship, one stage after the other; what is done stays, and what was begun is gone on with.
 
     python experiments/bundled.py sample  --text TEXT --output OUT
+    python experiments/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # bundled-encoder
     python experiments/bundled.py table   --output OUT --teacher all-MiniLM-L6-v2    # bundled
     python experiments/bundled.py raw     --text TEXT --output OUT                   # bundled-raw-static
-    python experiments/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # not shipped: docs/log
 
 TEXT is a folder with the nine freely usable sources, one file NAME.txt.zst each: a sentence a line, an empty line
 behind each document. `sample` draws sentences of each of them. `table` trains a new table of token vectors, with the
 tokenizer of bundled-raw, after a teacher. `raw` trains one on neighbouring sentences alone, of the sources whose lines
-stand in the order of the text. `encoder` makes a transformer that begins as a table does, and trains it after the
-teacher. The teacher's vectors of the sample are made once, for table and encoder.
+stand in the order of the text. `encoder` cuts a smaller transformer out of the teacher (cut_teacher.py), and trains it
+after the teacher. The teacher's vectors of a sentence are made once for each --max-length and precision.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
+from cut_teacher import cut
 from sides import base_of
 
 import selfsent
 from selfsent.files import whole_directory, write_text
-from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
-from selfsent.models.static import StaticEncoder
 
 SOURCES = {
     "wikipedia": 220_000,
@@ -47,6 +44,12 @@ SOURCES = {
 UNCONNECTED = "short-sentences"
 """Whose lines have nothing to do with each other."""
 RAW = "bundled-raw"
+SHAPE = ((0, 3, 5), 15_872, 160)
+"""Of the encoder: layers of the teacher that are kept, tokens, and the size of embeddings: 16 MB in half precision."""
+COUNTED = 100_000
+"""Sentences by which tokens are counted."""
+ENCODER = {"dropout": 0.0, "batch_size": 256, "learning_rate": 3e-4, "max_length": 64}
+"""How the encoder is trained."""
 
 
 def sample(text: Path, output: Path) -> None:
@@ -80,44 +83,6 @@ def save_half(run: Path, place: Path) -> None:
         model.save(str(temporary), create_model_card=False)
 
 
-def transformer_of(table: StaticEncoder, place: Path, layers: int = 4) -> None:
-    """Write a BERT whose mean of token states is, before it is trained, that of a table of token vectors.
-
-    Every embedding gets the same length, so that layer norm leaves its direction alone: a token whose vector is short
-    has that much more in two opposite numbers, which the last norm drops. The layers add next to nothing at first.
-    """
-    from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
-
-    config = BertConfig.from_pretrained(resolve(RAW))
-    config.num_hidden_layers, size = layers, config.hidden_size
-    rows = table.table.weight.detach().double()
-    _, _, directions = torch.linalg.svd(rows, full_matrices=False)
-    rows = rows @ directions[: size - 3].T
-    lengths = rows.norm(dim=1)
-    longest = float(lengths.quantile(0.9995)) * 1.02
-    rows = rows * (lengths.clamp_max(0.999 * longest) / lengths.clamp_min(1e-9))[:, None]
-    rest = ((longest**2 - rows.square().sum(1)) / 2).sqrt()[:, None]
-    generator = torch.Generator().manual_seed(0)
-    inner = torch.cat([torch.ones(size - 2, 1), torch.randn(size - 2, size - 3, generator=generator)], dim=1)
-    plane = torch.linalg.qr(inner.double())[0][:, 1:]  # whose numbers add up to zero, as layer norm makes them do
-    words = torch.cat([rest, -rest, rows @ plane.T], dim=1) * math.sqrt(size) / longest
-    torch.manual_seed(0)
-    model = BertForMaskedLM(config)
-    with torch.no_grad():
-        embeddings = model.bert.embeddings
-        embeddings.word_embeddings.weight.copy_(words.float())
-        embeddings.position_embeddings.weight.zero_()
-        embeddings.token_type_embeddings.weight.zero_()
-        for layer in model.bert.encoder.layer:
-            for part in (layer.attention.output.dense, layer.output.dense):
-                part.weight.normal_(std=0.002, generator=generator)
-                part.bias.zero_()
-        model.bert.encoder.layer[-1].output.LayerNorm.weight[:2] = 0
-    with whole_directory(place) as temporary:
-        model.save_pretrained(temporary)
-        AutoTokenizer.from_pretrained(resolve(RAW), local_files_only=True).save_pretrained(temporary)
-
-
 def main() -> None:
     """Run one stage."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -125,7 +90,8 @@ def main() -> None:
     parser.add_argument("--text", type=Path, help="folder of the sources")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--teacher", default="all-MiniLM-L6-v2")
-    parser.add_argument("--epochs", type=float, default=2.0, help="of the encoder, over the sample")
+    parser.add_argument("--sentences", type=int, default=200_000, help="of the sample that the encoder reads")
+    parser.add_argument("--epochs", type=float, default=2.0, help="of the encoder, over these")
     options = parser.parse_args()
     output = options.output
     output.mkdir(parents=True, exist_ok=True)
@@ -140,14 +106,11 @@ def main() -> None:
         run = trained(output, "raw", files, new_table(output, "raw-table", 256), method="neighbours")
         save_half(run, output / "bundled-raw-static")
     else:
-        first = trained(output, "static-256", text, new_table(output, "table-256", 256), **after)
         begin = output / "encoder-start"
         if not begin.is_dir():
-            table = load_encoder(first)
-            assert isinstance(table, StaticEncoder)
-            transformer_of(table, begin)
-        told = {"dropout": 0.0, "batch_size": 512, "learning_rate": 1e-3, "epochs": options.epochs}
-        save_half(trained(output, "encoder", text, begin, **after, **told), output / "bundled-encoder")
+            cut(Path(after["teacher"]), text.read_text(encoding="utf-8").splitlines()[:COUNTED], begin, *SHAPE)
+        told = {**after, **ENCODER, "sentences": options.sentences, "epochs": options.epochs}
+        save_half(trained(output, "encoder", text, begin, **told), output / "bundled-encoder")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def train(
             function that is called for it when all else has been checked.
         method: name of a method; see `selfsent.methods.METHODS`. None for what is best for the corpus: `neighbours`
             where sentences have neighbours in documents (long texts, one to a row, are split so that they have).
-        base: the encoder to start from: `bundled`, `bundled-raw` or `bundled-raw-static`, which ship with selfsent, a
+        base: the encoder to start from: `bundled` or another one that ships with selfsent, a
             directory or a hub id. None for the best of the first two that the method can train.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
         preset: `published` for the settings of the paper, or another preset of the method.

@@ -135,7 +135,7 @@ def test_a_maker_that_changes_little_is_told(corpus, tmp_path):
     share = np.mean([text.startswith("b") for text in corpus.texts()])
     assert 0 < share < 0.1
     augment(corpus, [[Upper()], [Shuffle()]], tmp_path / "views.parquet", notice=said.append)
-    assert said == [f"upper changed only {share:.1%} of the sentences: no reason"]
+    assert said == [f"upper changed only {share:.1%} of the texts: no reason"]
 
 
 def test_the_seed_counts_where_something_is_random(corpus, tmp_path):
@@ -184,7 +184,7 @@ def test_makers_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordnet):
         SettingsError, match="pairs needs a corpus with two text columns: name them with --text-columns"
     ):
         augment(corpus, [[Pairs()]], output)
-    with pytest.raises(MakerError, match=r"synonym.* changed none of the first 32 sentences: WordNet knows English"):
+    with pytest.raises(MakerError, match=r"synonym.* changed none of the first 32 texts: WordNet knows English"):
         augment(corpus, [[Synonym(wordnet=str(wordnet))]], output)
     with pytest.raises(OutputError, match=r"must end in .parquet"):
         augment(corpus, [[Shuffle()]], tmp_path / "views.csv")

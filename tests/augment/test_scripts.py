@@ -63,7 +63,7 @@ def test_a_model_that_does_not_is_refused_with_the_reason(language, base_of, tmp
     from selfsent.data.corpus import read_corpus
 
     corpus = read_corpus(ALL[language], cache=tmp_path)
-    with pytest.raises(MakerError, match="changed none of the first 25 sentences: the model's tokenizer does not know"):
+    with pytest.raises(MakerError, match="changed none of the first 25 texts: the model's tokenizer does not know"):
         augment(corpus, [[MaskAndRefill(model=str(base_of("bert")))]], tmp_path / "views.parquet")
 
 
@@ -107,7 +107,7 @@ def test_noise_on_words_where_none_can_be_told_apart(polyglot):
 
     tokenizer = AutoTokenizer.from_pretrained(polyglot)
     for noise in (DeleteWords(0.5), MaskTokens(whole_words=True)):
-        with pytest.raises(SettingsError, match="noise on words can do nothing: 25 of 25 sentences are one word"):
+        with pytest.raises(SettingsError, match="noise on words can do nothing: 25 of 25 texts are one word"):
             refuse_wordless(tokenizer, noise, THAI)
     refuse_wordless(tokenizer, MaskTokens(), THAI)
     before, after = noisy(tokenizer, DeleteWords(0.9), THAI)

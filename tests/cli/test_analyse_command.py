@@ -82,7 +82,7 @@ def test_labels(selfsent, trainer, pairs, tmp_path):
     found = json.loads((tmp_path / "x.json").read_text())["labels"]
     reached = {pairs for pairs, score in found["tried"] if score >= found["goal"]}
     assert found["pairs"] == min(reached)
-    assert f"is worth {found['pairs']} labelled pairs" in " ".join(done.out.split())
+    assert f"is worth {found['pairs']} labelled pair" in " ".join(done.out.split())
     drawn("labelled pairs", f"overtaken at {found['pairs']} pairs")
 
 

@@ -21,7 +21,7 @@ def test_markup_is_noticed_and_taken_out(selfsent, model, pages):
     assert clean.out == "1.000  ba de fi go\n"
     assert "add --clean" not in clean.err
     assert clean.err.splitlines()[:2] == [
-        "3 texts (1 empty dropped)",
+        "4 rows (1 empty)",
         "3 texts rid of HTML (1 of them empty then)",
     ]
 
@@ -30,7 +30,7 @@ def test_what_cannot_be_cleaned_is_refused(selfsent, model, pages):
     said = selfsent("search", model, pages, "ba", "--clean", "html,ulrs").complaint
     assert said == "selfsent: there is no cleaner 'ulrs'; did you mean 'urls'?"
     asked = selfsent("evaluate", model, "--task", "stsb", "--clean", "html")
-    assert asked.complaint == "selfsent: --clean says how to read --documents, which is not given"
+    assert asked.complaint == "selfsent: --clean says how to read --documents: give --documents, too"
 
 
 def test_training_by_name_says_it_too(selfsent, base, pages, tmp_path):

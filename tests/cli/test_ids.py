@@ -138,7 +138,7 @@ def test_results_as_one_object(run, tmp_path):
         {"cosine", *(f"{n}{s}" for n in ("row", "repeats", "text") for s in "12")}
     ] * 2
     done = run("cluster", "--json", tmp_path / "c.json", "--clusters", 2)
-    assert "most typical sentence" in done.out
+    assert "most typical text" in done.out
     clusters = json.loads((tmp_path / "c.json").read_text())["clusters"]
     assert [group["cluster"] for group in clusters] == [0, 1]
     assert sum(group["size"] for group in clusters) == 6

@@ -20,7 +20,7 @@ def pairs(tmp_path_factory):
 def test_pairs_with_scores(train, pairs):
     done = train("--method", "cosine", "--text-columns", "a, b", "--score-column", "score", corpus=pairs)
     assert done.status == 0, done.err
-    assert "41 sentences (40 duplicates dropped)" in done.err
+    assert "41 rows (40 duplicates dropped)" in done.err
     assert "--dev stsb-dev scores the run" in done.err
 
 

@@ -136,7 +136,7 @@ def test_what_the_base_is_scored_with_and_what_is_kept_aside_is_told(train, docu
     assert "mlm from " in done.err
     assert ": pooling cls, batch size 8" in done.err
     assert "the untrained base pools by mean, and is scored so" in done.err
-    assert "(--pooling mean trains it so)" in done.err
+    assert "(--pooling mean trains with it, too)" in done.err
     kept = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["sentences"]
     assert f"training on {kept:,} sentences" in done.err
     assert f"of {3200 - kept:,} sentences; training" in done.err

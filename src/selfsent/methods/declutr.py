@@ -103,4 +103,5 @@ DECLUTR = Method(
     ),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=128),
     large_learning_rate=2e-5,
+    predicts_words=lambda options: options.mlm_weight > 0,
 )

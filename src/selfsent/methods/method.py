@@ -153,6 +153,7 @@ class Method:
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
         static: what is used instead where the base is a table of token vectors; None where that cannot be trained.
+        predicts_words: whether it needs a head for words, for given options; a base that has one serves it best.
         suits_static: whether such a table can be trained with given options: it has no dropout, and predicts no words.
         sums: for given options, whether the loss is a sum over sentences after all.
         in_batch_negatives: whether a batchwise loss takes the other sentences of the batch for different ones.
@@ -176,6 +177,7 @@ class Method:
     defaults: Settings
     large_learning_rate: float
     static: Settings | None = None
+    predicts_words: Callable[[Any], bool] = lambda options: False
     suits_static: Callable[[Any], bool] = lambda options: True
     sums: Callable[[Any], bool] = lambda options: False
     in_batch_negatives: bool = True

@@ -80,4 +80,5 @@ MLM = Method(
     published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),
     large_learning_rate=5e-5,
+    predicts_words=lambda options: True,
 )

@@ -170,6 +170,7 @@ SIMCSE = Method(
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1),
     large_learning_rate=3e-5,
     static=STATIC,
+    predicts_words=lambda options: options.mlm_weight > 0,
     suits_static=lambda options: varied(options) and not options.mlm_weight,
     presets={"simcse++": {"clean_negatives": True, "positive_scale": 0.9, "dimension_weight": 0.1}},
 )

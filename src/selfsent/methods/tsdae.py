@@ -119,5 +119,6 @@ TSDAE = Method(
     published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-3, epochs=1),
     large_learning_rate=3e-5,
+    predicts_words=lambda options: True,
     presets={"faithful": {"drop_heads": True}},
 )

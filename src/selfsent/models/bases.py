@@ -9,10 +9,10 @@ from pathlib import Path
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 
-BUNDLED, RAW, RAW_STATIC = "bundled", "bundled-raw", "bundled-raw-static"
-SHIPPED = {BUNDLED: "static", RAW: "raw", RAW_STATIC: "raw_static"}
-"""The encoders that ship with selfsent, and their directories: what serves best, a table of token vectors; and from raw
-text alone, without teacher or label, a transformer and another table."""
+BUNDLED, ENCODER, RAW, RAW_STATIC = "bundled", "bundled-encoder", "bundled-raw", "bundled-raw-static"
+SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw", RAW_STATIC: "raw_static"}
+"""The encoders that ship with selfsent, and their directories: after a teacher, a table of token vectors and a
+transformer; and from raw text alone, without teacher or label, a transformer and a table."""
 _NAMES = "'bundled' or another that ships with selfsent"
 _WANTED = ["README.md", "*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")

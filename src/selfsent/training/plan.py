@@ -17,7 +17,7 @@ from selfsent.errors import BaseEncoderError, SettingsError, guess
 from selfsent.methods import Method, whose_option
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.methods.whitening import WHITENING
-from selfsent.models.bases import BUNDLED, RAW, resolve
+from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
@@ -252,7 +252,9 @@ def usual_settings(method: Method, base: str | Path) -> Settings:
 def usual_base(
     method: Method, told: Mapping[str, Any], head: str | None, pooling: Pooling | None, dropout: float | None
 ) -> str:
-    """The base where nobody named one: the best that ships with selfsent, if the method can train it so.
+    """The base where nobody named one: the best that ships with selfsent and that the method can train so.
+
+    A table of token vectors if that will do, else a transformer, and one with a head for words if these are predicted.
 
     Args:
         method: what is to be learned.
@@ -266,8 +268,10 @@ def usual_base(
     """
     own = {item.name for item in dataclasses.fields(method.options)}
     options = method.options(**{name: value for name, value in told.items() if name in own})
+    if method.predicts_words(options):
+        return RAW
     plain = head is None and pooling in (None, "mean") and not dropout
-    return BUNDLED if plain and method.static is not None and method.suits_static(options) else RAW
+    return BUNDLED if plain and method.static is not None and method.suits_static(options) else ENCODER
 
 
 def check_batch_size(method: Method, options: Any, size: int) -> None:
