@@ -41,6 +41,18 @@ SOURCES = {
     "short-sentences": 84_000,
 }
 """Sentences of each source in the sample."""
+SHORT = {
+    "wikipedia": 15_000,
+    "wikipedia-recent": 5_000,
+    "medical-medquad": 5_000,
+    "dialogue": 60_000,
+    "podcasts-changelog": 10_000,
+    "novels-100english": 5_000,
+    "novels-eltec": 5_000,
+    "law-dc-code": 1_000,
+    "short-sentences": 84_000,
+}
+"""The same for the sample of mostly short sentences, which the encoder reads last."""
 UNCONNECTED = "short-sentences"
 """Whose lines have nothing to do with each other."""
 RAW = "bundled-raw"
@@ -50,18 +62,20 @@ COUNTED = 100_000
 """Sentences by which tokens are counted."""
 ENCODER = {"dropout": 0.0, "batch_size": 256, "learning_rate": 3e-4, "max_length": 64}
 """How the encoder is trained."""
+SHORT_RATE = 2e-4
+"""The rate on short sentences."""
 
 
-def sample(text: Path, output: Path) -> None:
+def sample(text: Path, output: Path, sources: dict[str, int]) -> None:
     """Distinct sentences of all sources, in random order."""
     draw = np.random.default_rng(0)
     texts: list[str] = []
-    for name, count in SOURCES.items():
+    for name, count in sources.items():
         corpus = selfsent.read_corpus(text / f"{name}.txt.zst")
         texts += corpus.texts(np.sort(draw.permutation(len(corpus))[:count]))
     texts = list(dict.fromkeys(texts))
     draw.shuffle(texts)
-    write_text(output / "sample.txt", "".join(f"{line}\n" for line in texts))
+    write_text(output, "".join(f"{line}\n" for line in texts))
 
 
 def new_table(output: Path, name: str, size: int) -> Path:
@@ -91,14 +105,15 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--teacher", default="all-MiniLM-L6-v2")
     parser.add_argument("--sentences", type=int, default=200_000, help="of the sample that the encoder reads")
-    parser.add_argument("--epochs", type=float, default=2.0, help="of the encoder, over these")
+    parser.add_argument("--epochs", type=float, default=1.0, help="of the encoder, over these")
     options = parser.parse_args()
     output = options.output
     output.mkdir(parents=True, exist_ok=True)
     after = {"method": "distil", "teacher": base_of(options.teacher), "max_length": 256}
     text = output / "sample.txt"
     if options.stage == "sample":
-        sample(options.text, output)
+        sample(options.text, text, SOURCES)
+        sample(options.text, output / "short.txt", SHORT)
     elif options.stage == "table":
         save_half(trained(output, "static", text, new_table(output, "table", 384), **after), output / "bundled")
     elif options.stage == "raw":
@@ -110,7 +125,10 @@ def main() -> None:
         if not begin.is_dir():
             cut(Path(after["teacher"]), text.read_text(encoding="utf-8").splitlines()[:COUNTED], begin, *SHAPE)
         told = {**after, **ENCODER, "sentences": options.sentences, "epochs": options.epochs}
-        save_half(trained(output, "encoder", text, begin, **told), output / "bundled-encoder")
+        first = trained(output, "encoder", text, begin, **told)
+        last = {**after, **ENCODER, "learning_rate": SHORT_RATE}
+        run = trained(output, "encoder-short", output / "short.txt", first / "model", **last)
+        save_half(run, output / "bundled-encoder")
 
 
 if __name__ == "__main__":
