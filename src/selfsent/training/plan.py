@@ -14,7 +14,7 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.data.views import View
 from selfsent.errors import BaseEncoderError, SettingsError, guess
-from selfsent.methods import Method, whose_option
+from selfsent.methods import SUPERVISED, Method, whose_option
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.methods.whitening import WHITENING
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
@@ -26,6 +26,8 @@ from selfsent.training.labels import Known, facts_of, labels_of
 
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
+KNOWING = 1e-4
+"""The largest default rate without labels for a smaller transformer that is a sentence encoder already (docs/log)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,8 +240,12 @@ def usual_settings(method: Method, base: str | Path) -> Settings:
     """
     directory = resolve(base)
     if not is_static(directory):
-        large = _parameters(directory) > LARGE
-        return method.defaults.but(learning_rate=method.large_learning_rate) if large else method.defaults
+        if _parameters(directory) > LARGE:
+            return method.defaults.but(learning_rate=method.large_learning_rate)
+        knows = method.name not in SUPERVISED and is_sentence_encoder(directory)
+        return (
+            method.defaults.but(learning_rate=min(method.defaults.learning_rate, KNOWING)) if knows else method.defaults
+        )
     if method.static is None:
         raise SettingsError(
             f"{method.name} needs a transformer, and {base} is a table of token vectors: give another --base, such as"
