@@ -35,7 +35,7 @@ def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method, m
 def test_a_table_has_settings_of_its_own_and_a_new_one_a_higher_rate(base_of, tmp_path):
     neighbours, whitening = get_method("neighbours"), get_method("whitening")
     assert make_plan(neighbours, "bundled").settings == STATIC
-    assert make_plan(neighbours, "bundled-encoder").settings.learning_rate == 1e-4  # it has something to lose
+    assert make_plan(neighbours, "bundled-encoder").settings.learning_rate == 2e-5  # it has something to lose
     assert make_plan(neighbours, "bundled-raw").settings.learning_rate == 5e-4
     assert make_plan(neighbours, "bundled").longest == STATIC_STEPS
     assert make_plan(neighbours, "bundled", epochs=3).longest is None

@@ -26,8 +26,6 @@ from selfsent.training.labels import Known, facts_of, labels_of
 
 LARGE = 15_000_000
 """Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
-KNOWING = 1e-4
-"""The largest default rate without labels for a smaller transformer that is a sentence encoder already (docs/log)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,12 +238,10 @@ def usual_settings(method: Method, base: str | Path) -> Settings:
     """
     directory = resolve(base)
     if not is_static(directory):
-        if _parameters(directory) > LARGE:
-            return method.defaults.but(learning_rate=method.large_learning_rate)
+        # Without labels, what is a sentence encoder already has something to lose at the larger rates (docs/log).
         knows = method.name not in SUPERVISED and is_sentence_encoder(directory)
-        return (
-            method.defaults.but(learning_rate=min(method.defaults.learning_rate, KNOWING)) if knows else method.defaults
-        )
+        small = _parameters(directory) <= LARGE and not knows
+        return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
     if method.static is None:
         raise SettingsError(
             f"{method.name} needs a transformer, and {base} is a table of token vectors: give another --base, such as"
