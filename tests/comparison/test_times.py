@@ -18,12 +18,13 @@ def turns(*budgets, base="mine", label=""):
 
 def test_runs_their_scores_what_is_over_and_the_last_table_are_counted():
     (line,) = ahead_of(turns(60, 60, 60), {"mine": 5.0}, HELD, spent=8.0)
-    assert line == "3 runs of 60 s each, scoring included: about 3.3 minutes in all, 8 s of which are over"
+    assert line == "3 runs of 60 s each, scoring included: about 3.7 minutes in all, 8 s of which are over"
 
 
 def test_what_takes_no_steps_reads_every_sentence_once():
     (line,) = ahead_of(turns(60, None), {"mine": 5.0}, HELD, spent=8.0)
-    assert line == "1 run of 60 s, scoring included, and 1 without a clock: about 113 s in all, 8 s of which are over"
+    runs = "1 run of 60 s, scoring included, and 1 without a clock"
+    assert line == f"{runs}: about 2.3 minutes in all, 8 s of which are over"
 
 
 def test_nothing_is_told_without_a_clock():
@@ -38,7 +39,7 @@ def test_a_budget_that_scoring_eats_up_is_told(hold_out, scoring, total, advice)
     todo = turns(20, 20, base="large", label="L") + turns(20, base="small", label="S")
     first, second = ahead_of(todo, judged, hold_out, spent=4.0)
     runs = "3 runs of 20 s each, scoring included"
-    total = 4 + 2 * scoring + 20 + (60 if hold_out is HELD else 0)
+    total = 4 + 2 * scoring + 20 + (210 if hold_out is HELD else 0)
     said = f"{total} s" if total <= 120 else f"{total / 60:.1f} minutes"
     assert first == f"{runs}: about {said} in all, 4 s of which are over"
     advised = f"leaves it few steps: give --budget {advice}m"

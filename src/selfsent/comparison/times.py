@@ -10,6 +10,9 @@ from selfsent.comparison.turns import Turn
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.settings import spoken
 
+_JUDGES = 5
+"""Times the scoring of a base that the other judges take in the end, of the chosen encoder and its base together."""
+
 
 def ahead_of(todo: Sequence[Turn], judged: Mapping[str, float], hold_out: HoldOut, spent: float) -> Iterator[str]:
     """How long it will take, in words, line by line; nothing where nothing trains by the clock.
@@ -26,7 +29,7 @@ def ahead_of(todo: Sequence[Turn], judged: Mapping[str, float], hold_out: HoldOu
     budgets = [float(turn.given["budget"]) for turn in timed]
     fits = [judged[turn.job.base.name] * _fit(hold_out) for turn in todo if not turn.given.get("budget")]
     of_runs = sum(max(budget, _scoring(turn, judged, hold_out)) for turn, budget in zip(timed, budgets, strict=True))
-    last = 2 * max(judged.values()) if hold_out.test is not None else 0.0
+    last = (2 + _JUDGES) * max(judged.values()) if hold_out.test is not None else 0.0
     each = f" of {spoken(budgets[0])} each" if len(set(budgets)) == 1 and len(timed) > 1 else ""
     of = f" of {spoken(budgets[0])}" if len(timed) == 1 else each
     runs = f"{len(timed)} run{'s' * (len(timed) > 1)}{of}, scoring included"
