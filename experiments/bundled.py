@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
 from cut_teacher import cut
@@ -28,6 +29,7 @@ from sides import base_of
 import selfsent
 from selfsent.files import whole_directory, write_text
 from selfsent.models.loading import load_encoder
+from selfsent.models.static import StaticEncoder
 
 SOURCES = {
     "wikipedia": 220_000,
@@ -90,9 +92,23 @@ def trained(output: Path, name: str, corpus: Any, base: Path, **told: Any) -> Pa
     return selfsent.train(corpus, base=base, output=output / name, **common, **told).directory
 
 
+def rounded(weight: torch.Tensor, bits: int = 9, by_row: bool = False) -> torch.Tensor:
+    """A table on a grid of powers of two, with one step for all of it or one for each row.
+
+    Half precision holds all these numbers, and they take half the room in a compressed package.
+    """
+    most = 2 ** (bits - 1) - 1
+    largest = weight.abs().amax(dim=1, keepdim=True) if by_row else weight.abs().max()
+    step = 2.0 ** torch.ceil(torch.log2(largest / most))
+    return (weight / step).round() * step
+
+
 def save_half(run: Path, place: Path) -> None:
-    """The model of a run in half precision, as it ships."""
-    model = load_encoder(run).sentence_transformer.half()
+    """The model of a run in half precision, as it ships, with token vectors of 9 bits."""
+    encoder = load_encoder(run)
+    tokens = encoder.table if isinstance(encoder, StaticEncoder) else encoder.transformer.get_input_embeddings()
+    tokens.weight.data = rounded(tokens.weight.data)
+    model = encoder.sentence_transformer.half()
     with whole_directory(place) as temporary:
         model.save(str(temporary), create_model_card=False)
 

@@ -38,7 +38,6 @@ from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.judges import Held, make_judges
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.models.bases import resolve
 from selfsent.models.heads.loading import is_static
 from selfsent.models.loading import load_encoder
@@ -148,8 +147,8 @@ class Place:
 
 
 def load(model: str) -> Encoder:
-    """A model in bfloat16, as it is scored here."""
-    return scored(into_bfloat16(load_encoder(model)), model)
+    """A model, as it is scored here."""
+    return scored(load_encoder(model), model)
 
 
 def run_row(key: str, settings: dict[str, Any], place: Place, runs: Path) -> dict[str, Any]:
