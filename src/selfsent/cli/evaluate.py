@@ -36,35 +36,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--bases", type=names, default=(), metavar="MODEL[,MODEL]", help="more models, as selfsent compare takes them"
     )
-    what = parser.add_argument_group(
-        "what to score", "Files of your own are .csv, .jsonl or .parquet with these columns, or tab-separated."
-    )
-    what.add_argument("--suite", metavar="NAME", help="sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
-    what.add_argument(
-        "--task", action="append", metavar="NAME", help="a task such as stsb; may be repeated, or NAME,NAME"
-    )
-    what.add_argument("--documents", nargs="+", metavar="CORPUS", help="a corpus with documents: the label-free score")
-    what.add_argument(
-        "--hold-out", type=int, metavar="N", help="score N of its documents, as many as selfsent train kept apart"
-    )
-    what.add_argument(
-        "--judges",
-        type=names,
-        default=(),
-        metavar="NAME[,NAME]",
-        help="label-free scores of its documents: context, title, halves, document, crops, robust, spectrum, or all;"
-        " the last three need no documents (default: context)",
-    )
-    what.add_argument("--pairs", metavar="FILE", help="sentence1, sentence2, score: Spearman of the cosine")
-    what.add_argument("--relevance", metavar="FILE", help="query, text (a relevant one): MRR@10")
-    what.add_argument(
-        "--labels",
-        metavar="FILE",
-        help="text, label: accuracy of logistic regression; beside it that of the nearest neighbour, and k-means",
-    )
-    what.add_argument(
-        "--columns", type=names, metavar="A,B[,C]", help="what your file calls these columns, such as body,team"
-    )
+    _add_tasks(parser)
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA, then the hub)")
     parser.add_argument(
         "--pooling",
@@ -97,6 +69,38 @@ def add_parser(commands: Any) -> None:
     forms.add_argument("--csv", metavar="FILE", help="a row for every model and task")
     add_corpus_options(parser, for_documents=True)
     parser.set_defaults(run=run)
+
+
+def _add_tasks(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group(
+        "what to score", "Files of your own are .csv, .jsonl or .parquet with these columns, or tab-separated."
+    )
+    what.add_argument("--suite", metavar="NAME", help="sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
+    what.add_argument(
+        "--task", action="append", metavar="NAME", help="a task such as stsb; may be repeated, or NAME,NAME"
+    )
+    what.add_argument("--documents", nargs="+", metavar="CORPUS", help="a corpus with documents: the label-free score")
+    what.add_argument(
+        "--hold-out", type=int, metavar="N", help="score N of its documents, as many as selfsent train kept apart"
+    )
+    what.add_argument(
+        "--judges",
+        type=names,
+        default=(),
+        metavar="NAME[,NAME]",
+        help="label-free scores of its documents: context, title, halves, document, crops, robust, spectrum, or all;"
+        " the last three need no documents (default: context)",
+    )
+    what.add_argument("--pairs", metavar="FILE", help="sentence1, sentence2, score: Spearman of the cosine")
+    what.add_argument("--relevance", metavar="FILE", help="query, text (a relevant one): MRR@10")
+    what.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="text, label: accuracy of logistic regression; beside it that of the nearest neighbour, and k-means",
+    )
+    what.add_argument(
+        "--columns", type=names, metavar="A,B[,C]", help="what your file calls these columns, such as body,team"
+    )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -65,6 +65,11 @@ def add_parser(commands: Any) -> None:
     add_corpus_options(parser, for_documents=True)
     add_label_options(parser)
     add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, Unset())
+    _add_run_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
     beside = parser.add_argument_group("run")
     beside.add_argument("--resume", action="store_true", help="go on with the run in DIR")
     beside.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
@@ -102,7 +107,6 @@ def add_parser(commands: Any) -> None:
     beside.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
     beside.add_argument("--seeds", type=int, metavar="N", help="run with N seeds, and summarise")
     beside.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

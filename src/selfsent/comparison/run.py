@@ -7,7 +7,6 @@ chosen, and what it is worth is measured on documents that neither training nor 
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,13 +16,14 @@ from typing import Any
 
 from selfsent import api
 from selfsent.comparison.bases import Base, known_bases
+from selfsent.comparison.candidate import Candidate
 from selfsent.comparison.doubts import Opinion, opinions
-from selfsent.comparison.page import comparison_page
-from selfsent.comparison.result import Candidate, Selection
+from selfsent.comparison.ending import finish
+from selfsent.comparison.result import Selection
 from selfsent.comparison.times import ahead_of
 from selfsent.comparison.turns import Job, Turn, arguments, jobs, turns, usual_methods
 from selfsent.data.corpus import Corpus
-from selfsent.distributed import join, rank, wait
+from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.encoder import Encoder as Scored
 from selfsent.evaluation.encoders import as_encoder
@@ -32,7 +32,7 @@ from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
-from selfsent.files import read_json, write_json, write_text
+from selfsent.files import read_json
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
@@ -40,10 +40,7 @@ from selfsent.report.run import Run
 from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_task, scored
 from selfsent.training.budget import Clock
 from selfsent.training.run_config import Notice
-from selfsent.training.run_directory import RunDirectory, first_difference, take_over, versions
-
-RESULT, PAGE = "comparison.json", "report.html"
-_TOLD = ("batch_size", "learning_rate", "max_length", "seed")
+from selfsent.training.run_directory import RunDirectory, first_difference
 
 
 def compare(
@@ -125,13 +122,10 @@ def _compare(
     directory.check(resume, overwrite, [resolve(each.name) for each in bases if each.trainable])
     # Methods and seeds of an earlier run of this comparison stay in it.
     before = directory.record.get("methods", {})
-    usual = methods is None and not before
-    if methods is None:
-        methods = {} if before else usual_methods(bases, notice)
-    given = arguments(methods, common)
-    asked = {**before, **given}
     seeds = max(seeds or 1, directory.record.get("seeds", 1))
-    if not asked:
+    usual = methods is None and not before
+    given = arguments(usual_methods(bases, notice) if usual else methods or {}, common)
+    if not (asked := {**before, **given}):
         raise SettingsError("there is no method to compare")
     todo = jobs(asked, bases, usual, notice)
     corpus, hold_out, todo = _read(corpus, todo, usual, dev, rows, notice)
@@ -160,7 +154,7 @@ def _compare(
     about = {"corpus": f"{corpus.source}: {corpus.report.summary('; ')}"}
     if hold_out.test is not None:
         about["documents"] = hold_out.summary(corpus)
-    _finish(found, directory, {**about, "base": start["base"]})
+    finish(found, directory, {**about, "base": start["base"]})
     return found
 
 
@@ -292,39 +286,3 @@ def _in_turn(
         gain = score.score - found.bases[job.base.untrained].score
         progress.notice(f"{turn.label}: {score.score:.2f}, {gain:+z.2f} against {job.base.untrained}")
     return found
-
-
-def _finish(found: Selection, directory: RunDirectory, about: dict[str, str]) -> None:
-    """Put the chosen model where it is looked for, and write the page.
-
-    Raises:
-        TrainingError: there is none to choose from.
-    """
-    if not found.candidates:
-        name, reason = next(iter(found.failures.items()))
-        raise TrainingError(f"no method went well; {name}: {reason}")
-    if rank() == 0:
-        if found.chosen:
-            take_over(found.chosen.run.directory, directory.path)
-        else:  # of an earlier choice
-            shutil.rmtree(directory.model, ignore_errors=True)
-            (directory.path / "scores.json").unlink(missing_ok=True)
-        write_json(directory.path / RESULT, found.to_json())
-        write_text(directory.path / PAGE, _page(found, about))
-        directory.update(status="finished", chosen=found.chosen.name if found.chosen else None)
-    wait()
-
-
-def _page(found: Selection, about: dict[str, str]) -> str:
-    curves = {}
-    for each in found.candidates:
-        metrics = RunDirectory(each.run.directory).metrics()
-        curves[each.name] = [(int(entry["step"]), float(entry["loss"])) for entry in metrics if "loss" in entry]
-        asked, steps = each.run.record["asked"], each.run.record.get("steps")
-        how = [f"{key.replace('_', ' ')} {asked['settings'][key]:g}" for key in _TOLD] if steps else ["a fit"]
-        how += [f"budget {budget:g} s"] if steps and (budget := asked["settings"].get("budget")) else []
-        how += ["the best of its runs"] if len(each.runs) > 1 else []
-        about[each.name] = ", ".join([asked["method"], f"pooling {asked['pooling']}", *how])
-    about["versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
-    neighbours = found.chosen.run.neighbours if found.chosen else []
-    return comparison_page(found.to_json(), about, neighbours, curves)

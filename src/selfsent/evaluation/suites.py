@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -136,7 +136,26 @@ def evaluate(
     elif corpus is not None:
         tasks[SCORE_NAME] = partial(score_context, encoder, corpus, hold_out=hold_out)
     tasks |= {each: partial(score, encoder) for each, score in files.items()}
-    aimed = aimed_at(model)
+    scores = _run(tasks, encoder, aimed_at(model), absent, progress)
+    if not scores:
+        missing, reason = next(iter(absent.items()))
+        raise DataError(f"nothing of {suite or ', '.join(names)} could be scored; {missing} is absent: {reason}")
+    averaged = _averaged(suite) if suite else ()
+    return Result(name or encoder.name, scores, suite, averaged, absent)
+
+
+def _run(
+    tasks: Mapping[str, Callable[[], Score]],
+    encoder: Encoder,
+    aimed: Container[str],
+    absent: dict[str, str],
+    progress: Callable[[str], None] | None,
+) -> dict[str, Score]:
+    """Every score that can be had, those that training aimed at marked so; `absent` is told of the others.
+
+    Raises:
+        DataError: the only one cannot be had.
+    """
     scores: dict[str, Score] = {}
     for each, run in tasks.items():
         if progress:
@@ -149,11 +168,7 @@ def evaluate(
             if len(tasks) == 1:
                 raise
             absent[each] = str(error).removeprefix(f"{each} is absent: ")
-    if not scores:
-        missing, reason = next(iter(absent.items()))
-        raise DataError(f"nothing of {suite or ', '.join(names)} could be scored; {missing} is absent: {reason}")
-    averaged = _averaged(suite) if suite else ()
-    return Result(name or encoder.name, scores, suite, averaged, absent)
+    return scores
 
 
 def check_request(

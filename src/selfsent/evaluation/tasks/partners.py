@@ -8,6 +8,7 @@ different size stay comparable.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -43,7 +44,25 @@ LEAST = 30
 """Queries below which a score says nothing."""
 
 
-class PartnerTask:
+class BesideWords(ABC):
+    """A score that TF-IDF and BM25 can have, too, and that is told with theirs beside it."""
+
+    def score(self, encoder: Encoder) -> Score:
+        """The score of an encoder, with the interval over resampled documents, and TF-IDF's and BM25's beside it."""
+        if isinstance(encoder, LexicalEncoder):
+            return replace(self.lexical[encoder.kind], metrics={})
+        return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
+
+    @cached_property
+    def lexical(self) -> dict[str, Score]:
+        """The scores of `tfidf` and `bm25`, their document frequencies taken from the texts to be found."""
+        return {kind: self._score(LexicalEncoder(kind)) for kind in LEXICAL}
+
+    @abstractmethod
+    def _score(self, encoder: Encoder) -> Score: ...
+
+
+class PartnerTask(BesideWords):
     """Queries and candidates, fixed once, on which any number of encoders can be scored and paired.
 
     Args:
@@ -84,17 +103,6 @@ class PartnerTask:
         self.queries = self._queries()
         if len(self.queries) < 2:
             raise DataError(self.too_few)
-
-    def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder, with the interval over resampled documents, and TF-IDF's and BM25's beside it."""
-        if isinstance(encoder, LexicalEncoder):
-            return replace(self.lexical[encoder.kind], metrics={})
-        return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
-
-    @cached_property
-    def lexical(self) -> dict[str, Score]:
-        """The scores of `tfidf` and `bm25`, their document frequencies taken from the candidates."""
-        return {kind: self._score(LexicalEncoder(kind)) for kind in LEXICAL}
 
     def reciprocal_ranks(self, vectors: Any, texts: Any = None) -> Floats:
         """The (expected) reciprocal rank of each query's answer, 0 beyond the cutoff.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -11,18 +10,17 @@ import numpy as np
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
-from selfsent.evaluation.tasks.partners import BLOCK, LEAST, Rows
+from selfsent.evaluation.tasks.partners import BLOCK, LEAST, BesideWords, Rows
 from selfsent.evaluation.vectors import inner
 
 NEAREST = 10
 NAME = "document"
 
 
-class DocumentTask:
+class DocumentTask(BesideWords):
     """The share of the nearest sentences that are of the same document: of so many as it has others, ten at most.
 
     Near-duplicates of a sentence are not among its nearest. All other sentences are, so that the score falls as their
@@ -47,17 +45,6 @@ class DocumentTask:
         self.queries = np.flatnonzero(self.wanted)
         if len(self.queries) < LEAST:
             raise DataError(f"{NAME} needs {LEAST} sentences that have others beside them in their document")
-
-    def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder, with the interval over resampled documents, and TF-IDF's and BM25's beside it."""
-        if isinstance(encoder, LexicalEncoder):
-            return replace(self.lexical[encoder.kind], metrics={})
-        return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
-
-    @cached_property
-    def lexical(self) -> dict[str, Score]:
-        """The scores of `tfidf` and `bm25`."""
-        return {kind: self._score(LexicalEncoder(kind)) for kind in LEXICAL}
 
     def _score(self, encoder: Encoder) -> Score:
         asked, goals = encoder.sides(self.texts, self.texts)
