@@ -89,7 +89,8 @@ def _text(name: str, mirror: str | Path | None) -> Need:
     lies = str(placed(name, mirror))
     here = Path(lies).exists() or name == "-" or name.startswith("python:") or any(c in name for c in "*?[")
     dataset = None if name.endswith(tuple(READERS)) else HubDataset.parse(name)
-    return _need(name, here or (dataset is not None and _cached(dataset.name, "datasets")), dataset is not None)
+    hub = dataset is not None and place_of(name).get("hub", True)
+    return _need(name, here or (dataset is not None and _cached(dataset.name, "datasets")), hub)
 
 
 def _task(task: str, mirror: str | Path | None) -> Need:

@@ -177,7 +177,9 @@ class _Runner:
             check_corpus(placed(stage.source, self.mirror), **self._reading(stage))
         except CorpusError as error:
             missing = [need.where for need in not_here(stage.sources, self.mirror) if need.where]
-            raise CorpusError(f"{error}; {missing[0]}") from None if missing else error
+            if not missing:
+                raise
+            raise CorpusError(f"{error}; {missing[0]}") from None
 
     def _folded(self, folds: Folds) -> str:
         """The data set of the cross-validation, or what stands in for it."""
