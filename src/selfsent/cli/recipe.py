@@ -100,9 +100,10 @@ def show_seeds(seeds: Seeds, recipe: Recipe | None = None) -> None:
     if seeds.names:
         show(seeds.table())
         if recipe and recipe.published:
-            from selfsent.recipes import beside
+            from selfsent.recipes.beside import beside, over, tables
 
-            show(beside.table(beside.beside(recipe.published, beside.over(seeds, recipe.last))))
+            for table in tables(beside(recipe.published, over(seeds, recipe.last))):
+                show(table)
     elif seeds.figures:
         show("Nothing was scored: selfsent evaluate --seeds scores the models together")
     for line in seeds.complaints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -135,22 +135,29 @@ def over(seeds: Seeds, stage: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def table(rows: Iterable[Beside]) -> Table:
-    """The published numbers with ours, a line each."""
+def tables(rows: Sequence[Beside]) -> list[Table]:
+    """The published numbers with ours: a table for each published row, a line for each of its numbers."""
+    from itertools import groupby
+
     from rich.table import Column, Table
     from rich.text import Text
 
-    right = {"justify": "right"}
-    headings = [Column(name, **right) for name in ("published", "ours", "95 % interval", "difference")]  # type: ignore[arg-type]  # a literal
-    shown = Table("published row", "data", *headings, "within", caption_justify="left")
-    marks = {True: "yes", False: "no", None: ""}
-    for row in rows:
+    def row_of(row: Beside) -> str:
         record = row.record
-        place = f"{record['paper']} table {record['table']}: {record['method']}, {record['group']}"
-        data = f"{record['dataset']} ({record['metric']})"
-        ours = ["" if row.ours is None else f"{row.ours:.2f}{MARK if row.leaked else ''}"]
-        ours += ["" if row.low is None else f"{row.low:.2f} to {row.high:.2f}"]
-        ours += ["" if row.difference is None else f"{row.difference:+.2f}"]
-        shown.add_row(Text(place), data, f"{record['value']:g}", *ours, marks[row.within])
-    shown.caption = "within: whether the published number lies within our interval"
+        return f"{record['paper']} table {record['table']}: {record['method']} ({record['group']})"
+
+    shown = []
+    marks = {True: "yes", False: "no", None: ""}
+    for title, group in groupby(rows, row_of):
+        headings = [Column(name, justify="right") for name in ("published", "ours", "95 % interval", "difference")]
+        shown.append(Table("data", *headings, "within", title=Text(title), title_justify="left"))
+        for row in group:
+            ours = ["" if row.ours is None else f"{row.ours:.2f}{MARK if row.leaked else ''}"]
+            ours += ["" if row.low is None else f"{row.low:.2f} to {row.high:.2f}"]
+            ours += ["" if row.difference is None else f"{row.difference:+.2f}"]
+            metric = f"{row.record['dataset']} ({row.record['metric']})"
+            shown[-1].add_row(metric, f"{row.record['value']:g}", *ours, marks[row.within])
+    if any(row.within is not None for row in rows):
+        shown[-1].caption = "within: whether the published number lies within our interval"
+        shown[-1].caption_justify = "left"
     return shown

@@ -68,7 +68,9 @@ def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
         mirror: the mirror of the data sets.
     """
     found = [_model(recipe.encoder or recipe.base, mirror)]
-    found += [_model(str(stage.arguments["teacher"]), mirror) for stage in recipe.stages if "teacher" in stage.arguments]
+    found += [
+        _model(str(stage.arguments["teacher"]), mirror) for stage in recipe.stages if "teacher" in stage.arguments
+    ]
     found += [_text(name, mirror) for stage in recipe.stages for name in stage.sources if stage.source != FOLD]
     tasks = [*names_of(recipe.tasks), *(task for stage in recipe.stages for task in names_of(stage.tasks))]
     tasks += [str(stage.arguments["dev"]) for stage in recipe.stages if "dev" in stage.arguments]
@@ -146,5 +148,3 @@ def data_sets() -> dict[str, tuple[DataSet, ...]]:
     found |= {name: (dataset,) for name, dataset in languages.TATOEBA.items()}
     useb_sets = (useb.ASKUBUNTU, useb.CQADUPSTACK, useb.TWITTERPARA, useb.SCIDOCS)
     return found | {dataset.name: (dataset,) for dataset in useb_sets}
-
-

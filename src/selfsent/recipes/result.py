@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.display import text_of
 from selfsent.evaluation.results import MARK, MEANING
-from selfsent.recipes.beside import Beside, beside
-from selfsent.recipes.beside import table as beside_table
+from selfsent.recipes.beside import Beside, beside, tables
 from selfsent.recipes.recipe import Recipe
 from selfsent.report.run import Run
 
@@ -71,7 +70,7 @@ class StagesRun:
     def tables(self) -> list[Table]:
         """The scores, and those published beside ours; what is empty is left out."""
         shown = [self.table()] if self.figures else []
-        return [*shown, beside_table(self.beside)] if self.recipe.published else shown
+        return [*shown, *tables(self.beside)]
 
     def __str__(self) -> str:
         """What the terminal shows."""
