@@ -1,7 +1,7 @@
 """Train and score every variant of a recipe of stages, with several seeds; what is done already is not done again.
 
-    python experiments/labels.py recipes/labels_small.yaml --output docs/results/quality/labels.json --seeds 3
-    python experiments/labels.py recipes/labels_small.yaml --output docs/results/quality/labels.json --table
+    python experiments/labels.py experiments/labels_small.yaml --output docs/results/quality/labels.json --seeds 3
+    python experiments/labels.py experiments/labels_small.yaml --output docs/results/quality/labels.json --table
 
 Each variant is a run of `selfsent.train_stages`; one that was killed goes on in the middle of its stage. Stages that
 another run of the same seed has behind it, from the same base, are taken over instead of trained again: labels that all

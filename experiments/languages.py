@@ -8,7 +8,7 @@
 There is no multilingual encoder to start from without a network, so one is pretrained first, by masked words: on every
 sentence with its translation behind it (translation language modelling: Conneau and Lample, 2019, "Cross-lingual
 Language Model Pretraining"), or with --apart on the sentences alone, in random order. The teacher is that encoder after
-English labels. Corpora, and what they leave out, are those of recipes/multilingual.yaml. --rates compares settings on
+English labels. Corpora, and what they leave out, are those of the recipe multilingual. --rates compares settings on
 development pairs; all other scores are on tests. What the output holds already is not done again, and several of these
 may fill one output (--only), on one thread each.
 """

@@ -10,10 +10,12 @@ import pytest
 
 import tiny
 from selfsent import train_stages
-from selfsent.recipes import read_document, read_recipe
-from selfsent.recipes.recipe import FOLD
+from selfsent.recipes import read_document, read_recipe, shipped
+from selfsent.recipes.parts import Folds
+from selfsent.recipes.recipe import FOLD, recipe_of
+from selfsent.recipes.variants import variants_of, with_variant
 
-FILES = sorted((Path(__file__).parents[2] / "recipes").glob("*.yaml"))
+FILES = [*shipped().values(), *(Path(__file__).parents[2] / "experiments").glob("*_small*.yaml")]
 AT_HAND = {"stsb", "stsb-dev", "ukp-aspect"}
 LARGE = ("epochs", "batch_size", "max_length", "dev_every", "budget", "checkpoint_every", "sentences")
 
@@ -23,14 +25,10 @@ def sequences():
     found = {}
     for file in FILES:
         document = read_document(file)
-        variants = document.get("variants", [None] if "stages" in document else [])
-        for variant in variants:
-            whole = document if variant is None else document.over(document["variants"][variant])
-            head = whole.section("all").get("head")
-            stages = [
-                (stage["method"], stage.get("head", head), stage.get("loss")) for stage in whole["stages"].values()
-            ]
-            found.setdefault((*stages, "cross_validate" in whole), (file, variant))
+        for variant in variants_of(document) or [None]:
+            recipe = recipe_of(*with_variant(document, variant), planned=False)
+            shape = [(s.method.name, s.arguments.get("head"), s.arguments.get("loss")) for s in recipe.stages]
+            found.setdefault((*shape, recipe.folds is not None), (file, variant))
     return [pytest.param(*place, id=f"{place[0].stem}: {place[1]}") for place in found.values()]
 
 
@@ -56,11 +54,12 @@ def mirror(tmp_path_factory):
 def in_small(stage, base):
     """A stage on the toy data: as many columns as it reads, and labels if it reads any."""
     reading = {"text_column": "sentence1"}
-    if not isinstance(stage.source, str) or len(stage.reading.get("text_columns", ())) > 1:
+    if not isinstance(stage.source, str) or len(stage.reading.get("text_columns", ())) > 1:  # a triplet: as a pair
         reading = {"text_columns": ("sentence1", "sentence2")}
     reading |= {name: stage.reading[name] for name in ("stack",) if name in stage.reading}
     reading |= {f"{name}_column": name for name in ("label", "score") if f"{name}_column" in stage.reading}
     arguments = {name: value for name, value in stage.arguments.items() if name not in LARGE}
+    arguments |= {"dev": "stsb-dev"} if "dev" in arguments else {}
     arguments |= {"max_length": 16} if stage.method.closed_form else {"steps": 2, "batch_size": 8, "max_length": 16}
     if stage.method.name == "distil":
         arguments["teacher"] = str(base)
@@ -68,7 +67,15 @@ def in_small(stage, base):
         arguments["dimensions"] = 8  # the published 256 are more than there are
     if stage.source == FOLD:
         return dataclasses.replace(stage, arguments=arguments)
-    return dataclasses.replace(stage, source="toy.parquet", reading=reading, arguments=arguments)
+    return dataclasses.replace(stage, source="toy.parquet", reading=reading, arguments=arguments, stand_in=None)
+
+
+def small(recipe, base):
+    """A recipe on the toy data: its stages from a tiny base, or that base in place of the encoder that it scores."""
+    folds = recipe.folds and Folds("ukp-aspect", recipe.folds.by)
+    stages = tuple(in_small(stage, base) for stage in recipe.stages)
+    scored = {"encoder": str(base), "tasks": {"task": ["stsb"]}} if recipe.encoder else {}
+    return dataclasses.replace(recipe, stages=stages, folds=folds, **scored)
 
 
 @pytest.mark.full
@@ -77,11 +84,11 @@ def test_every_sequence_of_stages_of_the_recipes_runs(file, variant, base_of, mi
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
     base = base_of("bert", initializer_range=0.5)
     read = read_recipe(file, variant, str(base))
-    recipe = dataclasses.replace(read, stages=tuple(in_small(stage, base) for stage in read.stages))
+    recipe = small(read, base)
     done = train_stages(recipe, tmp_path / "run", data=mirror)
     records = sorted((tmp_path / "run").rglob("stages/*/run.json"))
     assert {record.parent.name for record in records} == {stage.name for stage in recipe.stages}
     assert all(json.loads(record.read_text())["status"] == "finished" for record in records)
     asked = {f"{stage.name}: {task}" for stage in recipe.stages for task in AT_HAND & {*stage.tasks.get("task", ())}}
     assert asked <= done.figures.keys()
-    assert not recipe.folds or done.figures
+    assert not (recipe.folds or recipe.encoder) or done.figures

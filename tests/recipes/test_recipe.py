@@ -2,6 +2,7 @@ import pytest
 
 from selfsent.errors import SettingsError
 from selfsent.recipes import read_recipe
+from selfsent.recipes.parts import Folds
 
 RECIPE = """\
 base: {base}
@@ -170,7 +171,7 @@ FOLDS = ("sentences.txt", "fold"), ("evaluate: stsb", "cross_validate: {data: uk
     ],
 )
 def test_stages_that_are_trained_for_every_fold_are_not_scored_one_by_one(more, complaint, recipe):
-    assert recipe(*FOLDS).folds == ("ukp-aspect", "10-fold")
+    assert recipe(*FOLDS).folds == Folds("ukp-aspect", "10-fold")
     with pytest.raises(SettingsError, match=complaint):
         recipe(*FOLDS, more)
 

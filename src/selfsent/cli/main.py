@@ -24,7 +24,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and p
 """
 
 _MAKING = ("augment", "train", "compare", "pretrain", "table", "evaluate", "label", "analyse")
-_USING = ("encode", "search", "pairs", "cluster", "export", "methods")
+_USING = ("encode", "search", "pairs", "cluster", "export", "methods", "recipes")
 _PATIENCE = 5
 """Seconds that a process other than the first waits before it speaks of an error which it may be alone with."""
 

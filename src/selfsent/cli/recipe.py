@@ -13,12 +13,20 @@ from selfsent.errors import SettingsError
 from selfsent.files import read_json
 
 if TYPE_CHECKING:
-    from selfsent.recipes import Seeds
+    from selfsent.recipes import Recipe, Seeds
+
+
+_SHIPPED = Path(__file__).parents[1] / "recipes" / "tables"
 
 
 def is_recipe(corpus: Sequence[str]) -> bool:
-    """Whether what is to be trained on is a recipe."""
-    return any(Path(name).suffix in (".yaml", ".yml") for name in corpus)
+    """Whether what is to be trained on is a recipe: a YAML file, or the name of one that ships."""
+    return any(Path(name).suffix in (".yaml", ".yml") or _ships(name) for name in corpus)
+
+
+def _ships(name: str) -> bool:
+    # Looked up by hand: the package of recipes takes seconds to import.
+    return name.isidentifier() and (_SHIPPED / f"{name}.yaml").is_file() and not Path(name).exists()
 
 
 def run_recipe(options: argparse.Namespace) -> None:
@@ -29,11 +37,12 @@ def run_recipe(options: argparse.Namespace) -> None:
     from selfsent.cli.console import show
     from selfsent.models.bases import resolve
 
-    recipe = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, chosen.seed)
+    file = recipes.recipe_file(chosen.recipe)
+    recipe = recipes.read_recipe(file, chosen.variant, chosen.base, chosen.seed)
     common = {"overwrite": chosen.overwrite, "resume": chosen.resume}
 
     def train(seed: int | None, output: Path, **run_config: Any) -> recipes.StagesRun:
-        seeded = recipes.read_recipe(chosen.recipe, chosen.variant, chosen.base, seed)
+        seeded = recipes.read_recipe(file, chosen.variant, chosen.base, seed)
         return recipes.train_stages(seeded, output, seed=seed, data=chosen.data, **run_config)
 
     def check() -> dict[str, Any]:
@@ -43,8 +52,8 @@ def run_recipe(options: argparse.Namespace) -> None:
     with resumable(arguments, chosen.output):
         if chosen.seeds is None:
             done = train(chosen.seed, Path(chosen.output), overwrite=chosen.overwrite, resume=chosen.resume)
-            if done.figures or recipe.published:
-                show(done.table())
+            for table in done.tables():
+                show(table)
         else:
             seeds = recipes.over_seeds(
                 chosen.seeds,
@@ -52,12 +61,12 @@ def run_recipe(options: argparse.Namespace) -> None:
                 lambda seed, output, resume: train(seed, output, resume=resume).figures,
                 first=chosen.seed or 0,
                 check=check,
-                read=[recipe.path, resolve(recipe.base)],
+                read=[recipe.path, *([] if recipe.encoder else [resolve(recipe.base)])],
                 **common,
             )
-            show_seeds(seeds)
+            show_seeds(seeds, recipe)
             return
-    if recipe.folds is None:
+    if recipe.folds is None and recipe.encoder is None:
         show(f"The model is in {Path(chosen.output) / 'model'}")
 
 
@@ -65,8 +74,8 @@ def _parse(program: str, arguments: Sequence[str]) -> argparse.Namespace:
     """The few options that go with a recipe; all others stand in it."""
     from selfsent.cli.main import Parser
 
-    parser = Parser(prog=f"{program} RECIPE.yaml", description="Run the stages of a recipe.")
-    parser.add_argument("recipe", metavar="RECIPE.yaml")
+    parser = Parser(prog=f"{program} RECIPE", description="Run the stages of a recipe.")
+    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file, or a name from selfsent recipes")
     parser.add_argument("--output", required=True, metavar="DIR", help="the run directory")
     parser.add_argument("--variant", metavar="NAME", help="which variant of the recipe (default: its first)")
     parser.add_argument("--base", metavar="ENCODER", help="the encoder to start from instead of the recipe's")
@@ -84,12 +93,17 @@ def _parse(program: str, arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def show_seeds(seeds: Seeds) -> None:
-    """Print what came of several seeds."""
+def show_seeds(seeds: Seeds, recipe: Recipe | None = None) -> None:
+    """Print what came of several seeds, and of a recipe the published numbers beside it."""
     from selfsent.cli.console import show
 
     if seeds.names:
         show(seeds.table())
+        if recipe and recipe.published:
+            from selfsent.recipes.beside import beside, over, tables
+
+            for table in tables(beside(recipe.published, over(seeds, recipe.last))):
+                show(table)
     elif seeds.figures:
         show("Nothing was scored: selfsent evaluate --seeds scores the models together")
     for line in seeds.complaints:

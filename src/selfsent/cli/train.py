@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
         nargs="+",
         metavar="CORPUS",
         help="files (.txt .csv .tsv .jsonl .parquet, also .gz .zst), directories, globs, - for standard input,"
-        " a hub data set, or python:stdlib; or one recipe, FILE.yaml",
+        " a hub data set, or python:stdlib; or one recipe, FILE.yaml or a name from selfsent recipes",
     )
     parser.add_argument(
         "--method",

@@ -5,5 +5,18 @@ from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.result import StagesRun
 from selfsent.recipes.run import check_data, train_stages
 from selfsent.recipes.seeds import Seeds, over_seeds
+from selfsent.recipes.shipped import outline, recipe_file, shipped
 
-__all__ = ["Recipe", "Seeds", "StagesRun", "check_data", "over_seeds", "read_document", "read_recipe", "train_stages"]
+__all__ = [
+    "Recipe",
+    "Seeds",
+    "StagesRun",
+    "check_data",
+    "outline",
+    "over_seeds",
+    "read_document",
+    "read_recipe",
+    "recipe_file",
+    "shipped",
+    "train_stages",
+]

@@ -22,7 +22,10 @@ Source = str | tuple[str | Mapping[str, Any], ...]
 """Of a corpus: a name, several, or several parts with columns of their own."""
 
 _PART = ("source", *corpus_parts.OPTIONS)
-_CORPUS = (*_PART, "split_sentences", "clean", "without")
+_CORPUS = (*_PART, "split_sentences", "clean", "without", "stand_in")
+
+StandIn = tuple[Source, Mapping[str, Any]]
+"""A corpus that is read where another one is not here: its source, and options of `read_corpus`."""
 
 
 def fields_of(options: type[Any]) -> dict[str, dataclasses.Field[Any]]:
@@ -52,20 +55,25 @@ def value_of(section: Section, key: str, item: dataclasses.Field[Any], choices: 
     return value
 
 
-def corpus_of(section: Section, name: str) -> tuple[Source, dict[str, Any]]:
-    """Source and reading options of a stage's corpus."""
-    found, what = section.get("corpus"), f"the corpus of stage {name}"
+def corpus_of(section: Section, name: str, key: str = "corpus") -> tuple[Source, dict[str, Any], StandIn | None]:
+    """Source and reading options of a stage's corpus, and what stands in for it where it is not here."""
+    found, what = section.get(key), f"the {key} of stage {name}"
     if isinstance(found, str):
-        return found, {}
+        return found, {}, None
     if isinstance(found, list):
-        return _source(section, "corpus", what), {}
+        return _source(section, key, what), {}, None
     if not isinstance(found, Section) or "source" not in found:
-        section.fail(f"stage {name} needs a corpus: a name, a section with source, or a list of these", "corpus")
+        section.fail(f"stage {name} needs a {key}: a name, a section with source, or a list of these", key)
     found.only(_CORPUS, what)
     reading = _reading(found)
     if "without" in found:
         reading["without"] = _source(found, "without", f"a part of without of stage {name}")
-    return _source(found, "source", f"a part of {what}"), reading
+    source, stand_in = _source(found, "source", f"a part of {what}"), None
+    if isinstance(found.get("stand_in"), str):  # of the same columns
+        stand_in = (str(found["stand_in"]), reading)
+    elif "stand_in" in found:
+        stand_in = corpus_of(found, name, "stand_in")[:2]
+    return source, reading, stand_in
 
 
 def _source(section: Section, key: str, what: str) -> Source:
@@ -92,7 +100,7 @@ def _part(part: Section, what: str) -> Mapping[str, Any]:
 
 def _reading(section: Section) -> dict[str, Any]:
     """Options of `read_corpus`, each of its kind."""
-    return {key: _option(section, key) for key in section if key not in ("source", "without")}
+    return {key: _option(section, key) for key in section if key not in ("source", "without", "stand_in")}
 
 
 def _option(section: Section, key: str) -> Any:
@@ -165,12 +173,12 @@ def tasks_of(section: Section, key: str) -> dict[str, Any]:
 
 
 def _asked(section: Section, key: str) -> dict[str, Any]:
-    """A suite, or tasks."""
+    """A suite, or tasks; of several suites and tasks, the tasks of all."""
     found = section[key]
     names = [found] if isinstance(found, str) else found
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         section.fail(f"{key} must be a suite, a task, or a list of tasks", key)
-    asked = {"suite": names[0]} if len(names) == 1 and names[0] in SUITES else {"task": names}
+    asked = {"suite": names[0]} if len(names) == 1 and names[0] in SUITES else {"task": _tasks_in(names)}
     try:
         check_request(**asked)
     except SettingsError as error:
@@ -178,37 +186,74 @@ def _asked(section: Section, key: str) -> dict[str, Any]:
     return asked
 
 
+def _tasks_in(names: Sequence[str]) -> list[str]:
+    """The tasks of a list of suites and tasks, each once."""
+    tasks = [task for name in names for task in (SUITES[name].tasks if name in SUITES else (name,))]
+    return list(dict.fromkeys(tasks))
+
+
 def names_of(asked: Mapping[str, Any]) -> Sequence[str]:
     """The single tasks of what is asked for."""
     return SUITES[asked["suite"]].tasks if "suite" in asked else asked.get("task", ())
 
 
-def folds_of(document: Section) -> tuple[str, str] | None:
+def folds_of(document: Section) -> Folds | None:
     """Data set and split of a cross-validation; None where there is none."""
     if "cross_validate" not in document:
         return None
     section = document.section("cross_validate")
-    section.only(("data", "by"), "cross_validate")
-    data, by = section.get("data"), section.get("by")
+    section.only(("data", "by", "stand_in"), "cross_validate")
     names = [dataset.name for dataset in ARGUMENTS]
-    if data not in names:
-        section.fail(f"data is {data!r}; it must be one of {', '.join(names)}", "data")
+    for key in ("data", "stand_in"):
+        if section.get(key) not in (*names, *([None] if key == "stand_in" else [])):
+            section.fail(f"{key} is {section.get(key)!r}; it must be one of {', '.join(names)}", key)
+    by = section.get("by")
     if by not in ("10-fold", "cross-topic"):
         section.fail(f"by is {by!r}; it must be 10-fold or cross-topic", "by")
-    return str(data), str(by)
+    return Folds(str(section["data"]), str(by), section.get("stand_in"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Folds:
+    """A cross-validation.
+
+    Args:
+        data: the data set of argument pairs.
+        by: how it is split.
+        stand_in: the data set that is taken where `data` is not here.
+    """
+
+    data: str
+    by: str
+    stand_in: str | None = None
+
+
+_PUBLISHED = "published must be a list of sections such as {paper: IS-BERT, table: 4}, or a section of named ones"
 
 
 def published_of(document: Section) -> tuple[Record, ...]:
     """The published records that the recipe names."""
-    found: list[Record] = []
     entries = document.get("published")
+    if isinstance(entries, Section):
+        entries = list(entries.values())
     if not isinstance(entries, list | None) or not all(isinstance(entry, Section) for entry in entries or ()):
-        document.fail("published must be a list of sections such as {paper: IS-BERT, table: 4}", "published")
-    for entry in entries or ():
-        entry.only(("paper", "table", "method", "group", "dataset", "metric"), "a published row")
-        wanted = {key: str(value) for key, value in entry.items()}
-        rows = [record for record in records() if all(str(record.get(key)) == value for key, value in wanted.items())]
-        if not rows:
-            entry.fail(f"there is no published number with {', '.join(f'{k} {v}' for k, v in wanted.items())}")
-        found += rows
+        document.fail(_PUBLISHED, "published")
+    return tuple(record for entry in entries or () for record in _records(entry))
+
+
+def _records(entry: Section) -> list[Record]:
+    entry.only(("paper", "table", "method", "group", "dataset", "metric"), "a published row")
+    wanted = {key: str(value) for key, value in entry.items()}
+    rows = [record for record in records() if all(str(record.get(key)) == value for key, value in wanted.items())]
+    if not rows:
+        entry.fail(f"there is no published number with {', '.join(f'{k} {v}' for k, v in wanted.items())}")
+    return rows
+
+
+def texts_of(document: Section, key: str) -> tuple[str, ...]:
+    """A list of texts; one alone may stand without brackets."""
+    given = document.get(key)
+    found = [given] if isinstance(given, str) else given or []
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        document.fail(f"{key} must be a list of texts", key)
     return tuple(found)

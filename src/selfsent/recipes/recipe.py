@@ -16,14 +16,26 @@ from selfsent.methods import METHODS, SUPERVISED, Method
 from selfsent.models.bases import RAW
 from selfsent.models.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.recipes.document import Section, read_document
-from selfsent.recipes.parts import Source, corpus_of, fields_of, folds_of, names_of, published_of, tasks_of, value_of
+from selfsent.recipes.parts import (
+    Folds,
+    Source,
+    StandIn,
+    corpus_of,
+    fields_of,
+    folds_of,
+    names_of,
+    published_of,
+    tasks_of,
+    texts_of,
+    value_of,
+)
+from selfsent.recipes.variants import RECIPE, with_variant
 from selfsent.settings import Settings, choices_of
 from selfsent.training.plan import Plan, make_plan
 
 FOLD = "fold"
 """The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""
 
-_RECIPE = ("title", "note", "base", "all", "stages", "evaluate", "variants", "published", "cross_validate")
 _TRAIN: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("preset", "pooling", "head", "views"), lambda value: isinstance(value, str)),
     "dev": lambda value: isinstance(value, str) and (value == "context" or value in TASKS),
@@ -49,6 +61,7 @@ class Stage:
         reading: options of `read_corpus`.
         arguments: of `selfsent.train`, settings and options among them.
         tasks: what the model is scored on when the stage is done: `suite` or `task` of `evaluate`.
+        stand_in: the corpus that is read where this one is not here.
     """
 
     name: str
@@ -57,12 +70,12 @@ class Stage:
     reading: Mapping[str, Any]
     arguments: Mapping[str, Any]
     tasks: Mapping[str, Any] = field(default_factory=dict)
+    stand_in: StandIn | None = None
 
     @property
     def sources(self) -> list[str]:
         """The names of all that the corpus is made of."""
-        parts = [self.source] if isinstance(self.source, str) else self.source
-        return [part if isinstance(part, str) else str(part["source"]) for part in parts]
+        return sources_of(self.source)
 
     def plan(self, base: str) -> Plan:
         """The stage resolved, from some base."""
@@ -89,8 +102,11 @@ class Recipe:
         base: the encoder that the first stage starts from.
         stages: in order.
         variant: which of its variants this is.
-        folds: data set and split of a cross-validation, when it is one.
+        folds: the cross-validation, when it is one.
         published: records of published numbers to set beside the result.
+        encoder: what is scored as it is, in place of stages: anything `selfsent evaluate` takes.
+        tasks: what it is scored on.
+        shows: what it repeats that has no published numbers, such as a figure.
     """
 
     path: str
@@ -99,13 +115,23 @@ class Recipe:
     base: str
     stages: tuple[Stage, ...]
     variant: str | None = None
-    folds: tuple[str, str] | None = None
+    folds: Folds | None = None
     published: tuple[Record, ...] = ()
+    encoder: str | None = None
+    tasks: Mapping[str, Any] = field(default_factory=dict)
+    shows: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Everything that decides its result."""
         stages = {stage.name: stage.to_json() for stage in self.stages}
-        return {"variant": self.variant, "base": self.base, "stages": stages, "cross_validate": self.folds}
+        folds = self.folds and (self.folds.data, self.folds.by)
+        plain = {"variant": self.variant, "base": self.base, "stages": stages, "cross_validate": folds}
+        return plain | ({"encoder": self.encoder, "evaluate": dict(self.tasks)} if self.encoder else {})
+
+    @property
+    def last(self) -> str:
+        """What the figures at the end are of: the last stage, the folds, or the encoder."""
+        return "encoder" if self.encoder else self.folds.by if self.folds else self.stages[-1].name
 
     def warnings(self) -> list[str]:
         """The traps the papers found and this recipe walks into, one line each."""
@@ -127,6 +153,12 @@ class Recipe:
         return found
 
 
+def sources_of(source: Source) -> list[str]:
+    """The names of all that a corpus is made of."""
+    parts = [source] if isinstance(source, str) else source
+    return [part if isinstance(part, str) else str(part["source"]) for part in parts]
+
+
 def read_recipe(
     path: str | Path, variant: str | None = None, base: str | None = None, seed: int | None = None
 ) -> Recipe:
@@ -143,14 +175,48 @@ def read_recipe(
         BaseEncoderError: the base cannot be found.
     """
     document = read_document(path)
-    document.only(_RECIPE, "a recipe")
-    document, chosen = _with_variant(document, variant)
-    sections = document.section("stages")
+    document.only(RECIPE, "a recipe")
+    return recipe_of(*with_variant(document, variant), base=base, seed=seed)
+
+
+def recipe_of(
+    document: Section, variant: str | None, base: str | None = None, seed: int | None = None, planned: bool = True
+) -> Recipe:
+    """The recipe that a document is, its variant's changes made.
+
+    Args:
+        document: all of it.
+        variant: the name of the variant.
+        base: as for `read_recipe`.
+        seed: as for `read_recipe`.
+        planned: whether settings are checked and handed on from stage to stage, for which the base must be here.
+
+    Raises:
+        SettingsError: what is wrong, with file and line.
+        BaseEncoderError: the base cannot be found.
+    """
+    start, folds = str(base or document.get("base", RAW)), folds_of(document)
+    title, note = (str(document.get(key, "")) for key in ("title", "note"))
+    more = {"published": published_of(document), "shows": texts_of(document, "shows")}
+    last = tasks_of(document, "evaluate")
+    if (encoder := document.get("encoder")) is not None:
+        if document.section("stages"):
+            document.fail("encoder is what is scored as it is, in place of stages: give one of the two", "encoder")
+        if not last:
+            document.fail("encoder is scored as it is: say on what under evaluate", "encoder")
+        return Recipe(document.path, title, note, start, (), variant, encoder=str(encoder), tasks=last, **more)
+    stages = _stages(document, start, seed, folds, planned)
+    if last and folds:
+        document.fail(f"the last stage is trained for every fold: {_FOLDED}", "evaluate")
+    if last:
+        stages[-1] = dataclasses.replace(stages[-1], tasks=last)
+    return Recipe(document.path, title, note, start, tuple(stages), variant, folds, **more)
+
+
+def _stages(document: Section, start: str, seed: int | None, folds: Folds | None, planned: bool) -> list[Stage]:
+    sections, common = document.section("stages"), document.section("all")
     if not sections:
         document.fail("a recipe needs stages: at least one section under stages", "stages")
-    common = document.section("all")
-    start = str(base or document.get("base", RAW))
-    folds = folds_of(document)
     stages: list[Stage] = []
     kept = _Kept()
     for name in sections:
@@ -158,19 +224,14 @@ def read_recipe(
         stage = kept.handed_to(given)
         if stage.source == FOLD and folds is None:
             sections.fail(f"stage {name} trains on folds: say of what under cross_validate", name)
-        kept.after(given, _planned(stage, start, sections.section(name), common), sections.section(name))
+        if planned:
+            kept.after(given, _planned(stage, start, sections.section(name), common), sections.section(name))
         stages.append(stage)
         if stage.tasks and any(each.source == FOLD for each in stages):
             sections.section(name).fail(f"stage {name} is trained for every fold: {_FOLDED}", "evaluate")
     if folds and all(stage.source != FOLD for stage in stages):
         document.fail(f"no stage trains on the folds: give one corpus: {FOLD}", "cross_validate")
-    last = tasks_of(document, "evaluate")
-    if last and folds:
-        document.fail(f"the last stage is trained for every fold: {_FOLDED}", "evaluate")
-    if last:
-        stages[-1] = dataclasses.replace(stages[-1], tasks=last)
-    title, note = (str(document.get(key, "")) for key in ("title", "note"))
-    return Recipe(str(path), title, note, start, tuple(stages), chosen, folds, published_of(document))
+    return stages
 
 
 @dataclass
@@ -203,21 +264,6 @@ class _Kept:
         self.pooling = None if CNN_POOL in self.heads else plan.pooling
 
 
-def _with_variant(document: Section, variant: str | None) -> tuple[Section, str | None]:
-    """The document with what a variant changes."""
-    variants = document.section("variants")
-    if not variants:
-        if variant is not None:
-            document.fail(f"there is no variant {variant!r}: this recipe has none")
-        return document, None
-    chosen = next(iter(variants)) if variant is None else variant
-    if chosen not in variants:
-        variants.fail(f"there is no variant {chosen!r}; {guess(chosen, variants)}")
-    changes = variants.section(chosen)
-    changes.only([key for key in _RECIPE if key != "variants"], f"variant {chosen}")
-    return document.over(changes), chosen
-
-
 def _stage(name: str, sections: Section, common: Section, seed: int | None) -> Stage:
     if not name.replace("-", "").replace("_", "").isalnum():
         sections.fail(f"{name!r} cannot name a directory: use letters, digits, - and _", name)
@@ -245,8 +291,8 @@ def _stage(name: str, sections: Section, common: Section, seed: int | None) -> S
             section.fail(f"{key} needs dev to say what to score", key)
     if seed is not None:
         arguments["seed"] = seed
-    origin, reading = corpus_of(section, name)
-    return Stage(name, method, origin, reading, arguments, tasks_of(section, "evaluate"))
+    origin, reading, stand_in = corpus_of(section, name)
+    return Stage(name, method, origin, reading, arguments, tasks_of(section, "evaluate"), stand_in)
 
 
 def _planned(stage: Stage, base: str, section: Section, common: Section) -> Plan:

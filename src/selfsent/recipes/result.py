@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.display import text_of
 from selfsent.evaluation.results import MARK, MEANING
+from selfsent.recipes.beside import Beside, beside, tables
 from selfsent.recipes.recipe import Recipe
 from selfsent.report.run import Run
 
@@ -49,24 +50,31 @@ class StagesRun:
         """The trained model, an ordinary SentenceTransformer."""
         return Run(self.directory, {}).model
 
+    @property
+    def beside(self) -> list[Beside]:
+        """The published numbers that the recipe names, each with what the last model scored."""
+        scores = (self.stages[-1].evaluation or {}).get("scores", {}) if self.stages else {}
+        return beside(self.recipe.published, scores)
+
     def table(self) -> Table:
-        """The scores of every stage, the published ones below."""
+        """The scores of every stage."""
         from rich.table import Column, Table
-        from rich.text import Text
 
         table = Table("stage", "task", Column("score", justify="right"), caption_justify="left")
         for name, value in self.figures.items():
             stage, _, task = name.partition(": ")
             table.add_row(stage, task, f"{value:.2f}{MARK if name in self.leaked else ''}")
-        for row in self.recipe.published:
-            place = f"{row['paper']} table {row['table']}: {row['method']}"
-            table.add_row(Text(place), f"{row['dataset']} ({row['metric']})", f"{row['value']:.2f}")
         table.caption = MEANING if self.leaked else None
         return table
 
+    def tables(self) -> list[Table]:
+        """The scores, and those published beside ours; what is empty is left out."""
+        shown = [self.table()] if self.figures else []
+        return [*shown, *tables(self.beside)]
+
     def __str__(self) -> str:
         """What the terminal shows."""
-        return text_of(self.table())
+        return "\n".join(text_of(table) for table in self.tables())
 
     @property
     def figures(self) -> dict[str, float]:

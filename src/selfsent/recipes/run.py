@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,24 @@ from typing import Any
 from selfsent import api
 from selfsent.data.corpus import Corpus, check_corpus, read_corpus
 from selfsent.distributed import join, rank, wait
-from selfsent.errors import DataError, SettingsError, TrainingError
+from selfsent.errors import CorpusError, DataError, SettingsError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
+from selfsent.evaluation.encoders import check_model
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
-from selfsent.recipes.parts import placed
-from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe
+from selfsent.recipes.needs import WORD_FILES, not_here, where_of
+from selfsent.recipes.parts import Folds, placed
+from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe, sources_of
 from selfsent.recipes.result import StageRun, StagesRun
 from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import check_dev_data
 from selfsent.training.run_directory import RunDirectory, take_over
 
-SCORES = "evaluation.json"
+SCORES, BESIDE = "evaluation.json", "beside.json"
 _FOLD_COLUMNS = {"text_columns": ("sentence1", "sentence2"), "score_column": "score"}
 
 
@@ -80,9 +83,11 @@ def _train_stages(
 ) -> StagesRun:
     join()
     directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite, [recipe.path, resolve(recipe.base)])
+    directory.check(resume, overwrite, [recipe.path, *([] if recipe.encoder else [resolve(recipe.base)])])
     runner = _Runner(recipe, data, progress)
     runner.check()
+    for line in runner.stood_in:
+        progress.notice(line)
     directory.match({**recipe.to_json(), "settings": {"seed": seed}})
     for line in (recipe.note, *recipe.warnings()):
         if line:
@@ -96,7 +101,8 @@ def _train_stages(
         directory.update(stopped=stop.reason, stopped_in=stop.stage)
         raise
     if rank() == 0:
-        if recipe.folds is None:
+        write_json(directory.path / BESIDE, [row.to_json() for row in done.beside])
+        if recipe.folds is None and recipe.encoder is None:
             take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
         directory.update(status="finished", figures=done.figures, leaked=done.leaked, stopped=None, stopped_in=None)
     wait()
@@ -135,24 +141,72 @@ def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
 
 class _Runner:
     def __init__(self, recipe: Recipe, data: str | Path | None, progress: Progress) -> None:
-        self.recipe, self.data, self.progress, self.notice = recipe, data, progress, progress.notice
+        self.data, self.progress, self.notice = data, progress, progress.notice
         self.store = Store(data)
         self.mirror = data or os.environ.get("SELFSENT_DATA")
+        self.stood_in: list[str] = []
+        self.recipe = dataclasses.replace(recipe, stages=tuple(map(self._at_hand, recipe.stages)))
         folded = [stage.source == FOLD for stage in recipe.stages]
         self.shared = folded.index(True) if any(folded) else len(folded)
+
+    def _at_hand(self, stage: Stage) -> Stage:
+        """The stage; with the corpus that stands in for its own, where that is not here."""
+        if stage.stand_in is None or not (missing := not_here(stage.sources, self.mirror)):
+            return stage
+        source, reading = stage.stand_in
+        self.stood_in.append(
+            f"stage {stage.name}: {', '.join(sources_of(source))} stands in for {missing[0].name}, which is not here"
+            f" ({missing[0].where}): the scores are no reproduction"
+        )
+        return dataclasses.replace(stage, source=source, reading=reading)
 
     def check(self) -> None:
         """Find out what is wrong with the data of any stage."""
         for stage in self.recipe.stages:
             if stage.source != FOLD:
-                check_corpus(placed(stage.source, self.mirror), **self._reading(stage))
+                self._check_corpus(stage)
             if dev := stage.arguments.get("dev"):
                 check_dev_data(dev, self.store)
         if self.recipe.folds:
-            self.store.load(_arguments(self.recipe.folds[0]))
+            self.folded = self._folded(self.recipe.folds)
+        if self.recipe.encoder:
+            check_model(self.encoder)
+
+    def _check_corpus(self, stage: Stage) -> None:
+        try:
+            check_corpus(placed(stage.source, self.mirror), **self._reading(stage))
+        except CorpusError as error:
+            missing = [need.where for need in not_here(stage.sources, self.mirror) if need.where]
+            if not missing:
+                raise
+            raise CorpusError(f"{error}; {missing[0]}") from None
+
+    def _folded(self, folds: Folds) -> str:
+        """The data set of the cross-validation, or what stands in for it."""
+        try:
+            self.store.load(_arguments(folds.data))
+            return folds.data
+        except DataError:
+            if folds.stand_in is None:
+                raise
+        self.store.load(_arguments(folds.stand_in))
+        where = not_here([folds.data], self.mirror)[0].where
+        self.stood_in.append(
+            f"{folds.stand_in} stands in for {folds.data}, which is not here ({where}): the scores are no reproduction"
+        )
+        return folds.stand_in
+
+    @property
+    def encoder(self) -> str:
+        """What is scored as it is; a file of word vectors is looked for in the mirror too."""
+        kind, _, file = str(self.recipe.encoder).partition(":")
+        return f"{kind}:{placed(file, self.mirror)}" if kind in WORD_FILES else str(self.recipe.encoder)
 
     def run(self, directory: Path) -> Iterator[StageRun]:
         """Every stage; those that do not depend on the fold once, then the others for every fold."""
+        if self.recipe.encoder:
+            yield StageRun("encoder", None, self._score(self.encoder, self.recipe.tasks, directory, "the encoder"))
+            return
         base = self.recipe.base
         for stage in self.recipe.stages[: self.shared]:
             yield (done := self.stage(stage, base, directory))
@@ -170,7 +224,8 @@ class _Runner:
         else:
             self.notice(where)
             run = self._train(stage, base, place, fold)
-        return StageRun(stage.name, run, self._evaluation(stage, place) if stage.tasks else None)
+        scored = str(place / "model")
+        return StageRun(stage.name, run, self._score(scored, stage.tasks, place, where) if stage.tasks else None)
 
     def _train(self, stage: Stage, base: str, place: Path, fold: Path | None) -> Run:
         try:
@@ -192,7 +247,7 @@ class _Runner:
     def folds(self, base: str, directory: Path) -> StageRun:
         """Train and test on every fold; the score over all of them."""
         assert self.recipe.folds is not None
-        name, by = self.recipe.folds
+        name, by = self.folded, self.recipe.folds.by
         numbers = iter(range(1, 1000))
 
         def trainer(pairs: list[tuple[str, str]], scores: list[float]) -> str:
@@ -218,18 +273,20 @@ class _Runner:
             write_json(directory / SCORES, result)
         return StageRun(by, None, result)
 
-    def _evaluation(self, stage: Stage, place: Path) -> dict[str, Any] | None:
-        """The scores of a stage's model, from its file if they are there."""
+    def _score(self, model: str, tasks: Mapping[str, Any], place: Path, what: str) -> dict[str, Any] | None:
+        """The scores of a model, from its file if they are there."""
         if known := read_json(place / SCORES):
             return known
         try:
-            result = evaluate(str(place / "model"), data=self.store, **stage.tasks).to_json()
+            result = evaluate(model, data=self.store, **tasks)
         except DataError as error:
-            self.notice(f"stage {stage.name} is not scored: {error}")
+            self.notice(f"{what} is not scored: {error}")
             return None
+        for task, reason in result.absent.items():
+            self.notice(f"{task} is absent: {' '.join(filter(None, (reason, where_of(task))))}")
         if rank() == 0:
-            write_json(place / SCORES, result)
-        return result
+            write_json(place / SCORES, result.to_json())
+        return result.to_json()
 
     def _corpus(self, stage: Stage, fold: Path | None) -> Corpus:
         if fold is not None and stage.source == FOLD:

@@ -1,0 +1,150 @@
+"""What a recipe needs, what of it is here, and where its authors publish the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from selfsent.data.corpus.formats import READERS
+from selfsent.data.corpus.hub import HubDataset
+from selfsent.evaluation.datasets.declared import DataSet
+from selfsent.evaluation.lexical import LEXICAL
+from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
+from selfsent.models.bases import SHIPPED
+from selfsent.recipes.parts import names_of, placed
+from selfsent.recipes.recipe import FOLD, Recipe
+
+WORD_FILES = ("glove", "sif")
+"""What stands before the name of a file of word vectors."""
+_HUB = "to be had of the Hugging Face hub when it runs"
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that a recipe reads.
+
+    Args:
+        name: as the recipe calls it.
+        here: whether it lies in the current directory, in the mirror of the data sets, or in the hub's cache.
+        hub: whether the hub has it, so that it is fetched when the recipe runs.
+        where: where its authors publish it, and what to do with it.
+    """
+
+    name: str
+    here: bool
+    hub: bool = False
+    where: str = ""
+
+
+@cache
+def _places() -> list[Mapping[str, Any]]:
+    file = resources.files("selfsent.recipes") / "places.yaml"
+    return list(yaml.safe_load(file.read_text(encoding="utf-8")))
+
+
+def place_of(name: str) -> Mapping[str, Any]:
+    """What is known of a corpus, a data set or an encoder: `rows`, and `where` it is published; nothing of others."""
+    return next((place for place in _places() if fnmatchcase(name, place["name"])), {})
+
+
+def where_of(name: str) -> str:
+    """Where the authors of something publish it; empty where nobody noted it."""
+    return str(place_of(name).get("where", ""))
+
+
+def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
+    """Everything that a recipe reads: encoders, corpora and data sets that it scores on.
+
+    Args:
+        recipe: of one variant; it need not have been planned.
+        mirror: the mirror of the data sets.
+    """
+    found = [_model(recipe.encoder or recipe.base, mirror)]
+    found += [
+        _model(str(stage.arguments["teacher"]), mirror) for stage in recipe.stages if "teacher" in stage.arguments
+    ]
+    found += [_text(name, mirror) for stage in recipe.stages for name in stage.sources if stage.source != FOLD]
+    tasks = [*names_of(recipe.tasks), *(task for stage in recipe.stages for task in names_of(stage.tasks))]
+    tasks += [str(stage.arguments["dev"]) for stage in recipe.stages if "dev" in stage.arguments]
+    tasks += [recipe.folds.data] if recipe.folds else []
+    found += [_task(task, mirror) for task in tasks if task in data_sets()]
+    return list({need.name: need for need in found}.values())
+
+
+def not_here(names: Iterable[str], mirror: str | Path | None) -> list[Need]:
+    """Of corpora and data sets, those that are not here and that the hub does not have, or cannot be asked for now."""
+    from selfsent.evaluation.datasets.hub import hub_reachable
+
+    needs = [(_task if name in data_sets() else _text)(name, mirror) for name in names]
+    return [need for need in needs if not need.here and not (need.hub and hub_reachable())]
+
+
+def _text(name: str, mirror: str | Path | None) -> Need:
+    lies = str(placed(name, mirror))
+    here = Path(lies).exists() or name == "-" or name.startswith("python:") or any(c in name for c in "*?[")
+    dataset = None if name.endswith(tuple(READERS)) else HubDataset.parse(name)
+    hub = dataset is not None and place_of(name).get("hub", True)
+    return _need(name, here or (dataset is not None and _cached(dataset.name, "datasets")), hub)
+
+
+def _task(task: str, mirror: str | Path | None) -> Need:
+    sets = data_sets()[task]
+    return _need(task, all(_is_here(each, mirror) for each in sets), all(each.hub for each in sets))
+
+
+def _is_here(dataset: DataSet, mirror: str | Path | None) -> bool:
+    if mirror is None:
+        return dataset.hub and _cached(dataset.place, "datasets")
+    if (Path(mirror) / dataset.path).is_file() or (dataset.hub and _cached(dataset.place, "datasets")):
+        return True
+    return dataset.publisher is not None and dataset.publisher(Path(mirror)) is not None
+
+
+def _model(name: str, mirror: str | Path | None) -> Need:
+    kind, _, rest = name.partition(":")
+    if name in LEXICAL or name in SHIPPED or Path(name).exists():
+        return _need(name, True)
+    if kind in WORD_FILES:
+        return _need(name, Path(str(placed(rest, mirror))).is_file())
+    if rest:  # module:factory
+        return _need(name, (Path.cwd() / f"{kind.replace('.', '/')}.py").is_file() or _importable(kind))
+    return _need(name, _cached(name, "hub"), True)
+
+
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _need(name: str, here: bool, hub: bool = False) -> Need:
+    return Need(name, here, hub, where_of(name) or (_HUB if hub else ""))
+
+
+def _cached(name: str, kind: str) -> bool:
+    """Whether the hub's cache holds a data set or a model, as far as its folders tell."""
+    from huggingface_hub import constants
+
+    if kind == "datasets":
+        return (Path(constants.HF_HOME) / "datasets" / name.replace("/", "___")).is_dir()
+    return (Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}").is_dir()
+
+
+@cache
+def data_sets() -> dict[str, tuple[DataSet, ...]]:
+    """The data sets that each task reads."""
+    single = (*sts.STS, sts.STSB_DEV, *sts.STS17, *arguments.ARGUMENTS)
+    found = {dataset.name: (dataset,) for dataset in single}
+    found |= {each.name: each.parts for each in transfer.TRANSFER}
+    found |= {name: (dataset,) for name, dataset in languages.TATOEBA.items()}
+    useb_sets = (useb.ASKUBUNTU, useb.CQADUPSTACK, useb.TWITTERPARA, useb.SCIDOCS)
+    return found | {dataset.name: (dataset,) for dataset in useb_sets}
