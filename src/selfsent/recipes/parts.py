@@ -22,7 +22,7 @@ Source = str | tuple[str | Mapping[str, Any], ...]
 """Of a corpus: a name, several, or several parts with columns of their own."""
 
 _PART = ("source", *corpus_parts.OPTIONS)
-_CORPUS = (*_PART, "split_sentences", "clean", "without")
+_CORPUS = (*_PART, "split_sentences", "clean", "without", "drop_near_duplicates")
 
 
 def fields_of(options: type[Any]) -> dict[str, dataclasses.Field[Any]]:
@@ -105,7 +105,7 @@ def _option(section: Section, key: str) -> Any:
         value = tuple(value) if right else value
     elif key == "clean":
         return _cleaners(section)
-    elif key in ("stack", "split_sentences"):
+    elif key in ("stack", "split_sentences", "drop_near_duplicates"):
         right, must_be = isinstance(value, bool), "true or false"
     else:
         right, must_be = isinstance(value, str), "the name of a column"
