@@ -23,7 +23,6 @@ def some_vectors(count, size=8, seed=0, values=None):
 def small_blocks(monkeypatch):
     monkeypatch.setattr("selfsent.search.pairs.ROWS", 8)
     monkeypatch.setattr("selfsent.search.pairs.COLUMNS", 24)
-    monkeypatch.setattr("selfsent.search.approximate.COLUMNS", 24)
 
 
 def same(found, expected):

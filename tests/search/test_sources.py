@@ -66,7 +66,7 @@ def test_a_single_vector_that_is_far_is_found_where_it_is_looked_at(encoder, cor
     across -= across @ vectors[59] * vectors[59]
     vectors[59] += 0.55 * across / np.linalg.norm(across)
     np.save(tmp_path / "v.npy", vectors)
-    with pytest.raises(DataError, match=r"other vectors than this model has for this corpus: cosine 0.88 in row 59"):
+    with pytest.raises(DataError, match=r"other vectors than this model has for these texts: cosine 0.88 in row 59"):
         encode_corpus(encoder, corpus, file=VectorsFile(tmp_path / "v.npy"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -83,10 +83,13 @@ def read_with_vectors(options: argparse.Namespace, least: int = 2) -> tuple[Corp
     return corpus, stored
 
 
-def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
+def load(
+    options: argparse.Namespace, corpus: Corpus | None, look: Callable[[Encoder], None] = lambda model: None
+) -> Encoder:
     """The encoder `options.model`, ready to be run: on a GPU where there is one, and in as few bits as asked for.
 
-    Notices say what of the corpus was left out, and where the encoder can hardly read it.
+    Notices say what of the corpus, if any, was left out, and where the encoder can hardly read it. `look` is shown the
+    encoder as it was loaded.
     """
     import numpy as np
 
@@ -95,11 +98,13 @@ def load(options: argparse.Namespace, corpus: Corpus) -> Encoder:
     from selfsent.models.loading import load_encoder
     from selfsent.training.precision import inference_device, quicken
 
-    if odd := what_was_read(corpus):
+    if corpus and (odd := what_was_read(corpus)):
         notice(odd)
     bits = quick(options)
-    model = load_encoder(options.model).to(inference_device())
-    if line := complaint_of_unknown(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT)))):
+    model = load_encoder(options.model)
+    look(model)
+    model = model.to(inference_device())
+    if corpus and (line := complaint_of_unknown(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
         notice(line)
     return quicken(model, **bits)
 
@@ -126,6 +131,13 @@ def labelled(row: dict[str, Any], names: Sequence[str], side: str = "") -> str:
 
     cells = clean("" if (cell := row[f"{name}{side}"]) is None else str(cell) for name in names)[0]
     return "".join(f"{shortened(cell) or '-'}  " for cell in cells)
+
+
+def text_of(row: dict[str, Any], side: str = "") -> str:
+    """The text of a row as a terminal shows it; its number where an index has no texts."""
+    from selfsent.cli.console import shortened
+
+    return shortened(row[f"text{side}"]) if f"text{side}" in row else f"row {row[f'row{side}']}"
 
 
 def again(repeats: int) -> str:

@@ -24,7 +24,7 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and p
 """
 
 _MAKING = ("augment", "train", "compare", "pretrain", "table", "evaluate", "label", "analyse")
-_USING = ("encode", "search", "pairs", "cluster", "export", "methods", "recipes")
+_USING = ("encode", "index", "search", "pairs", "cluster", "export", "methods", "recipes")
 _PATIENCE = 5
 """Seconds that a process other than the first waits before it speaks of an error which it may be alone with."""
 
@@ -37,6 +37,16 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
+
+    gathers = ""
+    """The positional argument, of any number of words, that also takes words which stand behind options."""
+
+    def gather(self, options: argparse.Namespace, arguments: Sequence[str]) -> Sequence[str]:
+        """Of arguments that no one understood, those that are left when the words among them are taken."""
+        if not self.gathers:
+            return arguments
+        setattr(options, self.gathers, [*getattr(options, self.gathers), *(a for a in arguments if a[:1] != "-")])
+        return [argument for argument in arguments if argument[:1] == "-"]
 
     def refuse(self, arguments: Sequence[str], whose: Callable[[str], str] = lambda name: "") -> None:
         """Complain about arguments that no one understood.
@@ -125,7 +135,7 @@ def _run(arguments: list[str]) -> None:
     try:
         options, unknown = parser.parse_known_args(arguments)
         if options.command != "train":  # which has options that depend on the method
-            options.parser.refuse(unknown)
+            options.parser.refuse(options.parser.gather(options, unknown))
         options.arguments, options.unknown, options.started = arguments, unknown, started
         options.run(options)
     finally:

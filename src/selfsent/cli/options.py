@@ -27,12 +27,15 @@ def duration(text: str) -> float:
 _TEXT_COLUMN = "text"
 
 
-def add_corpus_options(parser: argparse.ArgumentParser, for_documents: bool = False) -> None:
+def add_corpus_options(
+    parser: argparse.ArgumentParser, for_documents: bool = False, for_training: bool = False
+) -> None:
     """How to read a corpus.
 
     Args:
         parser: gets the options.
         for_documents: whether texts of several sentences are split without being told to, where they must be documents.
+        for_training: whether rows may be left out that are like others.
     """
     group = parser.add_argument_group("corpus")
     group.add_argument(
@@ -58,6 +61,12 @@ def add_corpus_options(parser: argparse.ArgumentParser, for_documents: bool = Fa
         metavar="CORPUS",
         help="leave out rows with a text of this corpus, such as a test set; may be repeated",
     )
+    if for_training:
+        group.add_argument(
+            "--drop-near-duplicates",
+            action="store_true",
+            help="of texts that are the same but for a few words keep the first (needs the extra `near-duplicates`)",
+        )
 
 
 def add_hold_out(group: Any) -> None:
@@ -176,7 +185,7 @@ def _single(source: str | list[str]) -> str | list[str]:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    maybe = ("text_columns", "label_column", "score_column", "clean", "without")
+    maybe = ("text_columns", "label_column", "score_column", "clean", "without", "drop_near_duplicates")
     return {
         **{name: getattr(options, name) for name in maybe if getattr(options, name, None)},
         **({"carry": carried(options)} if hasattr(options, "id_column") else {}),

@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
         help="a sentence with a [MASK] for the card, instead of those it has",
     )
     parser.set_defaults(run=run, parser=parser)
-    add_corpus_options(parser)
+    add_corpus_options(parser, for_training=True)
     _add_settings(parser)
     run_config = parser.add_argument_group("run")
     run_config.add_argument(

@@ -22,7 +22,7 @@ Source = str | tuple[str | Mapping[str, Any], ...]
 """Of a corpus: a name, several, or several parts with columns of their own."""
 
 _PART = ("source", *corpus_parts.OPTIONS)
-_CORPUS = (*_PART, "split_sentences", "clean", "without", "stand_in")
+_CORPUS = (*_PART, "split_sentences", "clean", "without", "drop_near_duplicates", "stand_in")
 
 StandIn = tuple[Source, Mapping[str, Any]]
 """A corpus that is read where another one is not here: its source, and options of `read_corpus`."""
@@ -113,7 +113,7 @@ def _option(section: Section, key: str) -> Any:
         value = tuple(value) if right else value
     elif key == "clean":
         return _cleaners(section)
-    elif key in ("stack", "split_sentences"):
+    elif key in ("stack", "split_sentences", "drop_near_duplicates"):
         right, must_be = isinstance(value, bool), "true or false"
     else:
         right, must_be = isinstance(value, str), "the name of a column"

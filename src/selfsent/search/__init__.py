@@ -1,6 +1,8 @@
 """What vectors are good for: files of them, the sentences nearest to a query, the most similar pairs, groups."""
 
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
+from selfsent.search.index import Index
+from selfsent.search.index_writer import write_index
 from selfsent.search.nearest import search
 from selfsent.search.pairs import Pair, most_similar_pairs
 from selfsent.search.sources import encode_corpus
@@ -9,6 +11,7 @@ from selfsent.search.vectors import FORMATS, check_output, encode_to_file
 __all__ = [
     "FORMATS",
     "Clusters",
+    "Index",
     "Pair",
     "check_output",
     "encode_corpus",
@@ -17,4 +20,5 @@ __all__ = [
     "most_similar_pairs",
     "search",
     "telling_words",
+    "write_index",
 ]

@@ -77,7 +77,8 @@ def most_similar_pairs(
             block = rows[low : low + ROWS] @ rows[left : left + COLUMNS].T
             if left < low + ROWS:  # on the diagonal: every pair once, and no sentence with itself
                 block.masked_fill_(torch.ones_like(block, dtype=torch.bool).tril(low - left), -torch.inf)
-            keep_best(block, np.arange(low, low + len(block)), left, best)
+            columns = np.arange(left, left + block.shape[1])
+            keep_best(block, np.arange(low, low + len(block)), columns, best)
             advance(1)
     return best.pairs()
 
@@ -88,8 +89,8 @@ def blocks(rows: int) -> int:
     return sum(columns - low // COLUMNS for low in range(0, rows, ROWS))
 
 
-def keep_best(block: torch.Tensor, rows: NDArray[np.int64], left: int, best: Best) -> None:
-    """Consider a (rows, columns) block of cosines: the numbers of its rows, and of its first column."""
+def keep_best(block: torch.Tensor, rows: NDArray[np.int64], columns: NDArray[np.int64], best: Best) -> None:
+    """Consider a (rows, columns) block of cosines: the numbers of its rows (rows,) and columns (columns,)."""
     if not block.numel() or not best.top or float(block.max()) < best.bar:
         return
     flat = block.flatten()
@@ -102,4 +103,4 @@ def keep_best(block: torch.Tensor, rows: NDArray[np.int64], left: int, best: Bes
         chosen = torch.cat([above.nonzero()[:, 0], equal])
         place, cosine = place[chosen], cosine[chosen]
     width = block.shape[1]
-    best.add(cosine.numpy(), rows[(place // width).numpy()], (place % width + left).numpy())
+    best.add(cosine.numpy(), rows[(place // width).numpy()], columns[(place % width).numpy()])

@@ -53,7 +53,7 @@ def corpus_vectors(model: Encoder, corpus: Corpus, file: VectorsFile | None = No
         rows = np.asarray(origins.table_rows[pieces])
         if len(filled := np.flatnonzero(rows >= 0)):
             chosen = np.append(draw.permutation(filled[:-1])[: COMPARED - 1], filled[-1])
-            _compare(file, vectors[chosen], encode(model, corpus.texts(rows[chosen])), pieces[chosen])
+            compare(file, vectors[chosen], encode(model, corpus.texts(rows[chosen])), pieces[chosen])
         yield vectors[origins.begins(pieces)]
         done += len(vectors)
 
@@ -72,16 +72,21 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
         )
 
 
-def _compare(
+def compare(
     file: VectorsFile, stored: NDArray[np.float32], computed: NDArray[np.float32], rows: NDArray[np.int64]
 ) -> None:
+    """Refuse vectors (n, d) of some rows (n,) of a file that are not those the model has for their texts.
+
+    Raises:
+        DataError: they are others.
+    """
     cosines = (unit(stored) * unit(computed)).sum(1)
     # Both are zero where the tokenizer leaves nothing of a text.
     cosines[~stored.any(1) & ~computed.any(1)] = 1
     if not (cosines.mean() >= SAME and cosines.min() >= FAR):
         worst = int(np.argmin(cosines))
         raise DataError(
-            f"{file.path} holds other vectors than this model has for this corpus: cosine {cosines[worst]:.2f} in row"
+            f"{file.path} holds other vectors than this model has for these texts: cosine {cosines[worst]:.2f} in row"
             f" {rows[worst]}"
         )
 

@@ -15,6 +15,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.files import whole_file
 from selfsent.search.clusters import Clusters
+from selfsent.search.index import Index
 from selfsent.search.pairs import Pair
 from selfsent.search.rows import KINDS
 
@@ -44,14 +45,22 @@ def check_table(output: Path) -> None:
         raise SettingsError(f"--output {output} must end in {', '.join(TABLES[:-1])} or {TABLES[-1]}")
 
 
-def hit_columns(corpus: Corpus) -> dict[str, type]:
+def hit_columns(place: Corpus | Index) -> dict[str, type]:
     """The columns of `hits_with_texts`."""
-    return {"query": str, "cosine": float, **corpus.origins.columns, "repeats": int, "text": str}
+    return {"query": str, "cosine": float, **_told_columns(place)}
 
 
-def pair_columns(corpus: Corpus) -> dict[str, type]:
+def _told_columns(place: Corpus | Index) -> dict[str, type]:
+    """The columns of `told`."""
+    if isinstance(place, Corpus):
+        return {**place.origins.columns, "repeats": int, "text": str}
+    columns = {name: kind for name, kind in place.columns.items() if name != "text"}
+    return {**columns, "repeats": int, **({"text": str} if "text" in place.columns else {})}
+
+
+def pair_columns(place: Corpus | Index) -> dict[str, type]:
     """The columns of `with_texts`."""
-    each = {**corpus.origins.columns, "repeats": int, "text": str}
+    each = _told_columns(place)
     return {"cosine": float} | {f"{name}{side}": kind for name, kind in each.items() for side in (1, 2)}
 
 
@@ -60,11 +69,13 @@ def group_columns(corpus: Corpus) -> dict[str, type]:
     return {"cluster": int, "cosine": float, **corpus.origins.columns, "text": str}
 
 
-def told(corpus: Corpus, rows: Iterable[int]) -> list[dict[str, Any]]:
-    """Of each row of a corpus the first place in the input, what was carried along, and its text.
+def told(corpus: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]:
+    """Of each row of a corpus, or vector of an index, its first place in the input, what was carried along, its text.
 
     `repeats` says how many more rows of the input have the same text.
     """
+    if isinstance(corpus, Index):
+        return corpus.told(rows)
     wanted = np.fromiter(rows, dtype=np.int64)
     origins = corpus.origins
     columns = origins.describe(np.asarray(origins.first[wanted]))
@@ -72,7 +83,7 @@ def told(corpus: Corpus, rows: Iterable[int]) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def with_texts(pairs: Sequence[Pair], corpus: Corpus) -> Iterator[dict[str, Any]]:
+def with_texts(pairs: Sequence[Pair], corpus: Corpus | Index) -> Iterator[dict[str, Any]]:
     """Each pair as a row of a table: cosine, and of both sides what `told` says, as `row1`, `row2` and so on."""
     left, right = told(corpus, (pair.first for pair in pairs)), told(corpus, (pair.second for pair in pairs))
     for pair, one, other in zip(pairs, left, right, strict=True):
@@ -80,7 +91,7 @@ def with_texts(pairs: Sequence[Pair], corpus: Corpus) -> Iterator[dict[str, Any]
         yield {"cosine": round(pair.cosine, 6), **found}
 
 
-def hits_with_texts(query: str, hits: Sequence[tuple[int, float]], corpus: Corpus) -> Iterator[dict[str, Any]]:
+def hits_with_texts(query: str, hits: Sequence[tuple[int, float]], corpus: Corpus | Index) -> Iterator[dict[str, Any]]:
     """Each sentence that `search` found for a query as a row of a table: query, cosine and what `told` says."""
     for (_, cosine), found in zip(hits, told(corpus, (row for row, _ in hits)), strict=True):
         yield {"query": query, "cosine": round(cosine, 6), **found}

@@ -25,6 +25,7 @@ from selfsent.evaluation.vectors import CONTENT
 from selfsent.files import saying, write_json
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
+from selfsent.models.fingerprint import hash_weights
 from selfsent.search.rows import sentences, write_rows
 
 FORMATS = tuple(CONTENT)
@@ -184,9 +185,5 @@ def _identity(corpus: Corpus, model: Encoder) -> str:
     tokenizer.no_truncation()  # which only the last call made
     tokenizer.no_padding()
     found.update(tokenizer.to_str().encode())
-    for name, tensor in model.sentence_transformer.state_dict().items():
-        if ".pooler." in name:  # nothing reads it, and where a checkpoint has none it is random in every process
-            continue
-        found.update(str(tensor.dtype).encode())
-        found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
+    hash_weights(found, model)
     return found.hexdigest()[:12]

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
 from selfsent.data.corpus.cleaners import Cleaners, look
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
+from selfsent.data.corpus.near import NearDuplicates
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, Corpus, CorpusReport
@@ -34,6 +36,7 @@ def build_table(
     split: bool,
     banned: Corpus | None = None,
     cleaners: Cleaners | None = None,
+    near: NearDuplicates | None = None,
 ) -> str:
     """Write the whole corpus into an empty folder.
 
@@ -45,6 +48,7 @@ def build_table(
         split: whether each text is to be split into sentences.
         banned: sentences that no row may hold.
         cleaners: what is taken out of texts before anything else.
+        near: finds rows that are to be left out because an earlier one is nearly the same.
 
     Returns:
         The fingerprint of the contents.
@@ -54,7 +58,7 @@ def build_table(
     """
     with ExitStack() as opened, _progress() as show:
         unwanted = frozenset(map(letters, banned.texts() if banned else ())) - {""}
-        builder = _Builder(directory, columns, split, opened, unwanted, cleaners or Cleaners(None))
+        builder = _Builder(directory, columns, split, opened, unwanted, cleaners or Cleaners(None), near)
         for batch in batches:
             show(builder.add(batch))
         return builder.finish(source)
@@ -69,12 +73,13 @@ class _Builder:
         opened: ExitStack,
         banned: frozenset[str],
         cleaners: Cleaners,
+        near: NearDuplicates | None,
     ) -> None:
         self._directory = directory
         self._columns = columns
         self._split = split
         self._banned = banned
-        self._cleaners = cleaners
+        self._cleaners, self._near = cleaners, near
         self._looked_at, self._signs = 0, Counter[str]()
         self._one_a_line = True
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
@@ -117,12 +122,19 @@ class _Builder:
             else self._numbered(self._origins, batch, keys, filled, origin)
         )
         count["duplicates"] += int(len(first) - first.sum())
-        if not first.all():
-            texts = [[text for text, kept in zip(column, first.tolist(), strict=True) if kept] for column in texts]
-        self._write(batch, texts, origin[rows[first]])
+        texts, rows = _chosen(texts, first), rows[first]
+        if self._near is not None:
+            new = self._near.new(list(map(" | ".join, zip(*texts, strict=True))))
+            count["near_duplicates"] += int(len(new) - new.sum())
+            texts, rows = _chosen(texts, new), rows[new]
+        self._write(batch, texts, origin[rows])
         count["rows_read"] += len(batch)
         count["split"] += self._split * len(batch)
-        return len(self._seen)
+        return self._kept
+
+    @property
+    def _kept(self) -> int:
+        return len(self._seen) - self._counts["near_duplicates"]
 
     def _numbered(
         self, origins: OriginsFile, batch: Batch, keys: NDArray[np.uint64], filled: NDArray[np.bool_], origin: Integers
@@ -182,7 +194,7 @@ class _Builder:
 
     def _report(self, documents: int) -> CorpusReport:
         return CorpusReport(
-            kept=len(self._seen),
+            kept=self._kept,
             documents=documents,
             unit=self._unit,
             rid_of=self._cleaners.done(),
@@ -272,6 +284,11 @@ class _Documents:
         self._last = int(keys[-1])
         self.file.append(self._changes - 1 + np.cumsum(changed))
         self._changes += int(changed.sum())
+
+
+def _chosen(texts: list[list[str]], keep: NDArray[np.bool_]) -> list[list[str]]:
+    """The rows (n,) of each column that are kept."""
+    return texts if keep.all() else [list(compress(column, keep.tolist())) for column in texts]
 
 
 def _cut(column: list[str], too_long: set[int]) -> list[str]:

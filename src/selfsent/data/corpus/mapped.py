@@ -23,6 +23,9 @@ class MappedTable:
         self._batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
         self._starts = np.cumsum([0, *(batch.num_rows for batch in self._batches)])[:-1]
 
+    def __len__(self) -> int:
+        return sum(batch.num_rows for batch in self._batches)
+
     def take(self, column: int, rows: NDArray[np.int64]) -> list[Any]:
         """The cells of one column.
 

@@ -15,6 +15,8 @@ from typing import Any
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
+from selfsent.data.corpus.near import VERSION as near_version
+from selfsent.data.corpus.near import NearDuplicates
 from selfsent.data.corpus.parts import Part, Parts, joined, parts_of
 from selfsent.data.corpus.sentences import split_sentences as split_text
 from selfsent.data.corpus.sources import SourceName
@@ -45,6 +47,7 @@ def read_corpus(
     stack: bool = False,
     without: SourceName | Parts | None = None,
     carry: Sequence[str] | None = None,
+    drop_near_duplicates: bool = False,
     cache: str | Path | None = None,
     least: int = 2,
 ) -> Corpus:
@@ -77,6 +80,8 @@ def read_corpus(
         carry: columns whose values go with each row of the input, such as ids. With any, or none (`()`), the corpus
             knows the rows of the input, also the empty and the repeated ones: `Corpus.origins`. It takes 12 bytes a
             sentence more in memory then, and 16 on disk.
+        drop_near_duplicates: of texts that are the same but for a few words keep the first; see
+            `selfsent.data.corpus.near`. It takes about 100 bytes a sentence more in memory.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
         least: distinct sentences that there must be. Training needs two, encoding one.
 
@@ -93,7 +98,10 @@ def read_corpus(
         "stack": stack,
         "carry": carry,
     }
+    if drop_near_duplicates and carry is not None:
+        raise SettingsError("drop_near_duplicates leaves out rows, and carry wants all of them: give one")
     part, folder, cleaners = joined(parts_of(source, common)), _folder(cache), Cleaners(clean)
+    near = NearDuplicates() if drop_near_duplicates else None
     if split_sentences is None:
         part, split_sentences = _decided(part, folder, cleaners)
     if split_sentences and len(part.columns.kept) > 1:
@@ -102,10 +110,11 @@ def read_corpus(
     options = [_VERSION, *part.options(), split_sentences, *part.more_options()]
     options += [] if banned is None else ["without", banned.fingerprint]
     options += cleaners.options()
+    options += [] if near is None else ["near-duplicates", near_version]
     known = None
     if part.source.identity is not None:
         known = _open(folder / _key(part.source.identity, options))
-    corpus = _build(part, split_sentences, banned, cleaners, folder, options) if known is None else known
+    corpus = _build(part, split_sentences, banned, cleaners, near, folder, options) if known is None else known
     if len(corpus) < least:
         fail(
             part.source.name,
@@ -191,7 +200,13 @@ def check_corpus(source: SourceName | Parts, **options: Any) -> None:
 
 
 def _build(
-    part: Part, split: bool, banned: Corpus | None, cleaners: Cleaners, folder: Path, options: list[object]
+    part: Part,
+    split: bool,
+    banned: Corpus | None,
+    cleaners: Cleaners,
+    near: NearDuplicates | None,
+    folder: Path,
+    options: list[object],
 ) -> Corpus:
     """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
     try:
@@ -200,7 +215,7 @@ def _build(
         try:
             source, columns = part.source, part.columns
             rows = source.read(columns)
-            fingerprint = build_table(rows, building, columns, source.name, split, banned, cleaners)
+            fingerprint = build_table(rows, building, columns, source.name, split, banned, cleaners, near)
             final = folder / _key(source.identity if source.identity is not None else fingerprint, options)
             if _open(final) is None:
                 shutil.rmtree(final, ignore_errors=True)

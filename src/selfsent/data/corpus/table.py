@@ -32,6 +32,8 @@ class CorpusReport:
     too_long: int = 0
     control_characters: int = 0
     duplicates: int = 0
+    near_duplicates: int = 0
+    """Rows left out because an earlier one is nearly the same, where that was asked for."""
     kept: int = 0
     documents: int = 0
     excluded: int = 0
@@ -55,13 +57,14 @@ class CorpusReport:
     @property
     def whole(self) -> bool:
         """Whether nothing was dropped, cut or freed of characters."""
-        lost = self.empty, self.duplicates, self.excluded, self.skipped_files
+        lost = self.empty, self.duplicates, self.near_duplicates, self.excluded, self.skipped_files
         return not any((*lost, self.control_characters, self.too_long, *(n for n, _ in self.rid_of.values())))
 
     def summary(self, between: str = "\n") -> str:
         """One line for the user, a second one, or what stands for it, where texts were changed or files skipped."""
         dropped = [f"{self.empty:,} empty"] if self.empty else []
         dropped += [counted(self.duplicates, "duplicate")] if self.duplicates else []
+        dropped += [counted(self.near_duplicates, "near-duplicate")] if self.near_duplicates else []
         dropped += [f"{self.excluded:,} to be left out"] if self.excluded else []
         line = self.counted(self.kept) + (f" in {counted(self.documents, 'document')}" if self.documents else "")
         line += f", by splitting {counted(self.split, 'text')}" if self.split else ""

@@ -1,0 +1,35 @@
+"""A short name for an encoder, which another encoder does not have."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from selfsent.models.encoder import Encoder
+
+
+def fingerprint(model: Encoder) -> str:
+    """The same for every copy of an encoder, wherever it lies; another one after any training.
+
+    It depends on weights, vocabulary, modules, pooling, longest input and prompt. Take it before the encoder is told to
+    compute in fewer bits, which changes weights.
+    """
+    found = hashlib.sha256()
+    whole = model.sentence_transformer
+    prompt = whole.prompts.get(whole.default_prompt_name) or ""
+    kinds = [type(module).__name__ for module in whole]
+    found.update(repr([kinds, model.pooling, model.tokenizer.model_max_length, prompt]).encode())
+    found.update(repr(sorted(model.tokenizer.get_vocab().items())).encode())
+    hash_weights(found, model)
+    return found.hexdigest()[:16]
+
+
+def hash_weights(found: Any, model: Encoder) -> None:
+    """Feed an encoder's weights to a hash."""
+    for name, tensor in model.sentence_transformer.state_dict().items():
+        if ".pooler." in name:  # nothing reads it, and where a checkpoint has none it is random in every process
+            continue
+        found.update(str(tensor.dtype).encode())
+        found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)

@@ -1,0 +1,124 @@
+"""An index on disk: vectors in cells, with their texts and columns beside them; search it without encoding again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.data.corpus.mapped import MappedTable
+from selfsent.display import counted
+from selfsent.errors import DataError
+from selfsent.files import read_json
+from selfsent.search.cells import Cells
+from selfsent.search.rows import KINDS
+from selfsent.search.vectors import unit
+
+ABOUT, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
+VERSION = 1
+"""Of the files in an index: raise it when older ones cannot be read."""
+
+
+class Index:
+    """Texts with their vectors in a directory, as `write_index` leaves them. Vectors and texts stay on disk.
+
+    Args:
+        path: the directory.
+
+    Raises:
+        SettingsError: faiss is not installed.
+        DataError: there is no index, it is damaged, or of another version.
+
+    Example:
+        >>> index = Index(Path("tickets.index"))  # doctest: +SKIP
+        >>> [hits] = index.search(model.encode(["printer does not answer"]), top=3)  # doctest: +SKIP
+        >>> index.told(row for row, _ in hits)  # doctest: +SKIP
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.about = path, read_json(path / ABOUT)
+        if not is_index(path):
+            what = "does not exist" if not path.exists() else "holds no index"
+            raise DataError(f"{path} {what}: make one with selfsent index MODEL CORPUS --output {path}")
+        if self.about["version"] != VERSION:
+            raise DataError(f"{path} was made by another version of selfsent: make the index again")
+        try:
+            kinds = {kind.__name__: kind for kind in KINDS}
+            self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.about["columns"].items()}
+            self.model, self.fingerprint = str(self.about["model"]), str(self.about["fingerprint"])
+            self.rows, self.recall = int(self.about["rows"]), float(self.about["recall"])
+            self.cells = Cells.read(path / VECTORS)
+            self.cells.probed = int(self.about["probed"])
+            self._repeats: NDArray[np.int64] = np.load(path / REPEATS, mmap_mode="r", allow_pickle=False)
+            whole = len(self) == len(self._repeats) == int(self.about["vectors"]) == len(self.table)
+        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+            raise DataError(f"{path} is damaged ({error}): make the index again") from error
+        if not whole:
+            raise DataError(f"{path} is damaged (its files do not fit): make the index again")
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def unit(self) -> str:
+        """What a text is called."""
+        return "sentence" if "sentence" in self.columns else "text"
+
+    @cached_property
+    def table(self) -> MappedTable:
+        """The columns of each vector."""
+        return MappedTable(self.path / ROWS)
+
+    def check_model(self, fingerprint: str, name: str) -> None:
+        """Refuse an encoder other than the one that made the vectors.
+
+        Raises:
+            DataError: it is another one.
+        """
+        if fingerprint != self.fingerprint:
+            same = name == self.model
+            what = "as it was before it changed" if same else self.model
+            raise DataError(
+                f"{self.path} holds vectors of another model ({what}) than {name}, and their cosines say nothing: "
+                + ("index the texts again" if same else f"give --model {self.model}, or index the texts again")
+            )
+
+    def search(self, queries: NDArray[np.float32], top: int = 10) -> list[list[tuple[int, float]]]:
+        """The numbers of the vectors nearest to each query, best first, with the cosines.
+
+        Args:
+            queries: (q, d), of any length but 0.
+            top: how many vectors a query.
+        """
+        cosine, rows = self.cells.search(unit(np.ascontiguousarray(queries, np.float32)), min(top, len(self)))
+        return [
+            [(row, near) for row, near in zip(some, nears, strict=True) if row >= 0]
+            for some, nears in zip(rows.tolist(), cosine.tolist(), strict=True)
+        ]
+
+    def told(self, rows: Iterable[int]) -> list[dict[str, Any]]:
+        """Of each vector its columns, with `repeats`, how many more rows have its text, before `text`."""
+        wanted = np.fromiter(rows, dtype=np.int64)
+        columns = {name: self.table.take(place, wanted) for place, name in enumerate(self.columns)}
+        last = {"text": columns.pop("text")} if "text" in columns else {}
+        columns |= {"repeats": (np.asarray(self._repeats[wanted]) - 1).tolist()} | last
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    @property
+    def summary(self) -> str:
+        """How many vectors, and what of their neighbours is found, for a line."""
+        cells = self.cells
+        compared = "all vectors are" if cells.probed >= cells.count else f"{cells.probed / cells.count:.1%} of them are"
+        return (
+            f"{counted(len(self), 'vector')} in {self.path}; recall@10 {self.recall:.1%} on a sample, where {compared}"
+            " compared with a query"
+        )
+
+
+def is_index(path: Path) -> bool:
+    """Whether a directory holds an index of some version."""
+    return read_json(path / ABOUT).get("kind") == "selfsent index"

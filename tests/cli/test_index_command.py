@@ -1,0 +1,138 @@
+import csv
+import json
+
+import pytest
+
+
+@pytest.fixture
+def tickets(tmp_path):
+    path = tmp_path / "tickets.csv"
+    path.write_text("id,body,team\n7,ba de fi go,x\n8,ko mi,y\n9,la nu po,x\n10,ko mi,x\n11,,x\n12,ri sa te,z\n")
+    return path
+
+
+@pytest.fixture
+def index(selfsent, model, tickets, tmp_path):
+    """A command that makes an index of the tickets, or of another corpus, with the ids."""
+
+    def make(*more, corpus=tickets, output=tmp_path / "i"):
+        given = ("--text-column", "body", "--id-column", "id", "--keep", "team", "--output", output)
+        return selfsent("index", model, corpus, *given, *more)
+
+    return make
+
+
+def test_index_and_search(selfsent, index, model, tickets, tmp_path):
+    done = index()
+    assert (done.status, done.out) == (0, ""), done.err
+    assert "4 vectors in" in done.err
+    assert "recall@10 100.0% on a sample, where all vectors are compared with a query" in done.err
+    assert "(1 empty, 1 repeated)" in done.err
+    carried = ("--text-column", "body", "--id-column", "id", "--keep", "team", "--top", 2)
+    exact = selfsent("search", model, tickets, "ko mi", "la nu", *carried)
+    found = selfsent("search", "--index", tmp_path / "i", "ko mi", "--top", 2, "la nu")
+    assert found.status == 0, found.err
+    assert found.out == exact.out
+    assert "1.000  8  y  ko mi  (and 1 more row)" in found.out
+    as_file = selfsent("search", "--index", tmp_path / "i", "ko mi", "--output", tmp_path / "hits.csv", "--json", "-")
+    with (tmp_path / "hits.csv").open(newline="") as file:
+        first = next(csv.DictReader(file))
+    assert first | {"cosine": ""} == {
+        **{"query": "ko mi", "cosine": "", "row": "1", "id": "8", "team": "y", "repeats": "1", "text": "ko mi"}
+    }
+    told = json.loads(as_file.out)
+    assert told["index"] == str(tmp_path / "i")
+    assert told["queries"][0]["hits"][0]["id"] == 8
+
+
+def test_rows_are_added(selfsent, index, tmp_path):
+    index()
+    (tmp_path / "more.csv").write_text("id,body,team\n20,gu he,z\n21,ko mi,z\n")
+    refused = index(corpus=tmp_path / "more.csv").complaint
+    assert "already holds an index: give --add" in refused
+    done = index("--add", corpus=tmp_path / "more.csv")
+    assert done.status == 0, done.err
+    assert "1 vector added, 1 of the texts were there already" in done.err
+    found = selfsent("search", "--index", tmp_path / "i", "gu he", "ko mi", "--top", 1).out.splitlines()
+    assert found[1] == "1.000  20  z  gu he"
+    assert found[3] == "1.000  8  y  ko mi  (and 2 more rows)"
+    assert index("--overwrite", corpus=tmp_path / "more.csv").status == 0
+    assert "2 vectors in" in index("--overwrite", corpus=tmp_path / "more.csv").err
+
+
+def test_pairs_of_an_index(selfsent, model, index, tickets, tmp_path):
+    index()
+    done = selfsent("pairs", "--index", tmp_path / "i", "--top", 3, "--json", "-")
+    assert done.status == 0, done.err
+    assert "finds, measured on a sample: 100" in done.err
+    exact = selfsent("pairs", model, tickets, "--text-column", "body", "--id-column", "id", "--top", 3, "--json", "-")
+    mine, theirs = json.loads(done.out), json.loads(exact.out)
+    assert mine["recall"] == 1
+    for one, other in zip(mine["pairs"], theirs["pairs"], strict=True):
+        assert one["cosine"] == pytest.approx(other["cosine"], abs=1e-3)
+        assert {name: one[name] for name in other if name != "cosine"} == {
+            k: v for k, v in other.items() if k != "cosine"
+        }
+    assert selfsent("pairs", "--index", tmp_path / "i").out.startswith(done.out[:0])
+
+
+def test_an_index_of_vectors_alone(selfsent, model, tickets, tmp_path):
+    given = ("--text-column", "body", "--id-column", "id")
+    assert selfsent("encode", model, tickets, "--output", tmp_path / "v.parquet", *given).status == 0
+    done = selfsent("index", model, "--encoded", tmp_path / "v.parquet", "--output", tmp_path / "i")
+    assert done.status == 0, done.err
+    found = selfsent("search", "--index", tmp_path / "i", "la nu po", "--top", 1)
+    assert found.out == "1.000  9  la nu po\n"
+    assert selfsent("encode", model, tickets, "--output", tmp_path / "v.npy", "--text-column", "body").status == 0
+    assert selfsent("index", model, "--encoded", tmp_path / "v.npy", "--output", tmp_path / "j").status == 0
+    assert selfsent("search", "--index", tmp_path / "j", "la nu po", "--top", 1).out == "1.000  row 2\n"
+    assert "row 1\n" in selfsent("pairs", "--index", tmp_path / "j", "--top", 1).out
+
+
+def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_path):
+    index()
+    said = selfsent("search", "--index", tmp_path / "i", "ko mi", "--model", base).complaint
+    assert "holds vectors of another model" in said
+    assert f"give --model {model}" in said
+    about = tmp_path / "i" / "index.json"
+    about.write_text(about.read_text().replace(str(model), str(tmp_path / "gone")))
+    said = selfsent("search", "--index", tmp_path / "i", "ko mi").complaint
+    assert "say with --model where it is now" in said
+    assert selfsent("search", "--index", tmp_path / "i", "ko mi", "--model", model).status == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        (("search", "MODEL", "CORPUS"), "the following arguments are required: QUERY"),
+        (("search", "--index", "INDEX"), "the following arguments are required: QUERY"),
+        (("search", "--index", "INDEX", " "), "the query is empty"),
+        (("search", "--index", "nowhere", "q"), "nowhere does not exist: make one with selfsent index"),
+        (("search", "--index", "INDEX", "q", "--encoded", "v.npy"), "leave out --encoded"),
+        (("search", "--index", "INDEX", "q", "--id-column", "id"), "leave out --id-column"),
+        (("search", "--index", "INDEX", "q", "--text-column", "body"), "--text-column says how to read a corpus"),
+        (("search", "MODEL", "CORPUS", "q", "--model", "MODEL"), "without --index MODEL comes first"),
+        (("pairs", "MODEL"), "the following arguments are required: CORPUS"),
+        (("pairs", "MODEL", "CORPUS", "more"), "unrecognised argument more"),
+        (("pairs", "--index", "INDEX", "more"), "unrecognised argument more"),
+        (("index", "MODEL", "--output", "x"), "there is nothing to index: give a corpus, or --encoded FILE"),
+        (("index", "MODEL", "CORPUS", "--output", "x", "--recall", "1.5"), "--recall is 1.5"),
+        (("index", "MODEL", "CORPUS", "--output", "FOLDER"), "is not an index of selfsent"),
+        (("index", "MODEL", "CORPUS", "--output", "x", "--add"), "x does not exist: make one with"),
+        (("index", "MODEL", "CORPUS", "--output", "x", "--add", "--overwrite"), "contradict each other"),
+    ],
+)
+def test_bad_options(selfsent, index, model, tickets, tmp_path, monkeypatch, command, complaint):
+    index()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").touch()
+    names = {"MODEL": model, "CORPUS": tickets, "INDEX": tmp_path / "i", "FOLDER": "folder"}
+    assert complaint in selfsent(*(names.get(word, word) for word in command)).complaint
+    assert not (tmp_path / "x").exists()
+
+
+def test_without_the_library_of_the_index(selfsent, index, monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
+    assert "pip install 'selfsent[index]'" in index().complaint
+    assert not (tmp_path / "i").exists()

@@ -1,0 +1,234 @@
+import json
+
+import numpy as np
+import pytest
+
+from selfsent.data.corpus import read_corpus
+from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
+from selfsent.evaluation.vectors import VectorsFile, write_vectors
+from selfsent.models.encoding import encode
+from selfsent.models.fingerprint import fingerprint
+from selfsent.search import cells as cells_file
+from selfsent.search import encode_to_file, search, write_index
+from selfsent.search.cells import Cells, wanted
+from selfsent.search.index import ABOUT, REPEATS, VECTORS, Index
+from selfsent.search.index_sources import from_corpus, from_files
+from selfsent.search.index_writer import check_index_output
+
+
+def in_groups(groups, each=10, size=16, seed=0, noise=0.3):
+    draw = np.random.default_rng(seed)
+    vectors = draw.normal(size=(groups, size)).repeat(each, axis=0)
+    vectors = (vectors + noise * draw.normal(size=vectors.shape)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def filled(vectors):
+    cells = Cells.around(vectors[: wanted(len(vectors))], len(vectors))
+    cells.add(vectors)
+    return cells
+
+
+def nearest(vectors, top):
+    cosine = vectors @ vectors.T
+    np.fill_diagonal(cosine, -2)
+    return np.argsort(-cosine, axis=1)[:, :top]
+
+
+def test_cells_are_searched_until_enough_is_found(monkeypatch):
+    monkeypatch.setattr(cells_file, "SAMPLE", 2000)
+    vectors = in_groups(200, noise=1)
+    cells = filled(vectors)
+    told = []
+    recall = cells.tune(0.9, advance=told.append)
+    assert sum(told) == 2000
+    assert 1 <= cells.probed < cells.count
+    found = cells.search(vectors, 11)[1]
+    exact = nearest(vectors, 10)
+    share = np.mean([len(set(a) & set(b)) for a, b in zip(found, exact, strict=True)]) / 10
+    assert share == pytest.approx(recall, abs=0.01)
+    assert recall >= 0.9
+    fewer, probed = cells.tune(0.3), cells.probed
+    assert cells.tune(1) == 1
+    assert fewer < recall
+    assert probed < cells.probed <= cells.count
+
+
+def test_vectors_come_back_from_cells_and_from_a_file(tmp_path):
+    vectors = in_groups(30)
+    cells = filled(vectors)
+    cells.write(tmp_path / "v")
+    for each in (cells, Cells.read(tmp_path / "v"), Cells.read(tmp_path / "v", mapped=False)):
+        back = np.zeros_like(vectors)
+        for rows, part in each.parts():
+            back[rows] = part
+        np.testing.assert_allclose(back, vectors, atol=3e-4)
+        np.testing.assert_array_equal(each.take(np.array([3, 70, 299])), back[[3, 70, 299]])
+    (tmp_path / "v").write_bytes(b"nothing")
+    with pytest.raises(DataError, match="damaged"):
+        Cells.read(tmp_path / "v")
+
+
+def test_equal_vectors_count_as_found():
+    vectors = np.repeat(in_groups(1, 1), 500, axis=0)
+    assert filled(vectors).tune(0.95) == 1
+    assert filled(vectors[:1]).tune(0.95) == 1
+
+
+@pytest.fixture
+def rows(sentences, tmp_path_factory):
+    """A corpus with ids, an empty and a repeated text."""
+    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    texts = [*sentences[:40], "", sentences[3]]
+    path.write_text("".join(json.dumps({"id": f"t{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
+    return read_corpus(path, carry=("id",), cache=path.parent, least=1)
+
+
+@pytest.fixture
+def more(sentences, tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "more.jsonl"
+    texts = [sentences[3], *sentences[40:60], sentences[45]]
+    path.write_text("".join(json.dumps({"id": f"m{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
+    return read_corpus(path, carry=("id",), cache=path.parent, least=1)
+
+
+def test_an_index_finds_what_comparing_all_finds(encoder, rows, sentences, tmp_path):
+    added = write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    assert (added.new, added.known) == (40, 0)
+    index = Index(tmp_path / "i")
+    index.check_model(fingerprint(encoder), "name")
+    queries = [sentences[3], sentences[60]]
+    found = index.search(encode(encoder, queries), 5)
+    for mine, exact in zip(found, search(encoder, rows, queries, 5), strict=True):
+        assert [row for row, _ in mine] == [row for row, _ in exact]
+        assert [cosine for _, cosine in mine] == pytest.approx([cosine for _, cosine in exact], abs=1e-3)
+    [best] = index.told([found[0][0][0]])
+    assert best == {"row": 3, "id": "t3", "repeats": 1, "text": sentences[3]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["i"]
+
+
+def test_adding_is_as_one_index_of_both(encoder, rows, more, sentences, tmp_path, monkeypatch):
+    for grown in (1, 100):  # arranged anew, and not
+        monkeypatch.setattr("selfsent.search.index_writer.GROWN", grown)
+        output = tmp_path / f"i{grown}"
+        write_index(from_corpus(encoder, rows), output, "name", fingerprint(encoder))
+        old = check_index_output(output, add=True, overwrite=False)
+        added = write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), old)
+        assert (added.new, added.known) == (20, 1)
+        index = Index(output)
+        assert (len(index), index.rows) == (60, 42 + 22)
+        assert index.about["trained"] == (60 if grown == 1 else 40)
+        hits = index.search(encode(encoder, [sentences[3], sentences[45], sentences[59]]), 1)
+        assert [index.told([row])[0] for [(row, _)] in hits] == [
+            {"row": 3, "id": "t3", "repeats": 2, "text": sentences[3]},
+            {"row": 42 + 6, "id": "m6", "repeats": 1, "text": sentences[45]},
+            {"row": 42 + 20, "id": "m20", "repeats": 0, "text": sentences[59]},
+        ]
+
+
+def test_another_model_and_other_columns_are_refused(encoder, encoder_of, rows, sentences, tmp_path):
+    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    other, index = encoder_of("bert", initializer_range=0.4), Index(tmp_path / "i")
+    assert fingerprint(other) != fingerprint(encoder)
+    with pytest.raises(DataError, match="holds vectors of another model"):
+        index.check_model(fingerprint(other), "other")
+    with pytest.raises(DataError, match="another model"):
+        write_index(from_corpus(other, rows), tmp_path / "i", "other", fingerprint(other), index)
+    plain = read_corpus(sentences, carry=(), cache=tmp_path / "cache")
+    with pytest.raises(SettingsError, match=r"has the columns row \(int\), id \(str\), text \(str\), and not row"):
+        write_index(from_corpus(encoder, plain), tmp_path / "i", "name", fingerprint(encoder), index)
+    assert len(Index(tmp_path / "i")) == 40
+
+
+def test_whole_or_not_at_all(encoder, rows, more, tmp_path, monkeypatch):
+    output = tmp_path / "i"
+    write_index(from_corpus(encoder, rows), output, "name", fingerprint(encoder))
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cells, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), Index(output))
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["i"]
+    old = Index(output)
+    write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), Index(output))
+    with pytest.raises(OutputError, match="changed by another process"):
+        write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), old)
+    assert len(Index(output)) == 60
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.npz", "v.parquet", "folder"])
+def test_an_index_from_vectors_alone(encoder, rows, tmp_path, name):
+    if name == "folder":
+        for part in ("a", "b"):
+            encode_to_file(encoder, rows, tmp_path / name / f"{part}.parquet")
+    else:
+        encode_to_file(encoder, rows, tmp_path / name)
+    write_index(from_files(encoder, tmp_path / name), tmp_path / "i", "name", fingerprint(encoder))
+    index = Index(tmp_path / "i")
+    with_texts = name in ("v.parquet", "folder")
+    # Of arrays nobody knows which vectors are those of one text.
+    assert (len(index), index.rows) == (40 if with_texts else 41, 84 if name == "folder" else 42)
+    [told] = index.told([39])
+    expected = {"row": 39, "repeats": int(name == "folder")}
+    if with_texts:
+        expected |= {"id": "t39", "text": rows.texts([39])[0]}
+    assert told == expected
+
+
+def test_vectors_of_another_model_are_refused(encoder, encoder_of, rows, tmp_path):
+    encode_to_file(encoder, rows, tmp_path / "v.parquet")
+    other = encoder_of("bert", initializer_range=0.9)
+    with pytest.raises(DataError, match="other vectors than this model has"):
+        write_index(from_files(other, tmp_path / "v.parquet"), tmp_path / "i", "other", fingerprint(other))
+    write_vectors(tmp_path / "w.parquet", ["a", "b"], np.ones((2, 3), np.float32))
+    with pytest.raises(DataError, match="vectors of 3 numbers"):
+        from_files(encoder, tmp_path / "w.parquet")
+    bad = np.full((2, encoder.embedding_size), np.nan, np.float32)
+    np.save(tmp_path / "nan.npy", bad)
+    with pytest.raises(DataError, match="not finite in row 0"):
+        write_index(from_files(encoder, tmp_path / "nan.npy"), tmp_path / "i", "name", "f")
+    np.save(tmp_path / "zeros.npy", np.zeros_like(bad))
+    with pytest.raises(DataError, match="no vector to put into an index"):
+        write_index(from_files(encoder, tmp_path / "zeros.npy"), tmp_path / "i", "name", "f")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"holds no \.parquet files"):
+        from_files(encoder, tmp_path / "empty")
+    assert not (tmp_path / "i").exists()
+
+
+def test_a_file_of_vectors_saves_encoding(encoder, rows, tmp_path, monkeypatch):
+    encode_to_file(encoder, rows, tmp_path / "v.npy")
+    monkeypatch.setattr("selfsent.search.sources.encode_stream", None)
+    source = from_corpus(encoder, rows, VectorsFile(tmp_path / "v.npy"))
+    assert write_index(source, tmp_path / "i", "name", "f").new == 40
+
+
+def test_places_that_cannot_be_used(encoder, rows, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "x").touch()
+    for path in ("file", "other"):
+        with pytest.raises(OutputError, match="is not an index of selfsent"):
+            check_index_output(tmp_path / path, add=False, overwrite=True)
+        with pytest.raises(DataError, match="holds no index: make one with"):
+            check_index_output(tmp_path / path, add=True, overwrite=False)
+    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", "f")
+    with pytest.raises(OutputError, match="already holds an index: give --add"):
+        check_index_output(tmp_path / "i", add=False, overwrite=False)
+    assert check_index_output(tmp_path / "i", add=False, overwrite=True) is None
+
+
+@pytest.mark.parametrize("file", [ABOUT, VECTORS, REPEATS, "rows.arrow"])
+def test_a_damaged_index_is_one_line(encoder, rows, tmp_path, file):
+    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", "f")
+    path = tmp_path / "i" / file
+    content = path.read_bytes()
+    for damaged in (b"", content[: len(content) // 2]):
+        path.write_bytes(damaged)
+        with pytest.raises(SelfsentError, match=r"damaged|holds no index"):
+            Index(tmp_path / "i")
