@@ -7,19 +7,20 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
-from pathlib import Path
 from typing import IO, Any
+from urllib.parse import unquote
 
 import numpy as np
 
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, at_lines, at_rows, make_batch
 from selfsent.data.corpus.clean import LONGEST_TEXT
-from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, chunks, fail, line_lists, open_file
+from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, Readable, chunks, fail, line_lists, open_file
 
 _SHOWN_COLUMNS = 20
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-def read_file(path: Path, columns: Columns) -> Iterator[Batch]:
+def read_file(path: Readable, columns: Columns) -> Iterator[Batch]:
     """The rows of one file, by the reader for its suffix.
 
     Raises:
@@ -30,7 +31,7 @@ def read_file(path: Path, columns: Columns) -> Iterator[Batch]:
         yield from READERS[format_of(path)](file, str(path), columns)
 
 
-def format_of(path: Path) -> str:
+def format_of(path: Readable) -> str:
     """The suffix that decides how a file is read, without compression: `.csv` for `x.csv.gz`; empty when unknown."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSION:
@@ -109,25 +110,36 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch
     import pyarrow.parquet as pq
 
     with tempfile.TemporaryFile() as unpacked:
-        if isinstance(file, pa.NativeFile):  # Parquet is read from its end: a compressed one has to be unpacked first.
+        if isinstance(file, pa.NativeFile) or not file.seekable():
+            # Parquet is read from its end: one that is compressed, or that comes as a stream, is laid down first.
             for chunk in chunks(file, name):
                 unpacked.write(chunk)
             file = unpacked
         try:
             parquet = pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
-            _check_header(parquet.schema_arrow.names, name, columns)
+            held = parquet.schema_arrow.names
+            folders = {key: value for key, value in _partition(name).items() if key not in held}
+            _check_header([*held, *folders], name, columns)
             described = parquet.metadata
             size = sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups))
             rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * described.num_rows // max(1, size)))
             start = 1
-            for batch in parquet.iter_batches(batch_size=rows, columns=columns.wanted):
-                values = {column: batch.column(column).to_pylist() for column in columns.wanted}
+            read = [column for column in columns.wanted if column not in folders]
+            for batch in parquet.iter_batches(batch_size=rows, columns=read):
+                values = {column: [value] * batch.num_rows for column, value in folders.items()}
+                values |= {column: batch.column(column).to_pylist() for column in read}
                 yield make_batch(values, name, columns, at_rows(start))
                 start += batch.num_rows
         except UnicodeDecodeError:
             fail(name, "a text is not UTF-8", row=start)
         except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
             fail(name, f"not a whole parquet file, or one with values that cannot be read: {_first_line(error)}")
+
+
+def _partition(name: str) -> dict[str, str | None]:
+    """The columns that the folders of a partitioned table stand for: `lang=en/part-0.parquet` is in English."""
+    found = (folder.partition("=") for folder in name.split("/")[:-1])
+    return {key: None if value == _NO_VALUE else unquote(value) for key, sign, value in found if sign}
 
 
 READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {
