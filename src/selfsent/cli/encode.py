@@ -18,7 +18,8 @@ def add_parser(commands: Any) -> None:
         "encode",
         help="write the vectors of a corpus to a file",
         description="Write a file with one vector for each row of the input, in its order, also for repeated and empty"
-        " texts (zeros for empty ones). Killed or interrupted, the same command goes on.",
+        " texts (zeros for empty ones). Killed or interrupted, the same command goes on. With --engine ray, on many"
+        " cores, GPUs or machines, into a folder of .parquet files.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a corpus, as for selfsent train")
@@ -26,8 +27,17 @@ def add_parser(commands: Any) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help=".npy; .npz, as `embeddings`; or .parquet, with row numbers, ids and texts beside the vectors",
+        help=".npy; .npz, as `embeddings`; or .parquet, with row numbers, ids and texts beside the vectors; with"
+        " --engine ray a folder, here or elsewhere (s3://bucket/vectors)",
     )
+    bulk = parser.add_argument_group("in bulk")
+    bulk.add_argument(
+        "--engine",
+        choices=("ray",),
+        help="share the work out with Ray Data: on the cluster of $RAY_ADDRESS, else on this machine",
+    )
+    bulk.add_argument("--workers", type=int, metavar="N", help="processes (default: one for each GPU, or each core)")
+    bulk.add_argument("--cores", type=int, metavar="N", help="cores for each of them (default: 1)")
     add_fast_options(parser)
     add_carry_options(parser, ".parquet files")
     add_corpus_options(parser)
@@ -38,8 +48,18 @@ def run(options: argparse.Namespace) -> None:
     """Encode the corpus."""
     from selfsent.cli.console import counting, notice
     from selfsent.cli.outputs import check_outputs
+    from selfsent.data.corpus.remote import is_address
     from selfsent.search import check_output, encode_to_file
 
+    if options.engine:
+        from selfsent.cli.bulk import encode_in_bulk
+
+        encode_in_bulk(options)
+        return
+    if options.workers is not None or options.cores is not None:
+        raise SettingsError("--workers and --cores go with --engine ray")
+    if is_address(options.output):
+        raise SettingsError(f"--output {options.output} lies elsewhere: add --engine ray, or name a local file")
     output = Path(options.output)
     check_outputs({"--output": options.output}, [*options.input, *(options.without or ())])
     check_output(output)

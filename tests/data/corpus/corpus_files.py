@@ -1,5 +1,6 @@
 """The same sentences as files of every kind."""
 
+import bz2
 import gzip
 import io
 import json
@@ -43,4 +44,4 @@ def encoded(suffix, sentences):
     }[suffix]()
 
 
-COMPRESS = {"": lambda data: data, ".gz": gzip.compress, ".zst": zstandard.compress}
+COMPRESS = {"": lambda data: data, ".gz": gzip.compress, ".zst": zstandard.compress, ".bz2": bz2.compress}

@@ -19,7 +19,7 @@ def test_every_format_and_compression(suffix, compression, read, write):
     assert read(path).texts() == SENTENCES
 
 
-@pytest.mark.parametrize("compression", [".gz", ".zst"])
+@pytest.mark.parametrize("compression", [".gz", ".zst", ".bz2"])
 def test_joined_archives_are_read_to_the_end(compression, read, write):
     parts = [COMPRESS[compression](f"sentence {n}\n".encode()) for n in range(3)]
     assert read(write(f"x.txt{compression}", b"".join(parts))).texts() == [f"sentence {n}" for n in range(3)]

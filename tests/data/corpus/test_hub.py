@@ -28,7 +28,7 @@ def fake_hub(monkeypatch):
         return types.SimpleNamespace(iter=lambda batch_size: iter(batches))
 
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
-    monkeypatch.setattr("selfsent.data.corpus.hub._require_hub", lambda name: None)
+    monkeypatch.setattr("selfsent.data.corpus.hub.require_hub", lambda name: None)
     monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
     return asked
 
@@ -82,7 +82,7 @@ def test_errors_of_the_hub_are_one_line(read):
 
 def test_without_datasets(read, monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
-    monkeypatch.setattr("selfsent.data.corpus.hub._require_hub", lambda name: None)
+    monkeypatch.setattr("selfsent.data.corpus.hub.require_hub", lambda name: None)
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(CorpusError, match=r"org/name: no such file, .* pip install 'selfsent\[hub\]'"):
         read("org/name")

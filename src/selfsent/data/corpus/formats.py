@@ -6,20 +6,22 @@ import csv
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain, repeat
-from pathlib import Path
 from typing import IO, Any
+from urllib.parse import unquote
 
 import numpy as np
 
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, at_lines, at_rows, make_batch
 from selfsent.data.corpus.clean import LONGEST_TEXT
-from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, chunks, fail, line_lists, open_file
+from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, Readable, chunks, fail, line_lists, open_file
 
 _SHOWN_COLUMNS = 20
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-def read_file(path: Path, columns: Columns) -> Iterator[Batch]:
+def read_file(path: Readable, columns: Columns) -> Iterator[Batch]:
     """The rows of one file, by the reader for its suffix.
 
     Raises:
@@ -30,7 +32,7 @@ def read_file(path: Path, columns: Columns) -> Iterator[Batch]:
         yield from READERS[format_of(path)](file, str(path), columns)
 
 
-def format_of(path: Path) -> str:
+def format_of(path: Readable) -> str:
     """The suffix that decides how a file is read, without compression: `.csv` for `x.csv.gz`; empty when unknown."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSION:
@@ -103,31 +105,88 @@ def read_jsonl(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
         yield make_batch(dict(zip(wanted, zip(*rows), strict=True)), name, columns, at_lines(numbers))
 
 
-def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
-    """The chosen columns of a parquet file, a few thousand rows at a time."""
+def read_parquet(file: IO[bytes], name: str, columns: Columns, part: range | None = None) -> Iterator[Batch]:
+    """The chosen columns of a parquet file, a few thousand rows at a time.
+
+    Args:
+        file: its bytes.
+        name: what errors call it.
+        columns: which.
+        part: the rows to read, from 0; all by default.
+    """
+    start = part.start if part else 0
+    with _parquet(file, name) as parquet:
+        held = parquet.schema_arrow.names
+        folders = {key: value for key, value in _partition(name).items() if key not in held}
+        _check_header([*held, *folders], name, columns)
+        read = [column for column in columns.wanted if column not in folders]
+        try:
+            for batch in _record_batches(parquet, read, part or range(parquet.metadata.num_rows)):
+                values = {column: [value] * batch.num_rows for column, value in folders.items()}
+                values |= {column: batch.column(column).to_pylist() for column in read}
+                yield make_batch(values, name, columns, at_rows(start + 1))
+                start += batch.num_rows
+        except UnicodeDecodeError:
+            fail(name, "a text is not UTF-8", row=start + 1)
+
+
+def look_at_parquet(path: Readable, columns: Columns) -> tuple[int, dict[str, str]]:
+    """How many rows a parquet file has, and the kind of each wanted column: bool, int, float or str.
+
+    Raises:
+        CorpusError: it is no whole parquet file, or has no such column.
+    """
+    import pyarrow as pa
+
+    with open_file(path) as file, _parquet(file, str(path)) as parquet:
+        kinds = {field.name: field.type for field in parquet.schema_arrow}
+        _check_header([*parquet.schema_arrow.names, *_partition(str(path)).keys() - kinds], str(path), columns)
+        tests = {"bool": pa.types.is_boolean, "int": pa.types.is_integer, "float": pa.types.is_floating}
+        found = {
+            name: [kind for kind, test in tests.items() if test(kinds.get(name, pa.null()))] for name in columns.wanted
+        }
+        return parquet.metadata.num_rows, {name: (kind or ["str"])[0] for name, kind in found.items()}
+
+
+@contextmanager
+def _parquet(file: IO[bytes], name: str) -> Iterator[Any]:
+    """A parquet file, opened; what is wrong with it then or later is told in one line."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with tempfile.TemporaryFile() as unpacked:
-        if isinstance(file, pa.NativeFile):  # Parquet is read from its end: a compressed one has to be unpacked first.
+        if isinstance(file, pa.NativeFile) or not file.seekable():
+            # Parquet is read from its end: one that is compressed, or that comes as a stream, is laid down first.
             for chunk in chunks(file, name):
                 unpacked.write(chunk)
             file = unpacked
         try:
-            parquet = pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
-            _check_header(parquet.schema_arrow.names, name, columns)
-            described = parquet.metadata
-            size = sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups))
-            rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * described.num_rows // max(1, size)))
-            start = 1
-            for batch in parquet.iter_batches(batch_size=rows, columns=columns.wanted):
-                values = {column: batch.column(column).to_pylist() for column in columns.wanted}
-                yield make_batch(values, name, columns, at_rows(start))
-                start += batch.num_rows
-        except UnicodeDecodeError:
-            fail(name, "a text is not UTF-8", row=start)
+            yield pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
         except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
             fail(name, f"not a whole parquet file, or one with values that cannot be read: {_first_line(error)}")
+
+
+def _record_batches(parquet: Any, columns: list[str], part: range) -> Iterator[Any]:
+    """Consecutive rows of a parquet file, some thousand at a time; row groups without any of them are not read."""
+    described = parquet.metadata
+    groups = [described.row_group(i) for i in range(described.num_row_groups)]
+    rows = max(
+        1, min(BATCH_ROWS, BATCH_CHARACTERS * described.num_rows // max(1, sum(g.total_byte_size for g in groups)))
+    )
+    ends = np.cumsum([group.num_rows for group in groups])
+    chosen = [i for i, group in enumerate(groups) if ends[i] > part.start and ends[i] - group.num_rows < part.stop]
+    place = int(ends[chosen[0]]) - groups[chosen[0]].num_rows if chosen else 0
+    for batch in parquet.iter_batches(batch_size=rows, row_groups=chosen, columns=columns):
+        first, last = max(part.start - place, 0), min(part.stop - place, batch.num_rows)
+        if first < last:
+            yield batch.slice(first, last - first)
+        place += batch.num_rows
+
+
+def _partition(name: str) -> dict[str, str | None]:
+    """The columns that the folders of a partitioned table stand for: `lang=en/part-0.parquet` is in English."""
+    found = (folder.partition("=") for folder in name.split("/")[:-1])
+    return {key: None if value == _NO_VALUE else unquote(value) for key, sign, value in found if sign}
 
 
 READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {

@@ -67,7 +67,7 @@ class HubDataset:
         Raises:
             CorpusError: `datasets` is not installed, or the hub cannot be reached or does not have it.
         """
-        _require_hub(self.name)
+        require_hub(self.name)
         try:
             import datasets
         except ImportError:
@@ -91,12 +91,16 @@ class HubDataset:
         return make_batch(values, self.name, columns, at_rows(start))
 
 
-def _require_hub(name: str) -> None:
-    """Knock at the hub first: without a network the library would try again for half a minute."""
+def require_hub(name: str, missing: str = "no such file, and ") -> None:
+    """Knock at the hub first: without a network the library would try again for half a minute.
+
+    Raises:
+        CorpusError: it cannot be reached; `missing` is said before that.
+    """
     hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
     if getproxies():
         return
     try:
         socket.create_connection((hub.hostname or "", hub.port or 443), timeout=_PATIENCE).close()
     except OSError as error:
-        fail(name, f"no such file, and the hub cannot be reached to look there: {error.strerror or error}")
+        fail(name, f"{missing}the hub cannot be reached to look there: {error.strerror or error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import IO, Any
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns
 from selfsent.data.corpus.formats import READERS, format_of, read_file, read_text
 from selfsent.data.corpus.hub import HubDataset
+from selfsent.data.corpus.remote import RemoteFile, find_remote, flattened, is_address, local_path, protocol_of, shown
 from selfsent.data.corpus.stdlib import NAME as STDLIB
 from selfsent.data.corpus.stdlib import read_stdlib, stdlib_files, stdlib_identity
 from selfsent.data.corpus.streams import fail
@@ -21,8 +22,11 @@ from selfsent.errors import CorpusError
 
 SourceName = str | Path | Iterable[str] | Iterable[Path]
 
-_KNOWN = f"{', '.join(READERS)}, each also with .gz or .zst"
-_PROBED = 200
+Files = list[Path | RemoteFile]
+
+_KNOWN = f"{', '.join(READERS)}, each also with .gz, .zst or .bz2"
+_PROBED, _PROBED_REMOTE = 200, 8
+"""Files behind the first that are looked into before anything is read."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ def find_source(source: SourceName) -> Source:
         if isinstance(source, str | Path):
             return _named(str(source))
         if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
-            files = [file for item in source for file in _files_at(Path(item))]
+            files = [file for item in source for file in _files_of(str(item))]
             return _files(files, ", ".join(str(item) for item in source[:3]) + (", ..." if len(source) > 3 else ""))
     except OSError as error:
         fail(str(error.filename), f"cannot be read: {error.strerror}")
@@ -60,27 +64,49 @@ def _named(name: str) -> Source:
     if name == STDLIB:
         return Source(STDLIB, [STDLIB, *stdlib_identity()], lambda columns: read_stdlib(stdlib_files()))
     path = Path(name)
-    if os.path.lexists(path):
-        return _files(_files_at(path), name)
-    if glob.has_magic(name):
-        matches = [Path(match) for match in sorted(glob.glob(name, recursive=True))]  # noqa: PTH207, a pattern may be absolute
-        files = [path for path in matches if path.is_file()]
-        if not files:
-            fail(name, "no file matches this pattern")
-        return _files(files, name)
+    if is_address(name) or os.path.lexists(path) or glob.has_magic(name):
+        return _files(_files_of(name), shown(name))
     dataset = None if format_of(path) or path.is_absolute() else HubDataset.parse(name)
     if dataset is None:
-        fail(name, "no such file or directory")
+        fail(name, "no such file or directory" + flattened(name))
     mirrored = dataset.mirrored()
     if mirrored is not None:
         return _files([mirrored], name)
     return Source(name, [dataset.name, dataset.config, dataset.split], dataset.read)
 
 
+def find_files(name: str) -> Files:
+    """The files that a name means, here or elsewhere: one, all of known kinds in a folder, or those of a pattern.
+
+    Raises:
+        CorpusError: there are none, or one of them is of an unknown kind.
+    """
+    files = _files_of(name)
+    _check_kinds(files)
+    return files
+
+
+def _files_of(name: str) -> Files:
+    if is_address(name):
+        local = local_path(name)
+        if local is None:
+            return [*find_remote(name, lambda file: bool(format_of(file)))]
+        name = str(local)
+    if os.path.lexists(name) or not glob.has_magic(name):
+        return _files_at(Path(name))
+    matches = [Path(match) for match in sorted(glob.glob(name, recursive=True))]  # noqa: PTH207, a pattern may be absolute
+    files: Files = [path for path in matches if path.is_file()]
+    if not files:
+        fail(name, "no file matches this pattern")
+    return files
+
+
 def _is_path(item: object) -> bool:
     """Whether an item of a list is a file rather than a sentence: a Path, or text that ends or exists like a file."""
     if isinstance(item, str):
-        return bool(format_of(Path(item))) or _exists(item)
+        # An address of the web alone may be a text; those of other protocols hardly are.
+        elsewhere = is_address(item) and protocol_of(item) not in ("http", "https") and len(item.split()) == 1
+        return elsewhere or bool(format_of(Path(item))) or _exists(item)
     return isinstance(item, Path)
 
 
@@ -91,11 +117,11 @@ def _exists(name: str) -> bool:
         return False
 
 
-def _files_at(path: Path) -> list[Path]:
+def _files_at(path: Path) -> Files:
     """The file itself, or all files of known kinds under a folder, sorted, hidden ones left out."""
     if not path.is_dir():
         if not path.exists():
-            fail(str(path), "no such file or directory")
+            fail(str(path), "no such file or directory" + flattened(str(path)))
         return [path]
     files: list[Path] = []
     for folder, folders, names in os.walk(path):
@@ -103,32 +129,50 @@ def _files_at(path: Path) -> list[Path]:
         files += [Path(folder, name) for name in names if not name.startswith(".") and format_of(Path(name))]
     if not files:
         fail(str(path), f"no text in this folder; known are {_KNOWN}")
-    return sorted(files)
+    return [*sorted(files)]
 
 
-def _files(files: list[Path], name: str) -> Source:
-    states: list[tuple[str, int, int]] = []
-    for path in files:
-        if path.is_file() and not format_of(path):
-            fail(str(path), f"unknown kind of file; known are {_KNOWN}")
-        state = path.stat()
-        states.append((str(path.resolve()), state.st_size, state.st_mtime_ns))
-    # A pipe tells nothing about what will come out of it.
-    identity = states if all(path.is_file() for path in files) else None
-    size = None if identity is None else sum(state[1] for state in states)
+def _files(files: Files, name: str) -> Source:
+    _check_kinds(files)
+    states = [state_of(path) for path in files]
+    sizes = [size_of(path) for path in files]
+    size = None if None in sizes else sum(size for size in sizes if size is not None)
+    identity = None if None in states else states
     return Source(name, identity, lambda columns: _read_files(files, columns), size)
 
 
-def _read_files(files: list[Path], columns: Columns) -> Iterator[Batch]:
+def _check_kinds(files: Files) -> None:
+    for path in files:
+        if path.is_file() and not format_of(path):
+            fail(str(path), f"unknown kind of file; known are {_KNOWN}")
+
+
+def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
+    """What is different when a file has changed, as JSON; None where nothing tells, as of a pipe."""
+    if isinstance(file, RemoteFile):
+        return file.state
+    state = file.stat()
+    return (str(file.resolve()), state.st_size, state.st_mtime_ns) if file.is_file() else None
+
+
+def size_of(file: Path | RemoteFile) -> int | None:
+    """Bytes of a file; None where nothing tells."""
+    if isinstance(file, RemoteFile):
+        return file.size
+    return file.stat().st_size if file.is_file() else None
+
+
+def _read_files(files: Files, columns: Columns) -> Iterator[Batch]:
     # A fault at the beginning of a later file is found before hours are spent on the earlier ones.
-    for path in files[1:_PROBED]:
+    for path in files[1 : _PROBED if isinstance(files[0], Path) else _PROBED_REMOTE]:
         if path.is_file():
             next(islice(read_file(path, columns), 1, None), None)
     for path in files:
-        yield from read_file(path, columns) if path.is_file() else _read_pipe(path, columns)
+        is_pipe = isinstance(path, Path) and not path.is_file()
+        yield from _read_pipe(path, columns) if is_pipe else read_file(path, columns)
 
 
-def _read_pipe(path: Path, columns: Columns) -> Iterator[Batch]:
+def _read_pipe(path: Path | RemoteFile, columns: Columns) -> Iterator[Batch]:
     try:
         with path.open("rb") as file:
             yield from _read_lines(file, str(path), columns)

@@ -7,12 +7,11 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, Protocol
 
 from selfsent.errors import CorpusError
 
-COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+COMPRESSION = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 LONGEST_RECORD = 1 << 24
 """Characters of the longest line, cell or JSON object that is read; a longer one is refused."""
 
@@ -25,7 +24,7 @@ _MAGIC = {
     b"\x1f\x8b": "gzip-compressed: its name must end in .gz",
     b"\x28\xb5\x2f\xfd": "zstd-compressed: its name must end in .zst",
     b"PAR1": "a parquet file: its name must end in .parquet",
-    b"BZh": "bzip2-compressed: recompress it with gzip or zstd",
+    b"BZh": "bzip2-compressed: its name must end in .bz2",
     b"\xfd7zXZ\x00": "xz-compressed: recompress it with gzip or zstd",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
     b"Rar!\x1a\x07": "a rar archive",
@@ -41,6 +40,24 @@ _MAGIC = {
 }
 
 
+class Readable(Protocol):
+    """What readers need of a file: a `Path` has it, and so has a file elsewhere."""
+
+    @property
+    def suffix(self) -> str:
+        """The end of its name, such as `.gz`."""
+
+    @property
+    def suffixes(self) -> list[str]:
+        """All ends of its name."""
+
+    def is_file(self) -> bool:
+        """Whether it is a file and no pipe."""
+
+    def open(self, mode: Any = "rb") -> Any:
+        """A stream of its bytes."""
+
+
 def fail(name: str, problem: str, line: int | None = None, row: int | None = None) -> NoReturn:
     """Raise the one-line `CorpusError` for a fault at a place in a file."""
     place = name if name.isprintable() else repr(name)
@@ -49,8 +66,8 @@ def fail(name: str, problem: str, line: int | None = None, row: int | None = Non
 
 
 @contextmanager
-def open_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, decompressed when its name ends in .gz or .zst.
+def open_file(path: Readable) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, decompressed when its name ends in .gz, .zst or .bz2.
 
     Raises:
         CorpusError: the file cannot be opened.

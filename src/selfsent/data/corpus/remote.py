@@ -1,0 +1,264 @@
+"""Files that lie elsewhere, by address: `s3://`, `gs://`, `hf://`, `https://` and whatever else fsspec can open."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+from selfsent.data.corpus.faults import why
+from selfsent.data.corpus.streams import fail
+from selfsent.errors import CorpusError, near
+
+_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*::)?([a-z][a-z0-9+.-]*)://\S.*", re.IGNORECASE | re.DOTALL)
+_FLAT = re.compile(r"([a-z][a-z0-9+.-]+):/[^/]", re.IGNORECASE)
+"""What `Path` makes of an address."""
+_BLOCK = 1 << 22
+"""Bytes fetched at a time from a file that is not read from beginning to end."""
+_BUFFER = 1 << 20
+_WEB = ("http", "https")
+_PATIENCE = 60
+"""Seconds that a web server may keep silent."""
+_MARKS = (
+    *("ETag", "etag", "Content-MD5", "md5Hash", "content_md5", "crc32c", "generation", "blob_id", "CRC"),
+    *("LastModified", "Last-Modified", "last_modified", "mtime", "updated", "modified", "created", "date_time"),
+)
+"""What a driver may tell of a file that is another one when its contents are."""
+
+
+def is_address(name: str) -> bool:
+    """Whether this is an address rather than the name of a local file."""
+    return _ADDRESS.fullmatch(name) is not None
+
+
+def protocol_of(address: str) -> str:
+    """Such as `s3`, in lower case."""
+    found = _ADDRESS.fullmatch(address)
+    return found[1].lower() if found else "file"
+
+
+def local_path(address: str) -> Path | None:
+    """The local file that an address of the form `file://` means; None for others."""
+    return Path(url2pathname(urlsplit(address).path)) if address.lower().startswith("file://") else None
+
+
+def shown(address: str) -> str:
+    """An address as messages and cards may have it: without password and without what a signed one ends in."""
+    if protocol_of(address) not in _WEB:
+        return address
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" + "?…" * bool(parts.query)
+
+
+def flattened(name: str) -> str:
+    """The advice for an address that became a path; empty where this is none."""
+    found = _FLAT.match(name)
+    return f": give an address as text, not as a Path ({found[1]}://...)" if found else ""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file to be read, as much like a `Path` as readers need.
+
+    Args:
+        filesystem: of fsspec.
+        path: the file's, there.
+        info: what the filesystem tells of it.
+    """
+
+    filesystem: Any
+    path: str
+    info: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return shown(self.address)
+
+    @property
+    def address(self) -> str:
+        """What fsspec opens."""
+        return str(self.filesystem.unstrip_protocol(self.path))
+
+    @property
+    def suffixes(self) -> list[str]:
+        """The ends of its name, as of a `Path`."""
+        return PurePosixPath(unquote(urlsplit(self.path).path) if self.is_web else self.path).suffixes
+
+    @property
+    def suffix(self) -> str:
+        """The last of them, or nothing."""
+        return (self.suffixes or [""])[-1]
+
+    @property
+    def is_web(self) -> bool:
+        """Whether a web server has it."""
+        return protocol_of(self.address) in _WEB
+
+    @property
+    def size(self) -> int | None:
+        """Bytes, where the filesystem tells them."""
+        size = self.info.get("size")
+        return int(size) if isinstance(size, int | float) else None
+
+    @property
+    def state(self) -> list[Any] | None:
+        """What is different when the file has changed, as JSON; None where nothing tells.
+
+        Not `ukey` of fsspec: that of a web address is the address alone, and that of the hub changes with what was
+        listed before.
+        """
+        marks = [str(self.info[name]) for name in _MARKS if self.info.get(name) is not None]
+        return [self.address, self.size, *marks] if marks else None
+
+    def is_file(self) -> bool:
+        """True, as of a `Path` that is no pipe."""
+        return True
+
+    def is_folder(self, is_known: Callable[[RemoteFile], bool]) -> bool:
+        """Whether it is none; the web has no folders, but pages of links, whose addresses end in a slash."""
+        return self.path.endswith("/") and not is_known(self) if self.is_web else self.info["type"] == "directory"
+
+    def open(self, mode: str = "rb") -> IO[bytes]:
+        """A stream of its bytes, whose faults are `CorpusError`."""
+        return io.BufferedReader(_Watched(self), _BUFFER)
+
+    def opened(self) -> tuple[Any, bool]:
+        """The stream of the driver, and whether it can seek: not where a web server's file is read as it comes."""
+        if not self.is_web:
+            return self.filesystem.open(self.path, "rb", block_size=_BLOCK, cache_type="readahead"), True
+        if self.suffix == ".parquet" and self.size:
+            file = self.filesystem.open(self.path, "rb", block_size=_BLOCK, cache_type="readahead")
+            try:
+                file.seek(self.size - 1)
+                file.read(1)
+                file.seek(0)
+                return file, True
+            except (OSError, ValueError):  # this server sends whole files alone
+                file.close()
+        return self.filesystem.open(self.path, "rb", block_size=0, size=self.size), False
+
+
+class _Watched(io.RawIOBase):
+    """A remote file that tells what goes wrong in one line, also when less comes than there is."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self._about, self._place = file, 0
+        with telling(file.address):
+            self._file, self._seeks = file.opened()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._seeks
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if not self._seeks:
+            raise io.UnsupportedOperation("seek")
+        with telling(self._about.address):
+            self._place = int(self._file.seek(offset, whence))
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        with telling(self._about.address):
+            data = self._file.read(len(buffer))
+        size = self._about.size
+        if not data and size is not None and self._place < size:
+            fail(str(self._about), f"cut short: {self._place:,} of {size:,} bytes came; run the same command again")
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+@contextmanager
+def telling(address: str) -> Iterator[None]:
+    """Whatever a driver raises about an address becomes one line: drivers have errors of their own."""
+    try:
+        yield
+    except CorpusError:
+        raise
+    except Exception as error:
+        fail(shown(address), why(error, protocol_of(address)))
+
+
+def filesystem_of(address: str) -> tuple[Any, str]:
+    """The filesystem of an address, and the path there.
+
+    Raises:
+        CorpusError: there is no such protocol, or its driver is not installed.
+    """
+    import fsspec
+    from fsspec.core import url_to_fs
+
+    protocol = protocol_of(address)
+    if protocol not in (known := fsspec.available_protocols()):
+        hint = near(protocol, known) or "such as s3, gs, az, hf or https are known"
+        fail(shown(address), f"unknown protocol {protocol}://, {hint}")
+    with telling(address):
+        if protocol == "hf":
+            from selfsent.data.corpus.hub import require_hub
+
+            require_hub(address, "")
+        options = _web_options() if protocol in _WEB else {}
+        filesystem, path = url_to_fs(address, **options)
+        filesystem.invalidate_cache()  # what was listed before may have changed
+    return filesystem, path
+
+
+def _web_options() -> dict[str, Any]:
+    """A long file may take any time; proxies of the environment hold."""
+    from aiohttp import ClientTimeout
+
+    timeout = ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
+    return {"client_kwargs": {"timeout": timeout, "trust_env": True}}
+
+
+def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[RemoteFile]:
+    """The files that an address means: itself, those that match it as a pattern, or those below it, in order.
+
+    Args:
+        address: of a file, a folder, or a pattern with `*`.
+        is_known: says of a `RemoteFile` whether it is of a kind that is read; others in a folder are left out.
+
+    Raises:
+        CorpusError: nothing is there, or it cannot be reached or read.
+    """
+    filesystem, path = filesystem_of(address)
+    web = protocol_of(address) in _WEB
+    with telling(address):
+        if any(sign in path for sign in ("*[" if web else "*?[")):
+            found = _files(filesystem, filesystem.glob(path, detail=True), path.count("/."))
+            if not found:
+                fail(shown(address), "no file matches this pattern")
+        elif (file := RemoteFile(filesystem, path, {} if web else filesystem.info(path))).is_folder(is_known):
+            below = _files(filesystem, filesystem.find(path, detail=True), path.count("/."))
+            found = [each for each in below if is_known(each)]
+            if not found:
+                fail(shown(address), "no text in this folder")
+        else:
+            found = [file]
+        return list(map(_with_info, found))
+
+
+def _files(filesystem: Any, found: Mapping[str, Mapping[str, Any]], hidden: int) -> list[RemoteFile]:
+    """What was found, in order, without folders and what lies hidden below what was asked for."""
+    files = (RemoteFile(filesystem, path, info) for path, info in sorted(found.items()) if info["type"] != "directory")
+    return [file for file in files if file.path.count("/.") == hidden]
+
+
+def _with_info(file: RemoteFile) -> RemoteFile:
+    """A listing of a web server tells nothing of its files."""
+    return RemoteFile(file.filesystem, file.path, file.filesystem.info(file.path)) if file.is_web else file

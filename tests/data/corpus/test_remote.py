@@ -1,0 +1,220 @@
+import gzip
+import os
+import sys
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+from corpus_files import COMPRESS, SENTENCES, encoded, parquet_bytes
+
+import web
+from selfsent.data.corpus import faults
+from selfsent.data.corpus.remote import RemoteFile, is_address, shown
+from selfsent.errors import CorpusError
+
+
+@pytest.fixture
+def put():
+    """Put a file into memory, where `memory://` finds it."""
+    memory = fsspec.filesystem("memory")
+
+    def call(path, data):
+        memory.pipe(path, data.encode() if isinstance(data, str) else data)
+
+    yield call
+    memory.store.clear()
+    memory.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture
+def site():
+    pytest.importorskip("aiohttp", reason="aiohttp, by which fsspec reads from the web, is not installed")
+    with web.served() as found:
+        yield found
+
+
+def refused(read, source, **options):
+    with pytest.raises(CorpusError) as caught:
+        read(source, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("suffix", [".txt", ".csv", ".jsonl", ".parquet"])
+def test_every_kind_of_file_is_read_as_from_here(suffix, compression, read, put):
+    put(f"/shelf/x{suffix}{compression}", COMPRESS[compression](encoded(suffix, SENTENCES)))
+    assert read(f"memory://shelf/x{suffix}{compression}").texts() == SENTENCES
+
+
+def test_folders_patterns_and_lists(read, put, write):
+    for name, text in {"a.txt": "one\ntwo", "deep/b.txt": "three", ".c.txt": "no", "readme.md": "no"}.items():
+        put(f"/shelf/{name}", text)
+    here = str(write("d.txt", "four\n"))
+    expected = ["one", "two", "three"]
+    for source in ("memory://shelf", "memory://shelf/", "memory://shelf/[ad]*/*.t?t", "memory://shelf/**/*.txt"):
+        found = read(source, least=1).texts()
+        assert found == (["three"] if "?" in source else expected)
+    assert read(["memory://shelf", here]).texts() == [*expected, "four"]
+    assert read(f"file://{here}", least=1).texts() == ["four"]
+    assert read("memory://shelf").source == "memory://shelf"
+
+
+def test_folders_of_a_partitioned_table_are_columns(read, put, write):
+    for folder, texts in {"lang=en/y=2": ["one", "two"], "lang=d%20e/y=1": ["eins"], "lang=d%20e/y=": ["zwei"]}.items():
+        put(f"/table.parquet/{folder}/part-0.parquet", parquet_bytes(text=texts, y=[5] * len(texts)))
+    put("/table.parquet/_SUCCESS", "")
+    corpus = read("memory://table.parquet", carry=["lang", "y"])
+    told = corpus.origins.describe(np.arange(4))
+    assert corpus.texts() == ["zwei", "eins", "one", "two"]
+    assert told["lang"] == ["d e", "d e", "en", "en"]
+    assert told["y"] == [5, 5, 5, 5]  # the file's own, where it has one
+    path = write("here/lang=__HIVE_DEFAULT_PARTITION__/x.parquet", parquet_bytes(text=["a", "b"]))
+    assert read(path, carry=["lang"]).origins.describe(np.arange(2))["lang"] == [None, None]
+    assert "no column 'town'; it has 'text', 'y', 'lang'" in refused(read, "memory://table.parquet", carry=["town"])
+
+
+class TestCache:
+    def test_a_file_that_did_not_change_is_not_read_again(self, read, put, monkeypatch):
+        put("/shelf/x.txt", "one\ntwo\n")
+        first = read("memory://shelf/x.txt")
+        with monkeypatch.context() as patched:
+            patched.setattr(RemoteFile, "open", lambda self: pytest.fail("read again"))
+            assert read("memory://shelf/x.txt").directory == first.directory
+        put("/shelf/x.txt", "one\nTWO\n")
+        assert read("memory://shelf/x.txt").texts() == ["one", "TWO"]
+
+    def test_a_tag_of_a_web_server_counts_and_size_alone_does_not(self, read, site):
+        address, files = site
+        for folder in ("tagged", "plain"):
+            for number in range(2):
+                files[f"/{folder}/x.txt"] = f"one\ntwo {number}\n".encode()
+                for _ in range(2):
+                    assert read(f"{address}/{folder}/x.txt").texts() == ["one", f"two {number}"]
+        loaded = [path for method, path, _ in files["asked"] if method == "GET"]
+        assert (loaded.count("/tagged/x.txt"), loaded.count("/plain/x.txt")) == (2, 4)
+
+
+class TestWeb:
+    @pytest.mark.parametrize("folder", ["ranges", "whole"])
+    @pytest.mark.parametrize("suffix", [".txt", ".csv.gz", ".parquet"])
+    def test_whatever_the_server_can(self, folder, suffix, read, site):
+        address, files = site
+        texts = [f"sentence {number} {os.urandom(100).hex()}" for number in range(3000)]
+        data = encoded(suffix.removesuffix(".gz"), texts)
+        files[f"/{folder}/x{suffix}"] = gzip.compress(data) if suffix.endswith(".gz") else data
+        assert read(f"{address}/{folder}/x{suffix}?key=1").texts() == texts
+
+    def test_a_list_of_links_is_a_folder(self, read, site):
+        address, files = site
+        files["/shelf/"] = b'<a href="a.txt">a</a> <a href="b.txt">b</a> <a href="c.md">c</a>'
+        files["/shelf/a.txt"], files["/shelf/b.txt"] = b"one\n", b"two\n"
+        assert read(f"{address}/shelf/").texts() == ["one", "two"]
+        assert read(f"{address}/shelf/*.txt").texts() == ["one", "two"]
+
+    @pytest.mark.parametrize(
+        ("status", "said"), [(404, "not found"), (403, "access denied"), (401, "access denied"), (503, "answered 503")]
+    )
+    def test_what_it_answers_is_told(self, status, said, read, site):
+        address, files = site
+        files["/x.txt"] = status
+        line = refused(read, f"{address.replace('//', '//me:secret@')}/x.txt?signature=abc")
+        assert said in line
+        assert "secret" not in line
+        assert "abc" not in line
+
+    @pytest.mark.parametrize("name", ["x.txt", "x.csv.gz", "x.parquet"])
+    def test_a_connection_that_is_cut(self, name, read, site, tmp_path):
+        address, files = site
+        texts = [os.urandom(100).hex() for _ in range(3000)]
+        data = encoded("." + name.split(".")[1], texts)
+        files[f"/cut/{name}"] = gzip.compress(data) if name.endswith(".gz") else data
+        line = refused(read, f"{address}/cut/{name}")
+        assert "cut" in line
+        assert "run the same command again" in line
+        assert list((tmp_path / "cache" / "corpora").iterdir()) == []
+
+    def test_nobody_is_there(self, read, site):
+        assert "cannot be reached: " in refused(read, "http://127.0.0.1:9/x.txt")
+
+
+def test_a_file_of_which_less_comes_than_there_is(read, put, monkeypatch):
+    put("/shelf/x.txt", "one\ntwo\n" * 100)
+    memory = fsspec.filesystem("memory")
+    info = memory.info
+    monkeypatch.setattr(type(memory), "info", lambda self, path, **options: {**info(path), "size": 1000})
+    line = refused(read, "memory://shelf/x.txt")
+    assert line == "memory:///shelf/x.txt: cut short: 800 of 1,000 bytes came; run the same command again"
+
+
+@pytest.mark.parametrize("ending", COMPRESS.keys() - {""})
+def test_an_archive_that_ends_too_early(ending, read, put):
+    put(f"/shelf/x.txt{ending}", COMPRESS[ending](os.urandom(10_000).hex().encode())[:-100])
+    assert "is the file broken or cut short?" in refused(read, f"memory://shelf/x.txt{ending}")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("memory://shelf/none.txt", "memory://shelf/none.txt: not found"),
+        ("memory://shelf/*.txt", "memory://shelf/*.txt: no file matches this pattern"),
+        ("memory://shelf/x.docx", "unknown kind of file; known are .txt"),
+        ("memory://deep", "memory://deep: no text in this folder"),
+        ("nope://x/y.txt", "nope://x/y.txt: unknown protocol nope://, such as s3, gs, az, hf or https are known"),
+        ("htps://x/y.txt", "htps://x/y.txt: unknown protocol htps://, did you mean 'https'?"),
+        (Path("s3://x/y.txt"), "give an address as text, not as a Path (s3://...)"),
+    ],
+)
+def test_what_is_not_there(source, said, read, put):
+    put("/shelf/x.docx", "x")
+    put("/deep/x.docx", "x")
+    assert said in refused(read, source)
+
+
+def test_a_driver_that_is_not_installed(read, monkeypatch):
+    for protocol, package in (("s3", "s3fs"), ("gs", "gcsfs"), ("az", "adlfs"), ("https", "aiohttp")):
+        monkeypatch.setitem(sys.modules, package, None)
+        monkeypatch.setattr(sys.modules["fsspec.registry"], "_registry", {})
+        assert refused(read, f"{protocol}://x/y.txt").endswith(f"needs a driver: pip install {package}")
+
+
+def test_what_drivers_raise():
+    class NoCredentialsError(Exception):
+        pass
+
+    class ClientError(Exception):
+        def __init__(self):
+            self.response = {"Error": {"Code": "NoSuchBucket"}, "ResponseMetadata": {"HTTPStatusCode": 404}}
+
+    def wrapped(outer, inner):
+        outer.__cause__ = inner
+        return outer
+
+    told = {
+        "access denied": [
+            NoCredentialsError("Unable to locate"),
+            PermissionError("Forbidden"),
+            wrapped(OSError(), NoCredentialsError()),
+        ],
+        "not found": [FileNotFoundError("x"), wrapped(OSError("odd"), ClientError())],
+        "cannot be reached": [
+            ConnectionRefusedError(),
+            TimeoutError(),
+            wrapped(FileNotFoundError(), TimeoutError("t")),
+        ],
+        "the connection was cut": [ConnectionResetError()],
+        "cannot be read: two": [RuntimeError("two\nlines")],
+    }
+    for said, errors in told.items():
+        for error in errors:
+            assert faults.why(error, "s3").startswith(said), error
+    assert "AWS_PROFILE" in faults.why(PermissionError(), "s3")
+    assert "HF_TOKEN" in faults.why(PermissionError(), "hf")
+
+
+def test_addresses():
+    assert all(map(is_address, ("s3://a/b.txt", "zip://*.csv::https://a/b.zip", "HTTPS://a", "file:///x")))
+    assert not any(map(is_address, ("a.txt", "org/name:part:split", "C:\\x", "see https://a", "s3:/a", "://a")))
+    assert shown("https://me:pw@host/x.csv?sig=1") == "https://host/x.csv?…"
+    assert shown("s3://bucket/x?.csv") == "s3://bucket/x?.csv"

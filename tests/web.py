@@ -1,0 +1,67 @@
+"""A web server of the tests' own: files in memory, and the faults that others have."""
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@contextmanager
+def served():
+    """The address of a server, and a dictionary of what it serves: path -> bytes.
+
+    A path may also hold a number, the status that it is answered with. Under `/whole/` it sends whole files alone,
+    under `/cut/` it hangs up halfway. Who asks for what stands in the dictionary under `asked`.
+    """
+    files = {"asked": []}
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_HEAD(self):
+            self.answer(body=False)
+
+        def do_GET(self):
+            self.answer(body=True)
+
+        def answer(self, body):
+            path = self.path.partition("?")[0]
+            files["asked"].append((self.command, self.path, self.headers.get("Range")))
+            found = files.get(path, 404)
+            if isinstance(found, int):
+                self.send_response(found)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            start, end = 0, len(found)
+            asked = self.headers.get("Range")
+            if asked and not path.startswith("/whole/"):
+                first, last = asked.removeprefix("bytes=").split("-")
+                start, end = int(first), min(end, int(last) + 1)
+                self.send_response(206)
+                self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(found)}")
+            else:
+                self.send_response(200)
+            self.send_header("Content-Length", str(end - start))
+            if not path.startswith("/plain/"):
+                self.send_header("ETag", f'"{hash(found)}"')
+            if path.endswith("/"):
+                self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            if body:
+                sent = found[start:end]
+                self.wfile.write(sent[: len(sent) // 2] if path.startswith("/cut/") else sent)
+            if path.startswith("/cut/"):
+                self.close_connection = True
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", files
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
