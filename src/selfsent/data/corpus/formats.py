@@ -14,7 +14,7 @@ import numpy as np
 
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, at_lines, at_rows, make_batch
 from selfsent.data.corpus.clean import LONGEST_TEXT
-from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, chunks, fail, line_lists, open_file
+from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, chunks, fail, is_unpacked, line_lists, open_file
 
 _SHOWN_COLUMNS = 20
 
@@ -109,7 +109,7 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch
     import pyarrow.parquet as pq
 
     with tempfile.TemporaryFile() as unpacked:
-        if isinstance(file, pa.NativeFile):  # Parquet is read from its end: a compressed one has to be unpacked first.
+        if is_unpacked(file):  # Parquet is read from its end: a compressed one has to be unpacked first.
             for chunk in chunks(file, name):
                 unpacked.write(chunk)
             file = unpacked
