@@ -12,7 +12,7 @@ from typing import Any
 
 from world import Done, Traps, World, digest, read_json
 
-STEPS = 8
+STEPS = 5
 _OLD = 2 * 24 * 60 * 60
 _CLOCKED = ("seconds", "spent", "tokens_per_second", "sentences_per_second", "share_of_peak")
 
@@ -36,9 +36,9 @@ class Command:
 
 def commands(world: World) -> list[Command]:
     """All of them: six methods and more of `train` on a table and on a transformer, and everything else that writes."""
-    steps = ("--steps", STEPS, "--batch-size", 8, "--checkpoint-every", 3, "--max-length", 32, "--map", 0)
+    steps = ("--steps", STEPS, "--batch-size", 4, "--checkpoint-every", 2, "--max-length", 16, "--map", 0)
     tiny = ("--base", world.base)
-    best = ("--dev", "judges", "--dev-every", 3, "--keep-best")
+    best = ("--dev", "judges", "--dev-every", 2, "--keep-best")
 
     def train(name: str, text: Path, *more: object) -> Command:
         return Command(name, ("train", text, "--method", name.partition(" ")[0], *steps, *more))
@@ -55,7 +55,7 @@ def commands(world: World) -> list[Command]:
         train("distil", world.sentences, *tiny, "--teacher", "bundled"),
         train("mnrl of views", world.sentences, "--views", "noise"),
         Command("whitening", ("train", world.sentences, "--method", "whitening", "--map", 0)),
-        Command("pretrain", ("pretrain", world.many, "--steps", 10, "--batch-size", 4, *small)),
+        Command("pretrain", ("pretrain", world.many, "--steps", 5, "--batch-size", 2, *small)),
         Command("compare", ("compare", world.documents, "--methods", "simcse,ntxent", "--hold-out", 40, *steps[:4])),
         Command("augment", ("augment", world.sentences, "--with", "noise"), "views.parquet", ()),
         Command("encode", ("encode", "bundled", world.many), "vectors.npy", ()),

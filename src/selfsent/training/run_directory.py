@@ -27,6 +27,7 @@ from selfsent.files import (
     write_json,
     write_text,
 )
+from selfsent.integrity import is_signed, signed, tell_changed
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
@@ -36,16 +37,8 @@ _WHOLES = (
 )
 """What it writes into the directory of several runs."""
 _PARTS = (
-    "run.json",
-    "checkpoints",
-    "model",
-    "best",
-    "metrics.jsonl",
-    "trackers",
-    "scores.json",
-    "report.html",
-    "prepared",
-    *_WHOLES,
+    *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "report.html"),
+    *("prepared", *_WHOLES),
 )
 """What selfsent writes into a run directory."""
 _DISCARDED = "discarded"
@@ -133,6 +126,9 @@ class RunDirectory:
                 " or another --output"
             )
         if resume:
+            if not is_signed(old):  # by hand, it may be: nothing is refused
+                tell_changed(self.path / "run.json")
+            old.pop("checksum", None)
             self.record, self.resumed = old, True
 
     def _hold(self) -> None:
@@ -227,7 +223,7 @@ class RunDirectory:
         """Change entries of `run.json`."""
         self.record.update(changes)
         if rank() == 0:
-            write_json(self.path / "run.json", self.record)
+            write_json(self.path / "run.json", signed(self.record))
         if self.status == "finished":
             self._held = None
 
@@ -238,13 +234,15 @@ class RunDirectory:
             file.write(json.dumps(entry) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`; one that was cut short by a kill is left out."""
+        """The lines of `metrics.jsonl`; one that a kill cut short, or a disk damaged, is left out."""
         lines = []
         try:
-            for line in (self.path / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
+            for line in (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
-                    lines.append(json.loads(line))
-                except ValueError:
+                    entry = json.loads(line)
+                    if type(entry["step"]) is int:
+                        lines.append(entry)
+                except (ValueError, TypeError, KeyError):
                     continue
         except FileNotFoundError:
             pass
