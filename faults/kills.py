@@ -45,18 +45,18 @@ def commands(world: World) -> list[Command]:
 
     small = ("--vocabulary-size", 300, "--layers", 1, "--hidden-size", 32, "--heads", 2, "--max-length", 32)
     return [
-        train("simcse", world.sentences),
+        train("simcse", world.sentences, "--base", "bundled"),
         train("neighbours", world.documents, "--hold-out", 40),
-        train("bootstrap", world.sentences),
+        train("bootstrap", world.sentences, "--base", "bundled"),
         train("tsdae", world.sentences, *tiny),
         train("mlm", world.sentences, *tiny),
         train("ct", world.sentences, *tiny),
         train("simcse, the best kept", world.sentences, *tiny, *best),
         train("distil", world.sentences, *tiny, "--teacher", "bundled"),
-        train("mnrl of views", world.sentences, "--views", "noise"),
-        Command("whitening", ("train", world.sentences, "--method", "whitening", "--map", 0)),
+        train("mnrl of views", world.sentences, "--views", "noise", "--base", "bundled"),
+        Command("whitening", ("train", world.sentences, "--method", "whitening", "--map", 0, "--base", "bundled")),
         Command("pretrain", ("pretrain", world.many, "--steps", 5, "--batch-size", 2, *small)),
-        Command("compare", ("compare", world.documents, "--methods", "simcse,ntxent", "--hold-out", 40, *steps[:4])),
+        Command("compare", ("compare", world.documents, "--methods", "simcse,ntxent", "--hold-out", 40, "--base", "bundled", *steps[:4])),
         Command("augment", ("augment", world.sentences, "--with", "noise"), "views.parquet", ()),
         Command("encode", ("encode", "bundled", world.many), "vectors.npy", ()),
         Command("encode to parquet", ("encode", "bundled", world.many), "vectors.parquet", ()),

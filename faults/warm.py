@@ -17,11 +17,10 @@ def _warm(folder: Path) -> None:
     before = os.environ.get("SELFSENT_CACHE")
     os.environ["SELFSENT_CACHE"] = str(folder / "cache")
     text = folder / "text.txt"
-    text.write_text("".join(f"a sentence of number {n} in a text\nand one that follows {n}\n\n" for n in range(160)))
+    text.write_text("".join(f"a sentence of number {n} in a text\nand one that follows {n}\n\n" for n in range(40)))
     few = ["--steps", "1", "--batch-size", "4", "--max-length", "16", "--map", "0"]
     for arguments in (
         ["train", str(text), "--method", "tsdae", "--base", "bundled-raw", *few, "--output", str(folder / "a")],
-        ["train", str(text), "--method", "neighbours", *few, "--output", str(folder / "b")],
         ["augment", str(text), "--with", "noise", "--output", str(folder / "views.parquet")],
         ["search", "bundled", str(text), "a sentence", "--json", str(folder / "hits.json")],
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ import resource
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -91,12 +93,12 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._numbers = 0
+        self._numbers = itertools.count(1)
+        self._making = threading.RLock()
 
     def new(self, name: str) -> Path:
         """A new, empty folder."""
-        self._numbers += 1
-        place = self.folder / f"{name}-{self._numbers}"
+        place = self.folder / f"{name}-{next(self._numbers)}"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         return place
@@ -147,7 +149,10 @@ class World:
     @cached_property
     def run(self) -> Path:
         """A finished run, with its two checkpoints."""
-        path = self.folder / "run"
+        with self._making:
+            return self._trained(self.folder / "run")
+
+    def _trained(self, path: Path) -> Path:
         if (path / "report.html").exists():
             return path
         done = self.do([*self.train, "--overwrite", "--output", path], cache=self.run_cache)
@@ -162,12 +167,14 @@ class World:
     def make(self, name: str, maker: Callable[[str], None]) -> Path:
         """What a function writes, in a process of its own, since forks of one that has used threads may hang."""
         path = self.folder / name
-        if path.exists():
-            return path
+        with self._making:
+            return path if path.exists() else self._made(path, maker)
+
+    def _made(self, path: Path, maker: Callable[[str], None]) -> Path:
         process = multiprocessing.get_context("spawn").Process(target=maker, args=(f"{path}.new",))
         process.start()
         process.join()
-        assert process.exitcode == 0, name
+        assert process.exitcode == 0, path
         return Path(f"{path}.new").rename(path)
 
     def start(self, arguments: Sequence[object], log: Path, cache: Path, traps: Traps = Traps()) -> Any:
@@ -181,8 +188,7 @@ class World:
 
     def do(self, arguments: Sequence[object], cache: Path, traps: Traps = Traps(), limit: float = LIMIT) -> Done:
         """Run a command to its end, or to where it is killed."""
-        self._numbers += 1
-        log = self.folder / f"log-{self._numbers}"
+        log = self.folder / f"log-{next(self._numbers)}"
         started = time.perf_counter()
         process = self.start(arguments, log, cache, traps)
         return finish(process, log, started, limit)

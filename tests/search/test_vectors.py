@@ -94,6 +94,15 @@ def test_a_part_without_its_vectors_is_begun_again(encoder, corpus, tmp_path):
     assert np.isfinite(np.load(tmp_path / "v.npy")).all()
 
 
+def test_a_file_is_written_by_one_process_at_a_time(encoder, corpus, tmp_path, monkeypatch):
+    def taken(path, words):
+        raise OutputError(words)
+
+    monkeypatch.setattr("selfsent.search.vectors.hold", taken)
+    with pytest.raises(OutputError, match=r"another selfsent is writing .*v\.npy: wait for it, or name another file"):
+        encode_to_file(encoder, corpus, tmp_path / "v.npy")
+
+
 def test_npz_does_not_depend_on_the_time(encoder, corpus, tmp_path):
     encode_to_file(encoder, corpus, tmp_path / "v.npz")
     assert zipfile.ZipFile(tmp_path / "v.npz").infolist()[0].date_time[0] == 1980

@@ -1,8 +1,9 @@
 import json
+import warnings
 
 import pytest
 
-from selfsent.errors import RunError
+from selfsent.errors import Damaged, RunError
 from selfsent.training.run_directory import RunDirectory
 
 ASKED = {
@@ -191,3 +192,27 @@ def test_what_a_kill_left_in_the_preparations_is_swept(tmp_path):
     left.mkdir(parents=True)
     directory.sweep()
     assert not left.exists()
+
+
+def test_a_run_whose_record_was_changed_says_so_and_goes_on(tmp_path):
+    begun(tmp_path)
+    record = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**record, "started": "another day"}))
+    with pytest.warns(Damaged, match=r"run\.json is not as it was written: changed by hand, or damaged"):
+        directory = begun(tmp_path, resume=True)
+    directory.update(status="trained")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        begun(tmp_path, resume=True)
+
+
+def test_damaged_lines_of_the_log_are_left_out(tmp_path):
+    directory = begun(tmp_path)
+    for step in (1, 2, 3, 4):
+        directory.log({"step": step, "loss": 0.5})
+    lines = (tmp_path / "metrics.jsonl").read_bytes().splitlines()
+    lines[1], lines[2] = lines[1].replace(b"step", b"stop"), lines[2].replace(b"loss", b"l\xffss")
+    (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([*lines, b"3", b"null", b""]))
+    assert [entry["step"] for entry in directory.metrics()] == [1, 3, 4]
+    directory.forget_after(3)
+    assert [entry["step"] for entry in directory.metrics()] == [1, 3]

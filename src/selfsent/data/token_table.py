@@ -49,8 +49,9 @@ class TokenTable:
 
     def __init__(self, directory: Path) -> None:
         about = json.loads((directory / _ABOUT).read_text())
-        if not is_signed(about) or (odd := damaged(directory, about.get("sums", {}))):
-            raise ValueError(f"{directory / (odd if is_signed(about) else _ABOUT)} is not as it was written")
+        odd = damaged(directory, about.get("sums", {})) if is_signed(about) else _ABOUT
+        if odd:
+            raise ValueError(f"{directory / odd} is not as it was written")
         dtype = np.dtype(about["dtype"])
         self.offsets: np.ndarray = np.load(directory / "offsets.npy", mmap_mode="r")
         self.ids: np.ndarray

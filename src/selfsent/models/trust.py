@@ -30,7 +30,7 @@ def refuse_unsafe(directory: Path) -> None:
     for place in places:
         folder = directory / place
         pickles = sorted(path for path in folder.glob("*") if path.suffix in _PICKLES and path.stem.startswith(_STEMS))
-        if pickles and not any(folder.glob("*.safetensors")):
+        if pickles and not any(folder.glob("model*.safetensors")):
             raise BaseEncoderError(
                 f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
                 " for a safetensors version, or convert it where you trust it"

@@ -24,7 +24,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.vectors import CONTENT
-from selfsent.files import saying, write_json
+from selfsent.files import hold, saying, write_json
 from selfsent.integrity import tell_damaged
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
@@ -131,7 +131,7 @@ class _Part:
         self.output, self.rows, self.size = output, len(corpus), model.embedding_size
         self.directory = output.with_name(f".{output.name}.{_identity(corpus, model)}.part")
         self._vectors, self._state = self.directory / "vectors.npy", self.directory / "done.json"
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self._held = hold(self.directory, f"another selfsent is writing {output}: wait for it, or name another file")
         self.done = 0
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(header, _header(self.rows, self.size))
