@@ -12,7 +12,7 @@ DEMO_OPTIONS ?=
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint contract compat bench docs clean
+.PHONY: help demo test lint contract compat faults bench docs clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,10 @@ bench: $(VENV)/.installed-test ## speed beside sentence-transformers, written to
 
 compat: $(VENV)/.installed-test ## the test suite with the lowest versions that are allowed, and with the newest
 	$(BIN)/python tests/compat.py
+
+faults: $(VENV)/.installed-test ## break it on purpose, for an hour (QUICK=1: two minutes), written to docs/reliability.md
+	$(BIN)/python faults/campaign.py $(if $(QUICK),--quick)
+	$(if $(QUICK),,$(BIN)/python faults/report.py)
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	$(BIN)/python docs/notebooks/build.py

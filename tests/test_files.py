@@ -7,7 +7,16 @@ import pytest
 from safetensors.numpy import save_file
 
 from selfsent.errors import OutputError
-from selfsent.files import new_folder, sweep_stale, whole_directory, whole_file, write_json, write_text
+from selfsent.files import (
+    hold,
+    new_folder,
+    sweep_half_written,
+    sweep_stale,
+    whole_directory,
+    whole_file,
+    write_json,
+    write_text,
+)
 
 
 def fail(written):
@@ -113,3 +122,62 @@ def test_who_may_read_is_what_the_umask_says(tmp_path):
         "model/part/weights.safetensors": 0o640,
         "built": 0o750,
     }
+
+
+def test_a_kill_between_two_renames_loses_no_directory(tmp_path, monkeypatch):
+    path = tmp_path / "best"
+    path.mkdir()
+    (path / "file").write_text("old")
+    rename = Path.rename
+
+    def die(self, target):
+        if target == path:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", die)
+    monkeypatch.setattr("selfsent.files.shutil.rmtree", lambda *_, **__: None)  # a kill tidies nothing up
+    with pytest.raises(KeyboardInterrupt), whole_directory(path) as temporary:
+        (temporary / "file").write_text("new")
+    monkeypatch.undo()
+    assert not path.exists()
+    sweep_half_written(tmp_path)
+    assert (path / "file").read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["best"]
+
+
+@pytest.mark.parametrize("write", [whole_file, whole_directory])
+def test_what_a_kill_left_beside_an_output_goes_with_the_next_one(tmp_path, write):
+    path = tmp_path / "out"
+    for name in (".out.selfsent-0123abcd", ".out.selfsent-99999999", ".other.selfsent-0123abcd"):
+        (tmp_path / name).touch()
+    for name in (".out.selfsent-0123abcd", ".other.selfsent-0123abcd"):
+        os.utime(tmp_path / name, (0, 0))
+    with write(path) as temporary:
+        if temporary.is_dir():
+            (temporary / "file").touch()
+    left = [".other.selfsent-0123abcd", ".out.selfsent-99999999", "out"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == left
+
+
+def test_a_directory_is_held_by_one_process(tmp_path):
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from pathlib import Path; from selfsent.errors import OutputError\n"
+        "from selfsent.files import hold\n"
+        "try: hold(Path(sys.argv[1]), 'it is taken')\n"
+        "except OutputError as error: print(error)\n"
+        "else: print('free')"
+    )
+
+    def other():
+        done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], capture_output=True, text=True)
+        return done.stdout.strip() or done.stderr
+
+    held = hold(tmp_path / "run", "taken")
+    assert hold(tmp_path / "run", "taken") is held  # the same process may go on
+    assert other() == "it is taken"
+    del held
+    assert other() == "free"

@@ -17,6 +17,10 @@ def guess(word: object, known: Collection[object]) -> str:
     return near(word, known) or f"there are {', '.join(map(str, known))}"
 
 
+class Damaged(Warning):
+    """Something that is kept for later is not as it was written, and is made again: one line that names it."""
+
+
 class SelfsentError(Exception):
     """One line that says what is wrong, where, and what to do. The command line prints it and exits with status 2."""
 

@@ -10,10 +10,12 @@ import stat
 import sys
 import time
 import uuid
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from safetensors import SafetensorError
 
@@ -40,9 +42,42 @@ def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.selfsent-{uuid.uuid4().hex[:8]}")
 
 
+_LEFT = re.compile(r"\.(.+)\.selfsent-[0-9a-f]{8}(\.old)?")
+"""What `whole_file` and `whole_directory` write to, and what a directory that they replace is called meanwhile."""
+
+
 def is_half_written(path: Path) -> bool:
     """Whether this is what `whole_file` or `whole_directory` left behind when it was killed."""
-    return re.fullmatch(r"\..+\.selfsent-[0-9a-f]{8}", path.name) is not None
+    return _LEFT.fullmatch(path.name) is not None
+
+
+def sweep_half_written(folder: Path, name: str | None = None, age: float = 0) -> None:
+    """Remove what kills left half-written in a folder; a directory that was about to be replaced is put back.
+
+    Args:
+        folder: where; it need not exist.
+        name: of the file or directory that was being written; all by default.
+        age: seconds for which no one must have touched it.
+    """
+    for leftover in sorted(folder.glob(".*")):
+        found = _LEFT.fullmatch(leftover.name)
+        if not found or name not in (None, found[1]):
+            continue
+        try:
+            if found[2] and not (folder / found[1]).exists():
+                leftover.rename(folder / found[1])
+            elif time.time() - leftover.stat().st_mtime >= age:
+                remove(leftover)
+        except FileNotFoundError:  # another process was first
+            continue
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a directory, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def new_folder(folder: Path, prefix: str) -> Path:
@@ -105,6 +140,49 @@ def locked(path: Path, taken: str) -> Iterator[None]:
         yield
 
 
+_HELD: WeakValueDictionary[Path, Held] = WeakValueDictionary()
+
+
+class Held:
+    """A directory that no other process holds as long as this object, or this process, lives.
+
+    Args:
+        path: the directory.
+        taken: what is said where another process holds it.
+
+    Raises:
+        OutputError: another process holds it.
+    """
+
+    def __init__(self, path: Path, taken: str) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY) if sys.platform != "win32" else -1  # where nobody is held back
+        weakref.finalize(self, _close, self._descriptor)
+        if self._descriptor >= 0:
+            import fcntl
+
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OutputError(taken) from None
+            except OSError:  # file systems of some networks have no such locks
+                pass
+
+
+def _close(descriptor: int) -> None:
+    if descriptor >= 0:
+        os.close(descriptor)
+
+
+def hold(path: Path, taken: str) -> Held:
+    """Hold a directory; what holds it in this process already is shared."""
+    with saying(path):
+        path.mkdir(parents=True, exist_ok=True)
+        place = path.resolve()
+        held = _HELD.get(place) or Held(place, taken)
+    _HELD[place] = held
+    return held
+
+
 @contextmanager
 def locked_part(path: Path, start: int, end: int, patient: bool) -> Iterator[bool]:
     """Whether this process alone holds the bytes from `start` to `end` of a lock file, until the block, or it, ends.
@@ -145,6 +223,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = _beside(path)
     with saying(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        sweep_half_written(path.parent, path.name, _STALE)
         temporary.touch()
         mode = stat.S_IMODE(temporary.stat().st_mode)
         try:
@@ -167,6 +246,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
     temporary = _beside(path)
     with saying(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        sweep_half_written(path.parent, path.name, _STALE)
         temporary.mkdir()
         mode = stat.S_IMODE(temporary.stat().st_mode)
         try:
@@ -183,7 +263,8 @@ def whole_directory(path: Path) -> Iterator[Path]:
 
 def _replace(new: Path, path: Path) -> None:
     if path.exists():
-        old = _beside(path)
+        beside = _beside(path)
+        old = beside.with_name(f"{beside.name}.old")  # which `sweep_half_written` puts back, if this is killed here
         path.rename(old)
         new.rename(path)
         shutil.rmtree(old, ignore_errors=True)

@@ -13,7 +13,7 @@ from selfsent.augment.maker import Maker
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import MakerError, OutputError, SettingsError
+from selfsent.errors import Damaged, MakerError, OutputError, SettingsError
 from selfsent.files import locked
 
 
@@ -222,3 +222,21 @@ def test_views_as_columns_of_a_corpus(corpus, monkeypatch):
     assert with_views(corpus, [Shuffle()], seed=2).texts(column="view2") != one.texts(column="view2")
     assert not list(corpus.directory.glob("*.parquet*"))
     assert corpus.view_columns == corpus.text_columns
+
+
+def test_a_damaged_part_is_made_again(corpus, tmp_path, monkeypatch):
+    augment(corpus, [[Shuffle()]], tmp_path / "whole.parquet")
+    monkeypatch.setattr(Shuffle, "stop_at", 100)
+    with pytest.raises(KeyboardInterrupt):
+        augment(corpus, [[Shuffle()]], tmp_path / "out.parquet")
+    monkeypatch.setattr(Shuffle, "stop_at", None)
+    first, second, third = sorted((tmp_path / "out.parquet.parts").glob("0-*.parquet"))
+    first.write_bytes(first.read_bytes()[:-9])
+    data = bytearray(second.read_bytes())
+    data[60] ^= 8
+    second.write_bytes(bytes(data))
+    with pytest.warns(Damaged, match=r"0-000000000000\.parquet is damaged, and is made again"):
+        made = augment(corpus, [[Shuffle()]], tmp_path / "out.parquet")
+    assert made.made == 150 - 32  # of the three parts one was left
+    assert third.parent.exists() is False
+    assert rows_of(tmp_path / "out.parquet") == rows_of(tmp_path / "whole.parquet")

@@ -228,6 +228,18 @@ def test_what_a_copy_lost_is_named(text, tmp_path):
     assert (tmp_path / "run" / "checkpoints" / "step-00000001").is_dir()
 
 
+@pytest.mark.parametrize("name", ["rows/train.npy", "start/model.safetensors", "prepared.json"])
+def test_what_a_disk_damaged_is_named(text, tmp_path, name):
+    settings = {**TINY, "steps": 3, "leg": 1e-9, "start": "random"}
+    pretrain(text, tmp_path / "run", **settings)
+    file = tmp_path / "run" / "prepared" / name
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(bytes(data))
+    with pytest.raises(RunError, match="prepared is damaged"):
+        pretrain(text, tmp_path / "run", resume=True, **settings)
+
+
 def test_a_prompt_without_a_blank_is_refused(text, tmp_path):
     with pytest.raises(SettingsError, match="one \\[MASK\\]"):
         pretrain(text, tmp_path / "run", prompts=["nothing to fill in"], **TINY)

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from selfsent.errors import SettingsError
@@ -55,3 +57,21 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 def test_merge_keys_may_be_replaced(tmp_path):
     read = document(tmp_path, "a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3\n")
     assert read["b"] == {"x": 1, "y": 3}
+
+
+def test_a_few_lines_that_stand_for_billions_are_refused(tmp_path):
+    names = "abcdefghij"
+    lists = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    lists += [f"{b}: &{b} [{', '.join(['*' + a] * 10)}]" for a, b in pairwise(names)]
+    merges = ["a: &a {k: 1, l: 2}"]
+    merges += [f"{b}: &{b} {{<<: [{', '.join(['*' + a] * 10)}]}}" for a, b in pairwise(names)]
+    for lines in (lists, merges):
+        (tmp_path / "bomb.yaml").write_text("\n".join([*lines, "stages: *j"]))
+        with pytest.raises(SettingsError, match=r"bomb\.yaml line \d+: .* for more than 100,000 values"):
+            read_document(tmp_path / "bomb.yaml")
+
+
+def test_what_stands_for_itself_is_refused(tmp_path):
+    (tmp_path / "round.yaml").write_text("stages: &a\n  b: *a\n")
+    with pytest.raises(SettingsError, match=r"round\.yaml line 1: this stands for itself"):
+        read_document(tmp_path / "round.yaml")

@@ -6,7 +6,7 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import OutputError, SettingsError
+from selfsent.errors import Damaged, OutputError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.search import encode_to_file
 
@@ -94,6 +94,15 @@ def test_a_part_without_its_vectors_is_begun_again(encoder, corpus, tmp_path):
     assert np.isfinite(np.load(tmp_path / "v.npy")).all()
 
 
+def test_a_file_is_written_by_one_process_at_a_time(encoder, corpus, tmp_path, monkeypatch):
+    def taken(path, words):
+        raise OutputError(words)
+
+    monkeypatch.setattr("selfsent.search.vectors.hold", taken)
+    with pytest.raises(OutputError, match=r"another selfsent is writing .*v\.npy: wait for it, or name another file"):
+        encode_to_file(encoder, corpus, tmp_path / "v.npy")
+
+
 def test_npz_does_not_depend_on_the_time(encoder, corpus, tmp_path):
     encode_to_file(encoder, corpus, tmp_path / "v.npz")
     assert zipfile.ZipFile(tmp_path / "v.npz").infolist()[0].date_time[0] == 1980
@@ -118,3 +127,17 @@ def test_a_pooler_that_nothing_reads_may_change(encoder, corpus, tmp_path):
     for weight in poolers:
         weight += 1
     assert encode_to_file(encoder, corpus, tmp_path / "v.npy").kept == 32
+
+
+@pytest.mark.parametrize("file", ["vectors.npy", "done.json"])
+def test_a_damaged_part_is_made_again(encoder, corpus, tmp_path, file):
+    encode_to_file(encoder, corpus, tmp_path / "whole.npy")
+    with pytest.raises(KeyboardInterrupt):
+        encode_to_file(encoder, corpus, tmp_path / "v.npy", advance=stop_after(2))
+    (part,) = tmp_path.glob(".v.npy.*.part")
+    data = bytearray((part / file).read_bytes())
+    data[200 if file == "vectors.npy" else data.index(b"3")] ^= 1
+    (part / file).write_bytes(bytes(data))
+    with pytest.warns(Damaged, match=r"what an earlier run left of .*v\.npy is damaged"):
+        assert encode_to_file(encoder, corpus, tmp_path / "v.npy").kept == 0
+    assert (tmp_path / "v.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()

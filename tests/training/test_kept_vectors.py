@@ -9,7 +9,7 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import OutputError, TrainingError
+from selfsent.errors import Damaged, OutputError, TrainingError
 from selfsent.files import locked_part
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -206,3 +206,16 @@ def test_two_processes_share_the_work(corpus, base, tmp_path):
     slow = encode(load_encoder(base), SENTENCES)
     for n, (first, last) in enumerate(spans):
         assert np.load(tmp_path / f"{n}.npy") == pytest.approx(slow[first:last], rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize(("file", "value"), [("vectors.bin", 0x40), ("sums.bin", 1), ("done.bin", 0x40)])
+def test_a_damaged_vector_alone_is_made_again(corpus, base, encoded, file, value):
+    whole = kept(corpus, base)[ALL].copy()
+    (folder,) = corpus.directory.glob("vectors-*")
+    data = bytearray((folder / file).read_bytes())
+    data[33 * (len(data) // 90) + 1 if file != "done.bin" else 33] ^= value
+    (folder / file).write_bytes(bytes(data))
+    encoded.clear()
+    with pytest.warns(Damaged, match="vectors-.* is damaged"):
+        assert np.array_equal(kept(corpus, base), whole)
+    assert encoded == [1]

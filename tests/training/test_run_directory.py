@@ -1,8 +1,9 @@
 import json
+import warnings
 
 import pytest
 
-from selfsent.errors import RunError
+from selfsent.errors import Damaged, RunError
 from selfsent.training.run_directory import RunDirectory
 
 ASKED = {
@@ -149,3 +150,69 @@ def test_old_later_and_half_written_checkpoints_go(tmp_path):
     assert [int(path.name[5:] or 0) for path in sorted(directory.checkpoints.iterdir())] == [0, 10, 11, 100]
     directory.drop_checkpoints_after(10)
     assert sorted(path.name for path in directory.checkpoints.iterdir()) == [".mine", "step-00000010"]
+
+
+def test_a_run_is_for_one_process_at_a_time(tmp_path):
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from pathlib import Path; from selfsent.errors import SelfsentError\n"
+        "from selfsent.training.run_directory import RunDirectory\n"
+        "try: RunDirectory(Path(sys.argv[1])).check(True, False)\n"
+        "except SelfsentError as error: print(error)\n"
+        "else: print('free')"
+    )
+
+    def other():
+        return subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True
+        ).stdout.strip()
+
+    directory = begun(tmp_path)
+    assert other() == f"another selfsent works in {tmp_path}: wait for it, or choose another --output"
+    directory.update(status="finished")
+    assert other() == "free"
+
+
+def test_whoever_comes_second_does_not_write_over_the_first(tmp_path):
+    late = RunDirectory(tmp_path / "run")
+    late.check(False, False)
+    late.match(ASKED)
+    begun(tmp_path / "run").update(status="finished")
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    with pytest.raises(RunError, match=r"another selfsent has written to .* meanwhile: give the command again"):
+        late.begin()
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+def test_what_a_kill_left_in_the_preparations_is_swept(tmp_path):
+    directory = begun(tmp_path)
+    left = tmp_path / "prepared" / ".rows.selfsent-0123abcd"
+    left.mkdir(parents=True)
+    directory.sweep()
+    assert not left.exists()
+
+
+def test_a_run_whose_record_was_changed_says_so_and_goes_on(tmp_path):
+    begun(tmp_path)
+    record = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**record, "started": "another day"}))
+    with pytest.warns(Damaged, match=r"run\.json is not as it was written: changed by hand, or damaged"):
+        directory = begun(tmp_path, resume=True)
+    directory.update(status="trained")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        begun(tmp_path, resume=True)
+
+
+def test_damaged_lines_of_the_log_are_left_out(tmp_path):
+    directory = begun(tmp_path)
+    for step in (1, 2, 3, 4):
+        directory.log({"step": step, "loss": 0.5})
+    lines = (tmp_path / "metrics.jsonl").read_bytes().splitlines()
+    lines[1], lines[2] = lines[1].replace(b"step", b"stop"), lines[2].replace(b"loss", b"l\xffss")
+    (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([*lines, b"3", b"null", b""]))
+    assert [entry["step"] for entry in directory.metrics()] == [1, 3, 4]
+    directory.forget_after(3)
+    assert [entry["step"] for entry in directory.metrics()] == [1, 3]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.table import DESCRIPTION, TABLE
-from selfsent.data.corpus.writer import TableFile
+from selfsent.data.corpus.table import DESCRIPTION, TABLE, is_whole
+from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.files import new_folder
 
 
@@ -39,14 +39,15 @@ def with_views(
     check_pairings([pairing])
     key = plan_key(corpus, [pairing], seed)
     directory = corpus.directory / f"views-{key}"
-    if not (directory / DESCRIPTION).is_file():
+    if not is_whole(directory):
+        shutil.rmtree(directory, ignore_errors=True)
         made = corpus.directory / f"views-{key}.parquet"
         if not made.exists():  # whole, where another call was stopped behind it
             augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
         try:
             _build(corpus, made, directory, [maker.spec for maker in pairing], key)
         except OSError:
-            if not (directory / DESCRIPTION).is_file():  # otherwise another process was first, with the same views
+            if not is_whole(directory):  # otherwise another process was first, with the same views
                 raise
         made.unlink(missing_ok=True)
     return Corpus(directory)
@@ -67,9 +68,10 @@ def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: 
         for file in corpus.directory.glob("*.npy"):
             shutil.copyfile(file, temporary / file.name)
         description = json.loads((corpus.directory / DESCRIPTION).read_text(encoding="utf-8"))
+        description.pop("checksum", None)
         description |= {"text_columns": columns, "view_columns": columns[-2:], "fingerprint": key}
         description["source"] += f", views by {', '.join(makers)}"
-        (temporary / DESCRIPTION).write_text(json.dumps(description, indent=1), encoding="utf-8")
+        describe(temporary, description)
         temporary.rename(directory)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

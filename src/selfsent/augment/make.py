@@ -20,6 +20,7 @@ from selfsent.data.corpus.clean import clean
 from selfsent.data.random import make_key
 from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
 from selfsent.files import locked, read_json, whole_file, write_json
+from selfsent.integrity import tell_damaged
 
 ORIGINAL = "original"
 """What the columns of makers say of a view that is the sentence itself."""
@@ -251,17 +252,23 @@ def _write(file: Path, columns: dict[str, list[Any]], differences: dict[str, Dif
     described = json.dumps({name: asdict(difference) for name, difference in differences.items()})
     table = pa.table(columns).replace_schema_metadata({_STATISTICS: described})
     with whole_file(file) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
 def _statistics(file: Path) -> dict[str, Difference] | None:
-    """How the views of a part differ; None if it is not there."""
+    """How the views of a part differ; None if it is not there, or damaged."""
     import pyarrow.parquet as pq
 
     if not file.is_file():
         return None
-    described = json.loads(pq.read_schema(file).metadata[_STATISTICS])
-    return {name: Difference(**sums) for name, sums in described.items()}
+    try:
+        with pq.ParquetFile(file, page_checksum_verification=True) as opened:
+            opened.read()
+            described = json.loads(opened.schema_arrow.metadata[_STATISTICS])
+        return {name: Difference(**sums) for name, sums in described.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        tell_damaged(file)
+        return None
 
 
 def _join(files: Sequence[Path], path: Path, plan: dict[str, Any]) -> int:

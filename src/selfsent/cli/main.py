@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 from selfsent.display import leads, visible
-from selfsent.errors import SelfsentError, TrainingError, near
+from selfsent.errors import Damaged, SelfsentError, TrainingError, near
 from selfsent.version import __version__
 
 _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and proof of whether it helped.
@@ -114,6 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this: what is said there goes nowhere
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 — to the end
+    if getattr(warnings.showwarning, "func", None) is not _warn:  # as it is where this is called a second time
+        warnings.showwarning = partial(_warn, warnings.showwarning)
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         _run(given)
@@ -126,7 +132,48 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         # A closed pipe, as in `selfsent search ... | head`, is the reader's choice and no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, MemoryError, RuntimeError) as error:
+        if not (line := _of_the_machine(error)):
+            raise
+        _complain(line, 2)
     raise SystemExit(0)
+
+
+_ADVICE = {
+    errno.ENOSPC: "make room, or name another place",
+    errno.EDQUOT: "make room, or name another place",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "close other programs",
+    errno.ENOMEM: "close other programs, or ask for less (a smaller --batch-size)",
+    errno.EACCES: "see who may read and write there",
+    errno.EPERM: "see who may read and write there",
+    errno.EROFS: "name another place",
+    errno.EIO: "the disk may be broken",
+    errno.ENOENT: "was it removed meanwhile?",
+    errno.ENOTDIR: "was it replaced meanwhile?",
+    errno.ESTALE: "was it removed meanwhile?",
+    errno.EAGAIN: "close other programs, or raise the limit of processes (ulimit -u)",
+}
+"""What to do about what a machine may lack."""
+_NO_MEMORY = re.compile(r"(?i)out of memory|can(?:no|')t allocate memory|not enough memory|bad_alloc")
+
+
+def _of_the_machine(error: BaseException) -> str | None:
+    """What is wrong where the machine lacks something, and no program is to blame: its disk, its memory, its rights."""
+    if isinstance(error, OSError) and error.errno in _ADVICE:
+        return f"{error.filename or 'the system'}: {error.strerror}: {_ADVICE[error.errno]}"
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+        return f"there is not enough memory: {_ADVICE[errno.ENOMEM]}"
+    return None
+
+
+def _warn(usual: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    """Warnings of damage in one line, others as usual."""
+    if issubclass(category, Damaged):
+        sys.stderr.write(visible(f"{message}") + "\n")
+    else:
+        usual(message, category, *rest, **more)
 
 
 def _run(arguments: list[str]) -> None:

@@ -17,8 +17,10 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.tokenizing import Reader
 from selfsent.data.views import Tokens
 from selfsent.files import new_folder, saying
+from selfsent.integrity import checksums, damaged, is_signed, signed, tell_damaged
 
 _FORMAT = 1
+_ABOUT, _FILES = "tokens.json", ("ids.bin", "starts.bin", "offsets.npy")
 LONGEST = 512
 """Tokens kept of a sentence in the table; training cuts further, to its `max_length`."""
 
@@ -40,10 +42,16 @@ class TokenTable:
 
     Args:
         directory: where `build` wrote it.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: it is not there, or not as it was written.
     """
 
     def __init__(self, directory: Path) -> None:
-        about = json.loads((directory / "tokens.json").read_text())
+        about = json.loads((directory / _ABOUT).read_text())
+        odd = damaged(directory, about.get("sums", {})) if is_signed(about) else _ABOUT
+        if odd:
+            raise ValueError(f"{directory / odd} is not as it was written")
         dtype = np.dtype(about["dtype"])
         self.offsets: np.ndarray = np.load(directory / "offsets.npy", mmap_mode="r")
         self.ids: np.ndarray
@@ -90,8 +98,8 @@ def build_table(
     key = hashlib.sha256(f"{_FORMAT}|{LONGEST}|{column}|{content}".encode()).hexdigest()[:16]
     folder = folder or corpus.directory
     target = folder / f"tokens-{key}"
-    if (target / "tokens.json").is_file():
-        return TokenTable(target)
+    if (known := _kept(target)) is not None:
+        return known
     reader = Reader(Tokenizer.from_str(content))
     temporary = new_folder(folder, ".tokens-")
     try:
@@ -100,11 +108,23 @@ def build_table(
         try:
             temporary.rename(target)
         except OSError:
-            if not (target / "tokens.json").is_file():
+            if _kept(target) is None:
                 raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return TokenTable(target)
+
+
+def _kept(target: Path) -> TokenTable | None:
+    """The table that was made before; None if there is none, or it was damaged and is gone now."""
+    if not target.exists():
+        return None
+    try:
+        return TokenTable(target)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        tell_damaged(target)
+        shutil.rmtree(target, ignore_errors=True)
+        return None
 
 
 def _write(corpus: Corpus, reader: Reader, column: str, directory: Path, advance: Callable[[int], None]) -> None:
@@ -125,4 +145,5 @@ def _write(corpus: Corpus, reader: Reader, column: str, directory: Path, advance
             os.fsync(file.fileno())
     np.cumsum(offsets, out=offsets)
     np.save(directory / "offsets.npy", offsets)
-    (directory / "tokens.json").write_text(json.dumps({"dtype": dtype.name, "rows": done, "tokens": int(offsets[-1])}))
+    about = {"dtype": dtype.name, "rows": done, "tokens": int(offsets[-1]), "sums": checksums(directory, _FILES)}
+    (directory / _ABOUT).write_text(json.dumps(signed(about)))

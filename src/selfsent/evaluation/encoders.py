@@ -116,7 +116,12 @@ def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str
     if pooling is None and is_cross_encoder(directory):
         from sentence_transformers import CrossEncoder
 
-        return as_encoder(CrossEncoder(str(directory), local_files_only=True), name=label)
+        try:
+            joined = CrossEncoder(str(directory), local_files_only=True, model_kwargs={"use_safetensors": True})
+        except Exception as error:  # as many kinds as there are files that may be damaged
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
+        return as_encoder(joined, name=label)
     return _from_directory(directory, label, fast, int8, pooling)
 
 
@@ -138,12 +143,12 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
             raise
         try:
             precision = quick_precision(device, fast=fast or int8)
-            kind = {"dtype": torch.bfloat16 if precision == "bfloat16" else torch.float32}
+            kind = {"dtype": torch.bfloat16 if precision == "bfloat16" else torch.float32, "use_safetensors": True}
             padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)
             found = as_encoder(padded, name=label)
             found.pooling = _in(precision, found.pooling)
             return found
-        except (OSError, ValueError, KeyError, ImportError) as error:
+        except Exception as error:  # likewise
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
     if model.is_static:  # it has no products that could be quicker

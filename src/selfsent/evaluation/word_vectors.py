@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import Vectors
-from selfsent.files import cache_folder, whole_directory
+from selfsent.files import cache_folder, read_json, whole_directory
+from selfsent.integrity import checksums, damaged, tell_damaged
 
 SMOOTH = 1e-3
 """The `a` of Arora et al.'s a / (a + p(word))."""
@@ -26,6 +28,7 @@ TOGETHER = 1024
 LONGEST = 1 << 20
 """Bytes of a line; a word with a thousand numbers has some ten thousand."""
 _PREFIXES = ("glove:", "sif:")
+_SUMS = "sums.json"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _WANTED = "a word and its numbers on each line, as GloVe and word2vec write them as text"
 
@@ -105,7 +108,7 @@ class WordVectors:
         import pyarrow.parquet as pq
 
         place = self._place()
-        if not place.is_dir():
+        if not _is_whole(place):
             self._write(place)
         words = pq.read_table(place / "words.parquet")["word"].combine_chunks()
         return words, np.memmap(place / "vectors.f32", np.float32, "r").reshape(len(words), -1)
@@ -130,6 +133,18 @@ class WordVectors:
                     words += block
                     file.write(vectors.tobytes())
             pq.write_table(pa.table({"word": pa.array(words, pa.string())}), folder / "words.parquet")
+            (folder / _SUMS).write_text(json.dumps(checksums(folder, ("vectors.f32", "words.parquet"))))
+
+
+def _is_whole(place: Path) -> bool:
+    """Whether the cache has a file's words as they were written; those of older versions have no checksums."""
+    if not place.is_dir():
+        return False
+    sums = read_json(place / _SUMS) if (place / _SUMS).exists() else {"vectors.f32": None, "words.parquet": None}
+    if len(sums) == 2 and damaged(place, {name: found for name, found in sums.items() if found is not None}) is None:
+        return True
+    tell_damaged(place)
+    return False
 
 
 def _without_first_direction(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

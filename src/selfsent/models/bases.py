@@ -8,6 +8,7 @@ from pathlib import Path
 
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
+from selfsent.models.trust import refuse_unsafe
 
 BUNDLED, ENCODER, RAW, RAW_STATIC = "bundled", "bundled-encoder", "bundled-raw", "bundled-raw-static"
 SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw", RAW_STATIC: "raw_static"}
@@ -41,12 +42,15 @@ def resolve(base: str | Path) -> Path:
         return _checked(directory.parent)
     if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
         raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id, or {_NAMES}")
-    return _from_hub(name)
+    found = _from_hub(name)
+    refuse_unsafe(found)
+    return found
 
 
 def _checked(directory: Path) -> Path:
     is_run = (directory / "run.json").is_file()
     if is_run and (directory / "model").is_dir():
+        refuse_unsafe(directory / "model")
         return directory / "model"
     if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
         if is_run:
@@ -57,6 +61,7 @@ def _checked(directory: Path) -> Path:
             f"{directory} holds no encoder: neither config.json (transformers)"
             " nor modules.json (sentence-transformers) is there"
         )
+    refuse_unsafe(directory)
     return directory
 
 

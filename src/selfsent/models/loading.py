@@ -34,7 +34,6 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     """
     if is_static(directory := resolve(base)):
         return _load_static(base, directory, pooling, dropout)
-    from safetensors import SafetensorError
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
     from transformers import AutoConfig
     from transformers.utils import logging as transformers_logging
@@ -43,7 +42,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     transformers_logging.disable_progress_bar()
     transformer_directory = directory if (directory / "config.json").is_file() else directory / "0_Transformer"
     try:
-        config = AutoConfig.from_pretrained(transformer_directory)
+        config = AutoConfig.from_pretrained(transformer_directory, trust_remote_code=False)
         rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
         model = load_sentence_transformer(
             directory,
@@ -54,7 +53,9 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         )
         keep_encoder(model[0])
         head = load_head(transformer_directory, model[0].model)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+    except BaseEncoderError:
+        raise
+    except Exception as error:  # a damaged file makes what reads it raise whatever it likes
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
     place = pooling_place(model)

@@ -8,6 +8,7 @@ from typing import Any
 from selfsent.distributed import broadcast, wait, world_size
 from selfsent.errors import Interrupted
 from selfsent.files import whole_directory
+from selfsent.integrity import seal
 from selfsent.models.dropout import without_dropout
 from selfsent.pretraining.held_out import ALONG_THE_WAY, AT_THE_END, HeldOut
 from selfsent.pretraining.shape import save_model
@@ -140,4 +141,5 @@ class PretrainingLoop(Loop):
         if self.leads:
             with whole_directory(self.directory.model) as temporary:
                 save_model(self.learner.model, temporary, self.half)
+                seal(temporary)
         wait()

@@ -19,6 +19,7 @@ from selfsent.data.token_table import LONGEST, TokenTable, build_table
 from selfsent.distributed import rank, wait
 from selfsent.errors import BaseEncoderError, RunError, SettingsError
 from selfsent.files import whole_directory, write_json
+from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.models.bases import resolve
 from selfsent.pretraining.blocks import split
 from selfsent.pretraining.options import POSITIONS, Options, Shape, VocabularyOptions
@@ -27,6 +28,7 @@ from selfsent.pretraining.vocabulary import train_vocabulary
 from selfsent.progress import Progress
 
 Notice = Callable[[str], None]
+_ABOUT = "prepared.json"
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,16 @@ class Prepared:
     @property
     def is_whole(self) -> bool:
         """Whether everything is there."""
-        return (self.folder / "prepared.json").is_file()
+        return (self.folder / _ABOUT).is_file()
 
     @property
     def about(self) -> dict[str, Any]:
         """Figures of the text."""
-        found: dict[str, Any] = json.loads((self.folder / "prepared.json").read_text(encoding="utf-8"))
+        with self._saying():
+            found: dict[str, Any] = json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
+            odd = damaged(self.folder, found.get("sums", {})) if is_signed(found) else _ABOUT
+            if odd:
+                raise ValueError(f"{odd} is not as it was written")
         return found
 
     @property
@@ -78,7 +84,7 @@ class Prepared:
     def _saying(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunError(f"{self.folder} is damaged ({error}): copy the whole run again, or --overwrite it") from None
 
 
@@ -100,7 +106,7 @@ def load_tokenizer(
 
     directory = resolve(name)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise BaseEncoderError(f"{name} has no tokenizer that can be loaded: {str(error).splitlines()[0]}") from None
     if not getattr(tokenizer, "is_fast", False):
@@ -157,7 +163,10 @@ def prepare(
             make_start(options.start, shape, tokenizer, table, train, seed).save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
         name = next(folder.name for folder in prepared.folder.glob("tokens-*"))
-        write_json(prepared.folder / "prepared.json", {"table": name, **_figures(corpus, table, train, held)})
+        made = (path for path in prepared.folder.glob("[!.]*/*") if path.parent.name != name)
+        sums = checksums(prepared.folder, sorted(str(path.relative_to(prepared.folder)) for path in made))
+        about = {"table": name, **_figures(corpus, table, train, held), "sums": sums}
+        write_json(prepared.folder / _ABOUT, signed(json.loads(json.dumps(about))))
     wait()
 
 

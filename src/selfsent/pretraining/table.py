@@ -10,6 +10,7 @@ from typing import Any
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.errors import SettingsError, guess
 from selfsent.files import whole_directory
+from selfsent.integrity import seal
 from selfsent.models.static import new_table
 from selfsent.pretraining.options import TableOptions
 from selfsent.pretraining.prepare import load_tokenizer, tokenizer_digest
@@ -83,6 +84,7 @@ def _make_table(
     table = new_table(given.backend_tokenizer, options.size, options.seed)
     with whole_directory(directory.model) as temporary:
         table.save(temporary)
+        seal(temporary)
     directory.update(status="finished", parameters=table.table.weight.numel())
     notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
     return directory.model

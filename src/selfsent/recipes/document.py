@@ -67,6 +67,10 @@ class Section(dict[str, Any]):
         return merged
 
 
+_MOST = 100_000
+"""Keys and values of a recipe, those counted each time that another name (`&` and `*`) brings them in again."""
+
+
 class _Loader(yaml.SafeLoader):
     """Plain data only; mappings become sections, and 2e-5 is a number."""
 
@@ -92,6 +96,23 @@ _Loader.add_implicit_resolver(
 )
 
 
+def _counted(loader: _Loader, node: yaml.Node, known: dict[int, int]) -> int:
+    """Keys and values of a node. A few lines that name one another may stand for billions, or for themselves.
+
+    Raises:
+        SettingsError: they do.
+    """
+    if id(node) not in known:
+        known[id(node)] = _MOST  # until it is counted: whoever meets it before is inside it
+        below = [] if isinstance(node, yaml.ScalarNode) else node.value
+        parts = [part for each in below for part in (each if isinstance(each, tuple) else (each,))]
+        known[id(node)] = 1 + sum(_counted(loader, part, known) for part in parts)
+    if known[id(node)] >= _MOST:
+        line = node.start_mark.line + 1
+        raise SettingsError(f"{loader.path} line {line}: this stands for itself, or for more than {_MOST:,} values")
+    return known[id(node)]
+
+
 def read_document(path: str | Path) -> Section:
     """The one section that a YAML file is.
 
@@ -101,7 +122,8 @@ def read_document(path: str | Path) -> Section:
     try:
         loader = _Loader(Path(path).read_text(encoding="utf-8"))
         loader.path = str(path)
-        document = loader.get_single_data()
+        node = loader.get_single_node()
+        document = None if node is None or not _counted(loader, node, {}) else loader.construct_document(node)
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -22,7 +22,7 @@ from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.evaluation.tasks.sts import score_pairs
-from selfsent.files import write_json, write_text
+from selfsent.files import remove, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
 from selfsent.models.encoder import Encoder
@@ -152,6 +152,7 @@ def finish(
         ),
     )
     directory.sweep()
+    remove(directory.path / "best")  # there only where a kill came between the end of training and its removal
     directory.update(status="finished")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +139,13 @@ def write_table(
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
                 return
             table = csv.writer(file, delimiter="\t" if output.suffix == ".tsv" else ",", lineterminator="\n")
-            table.writerow(columns)
-            table.writerows(map(_harmless, row.values()) if for_spreadsheets else row.values() for row in rows)
+            lines = chain([tuple(columns)], (row.values() for row in rows))
+            table.writerows(map(_harmless, line) if for_spreadsheets else line for line in lines)
 
 
 def _harmless(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell
+    """A cell that no spreadsheet computes; some of them look past white space before a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.lstrip().startswith(("=", "+", "-", "@")) else cell
 
 
 def _write_parquet(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], path: Path) -> None:

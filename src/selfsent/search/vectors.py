@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import io
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +24,8 @@ from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.vectors import CONTENT
-from selfsent.files import saying, write_json
+from selfsent.files import hold, saying, write_json
+from selfsent.integrity import tell_damaged
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
 from selfsent.models.fingerprint import hash_weights
@@ -129,28 +132,41 @@ class _Part:
         self.output, self.rows, self.size = output, len(corpus), model.embedding_size
         self.directory = output.with_name(f".{output.name}.{_identity(corpus, model)}.part")
         self._vectors, self._state = self.directory / "vectors.npy", self.directory / "done.json"
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self._held = hold(self.directory, f"another selfsent is writing {output}: wait for it, or name another file")
         self.done = 0
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            self._vectors.stat()
-            self.done = int(json.loads(self._state.read_text(encoding="utf-8"))["rows"])
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, _header(self.rows, self.size))
+        self._start = header.tell()
+        self._sum = zlib.crc32(header.getvalue())
+        """Of the header and the vectors that are done."""
+        if self._state.exists():
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                self._take_up(json.loads(self._state.read_text(encoding="utf-8")))
+            if not self.done:
+                tell_damaged(f"what an earlier run left of {output}")
         if not self.done:
-            with self._vectors.open("wb") as file:
-                np.lib.format.write_array_header_1_0(file, _header(self.rows, self.size))
+            self._vectors.write_bytes(header.getvalue())
+
+    def _take_up(self, state: dict[str, int]) -> None:
+        """Go on behind what an earlier run wrote, if it is there as it was written."""
+        left = self._start + state["rows"] * self.size * 4
+        found = 0
         with self._vectors.open("rb") as file:
-            np.lib.format.read_magic(file)
-            np.lib.format.read_array_header_1_0(file)
-            self._start = file.tell()
+            while left and (part := file.read(min(left, 1 << 20))):
+                found, left = zlib.crc32(part, found), left - len(part)
+        if not left and found == state["checksum"]:
+            self.done, self._sum = state["rows"], found
 
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Write the vectors of the next sentences."""
         with self._vectors.open("r+b") as file:
             file.seek(self._start + self.done * self.size * 4)
-            file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+            data = np.ascontiguousarray(vectors, dtype="<f4").tobytes()
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        self.done += len(vectors)
-        write_json(self._state, {"rows": self.done})
+        self.done, self._sum = self.done + len(vectors), zlib.crc32(data, self._sum)
+        write_json(self._state, {"rows": self.done, "checksum": self._sum})
 
     def finish(self, corpus: Corpus) -> None:
         """Put the whole file in its place, and remove this part and others of the same file."""

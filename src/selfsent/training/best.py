@@ -11,7 +11,9 @@ from typing import Any
 from safetensors.torch import load_file, save_file
 
 from selfsent.distributed import rank, wait
+from selfsent.errors import TrainingError
 from selfsent.files import read_json, whole_directory
+from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.methods import Learner
 from selfsent.training.checkpoint import restore, snapshot
 
@@ -38,15 +40,26 @@ class Best:
         if self.keep and rank() == 0:
             with whole_directory(self.directory) as temporary:
                 save_file(snapshot(learner), str(temporary / _FILE))
-                (temporary / _ABOUT).write_text(json.dumps({"step": step, "score": score}))
+                about = {"step": step, "score": score, "sums": checksums(temporary, [_FILE])}
+                (temporary / _ABOUT).write_text(json.dumps(signed(about)))
 
     def put_back(self, learner: Learner) -> dict[str, Any]:
-        """Give the learner the weights of the best score, where they were kept; `step` and `score`, or nothing."""
+        """Give the learner the weights of the best score, where they were kept; `step` and `score`, or nothing.
+
+        Raises:
+            TrainingError: they are damaged.
+        """
         wait()
         if not (self.keep and self.directory.is_dir()):
             return {}
+        about = read_json(self.directory / _ABOUT)
+        if "step" not in about or not is_signed(about) or damaged(self.directory, about.get("sums", {})):
+            raise TrainingError(
+                f"{self.directory} is damaged, and the model of the best score is lost",
+                "remove it to keep the model of the last step, or --overwrite the run",
+            )
         restore(learner, load_file(str(self.directory / _FILE)))
-        return read_json(self.directory / _ABOUT)
+        return {name: about[name] for name in ("step", "score")}
 
     def forget(self) -> None:
         """Delete what was kept; the first process does."""

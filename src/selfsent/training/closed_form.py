@@ -10,6 +10,7 @@ import torch
 from selfsent.data.batches import Batches
 from selfsent.distributed import rank, wait, world_size
 from selfsent.files import whole_directory
+from selfsent.integrity import seal
 from selfsent.methods import Learner
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Precision
@@ -46,5 +47,6 @@ def fit_once(
         directory.log({"step": 0, **probe(learner.model, views).to_json()})
         with whole_directory(directory.model) as temporary:
             learner.model.save(temporary)
+            seal(temporary)
     directory.update(status="trained", seconds=time.perf_counter() - started)
     wait()

@@ -22,6 +22,7 @@ from selfsent.fast.lookups import put_lookups
 from selfsent.fast.packing import Packed
 from selfsent.fast.prefetch import Ahead
 from selfsent.files import whole_directory
+from selfsent.integrity import seal
 from selfsent.methods import Learner, Loss
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
@@ -332,3 +333,4 @@ class Loop:
         if self.leads:
             with whole_directory(self.directory.model) as temporary:
                 self.learner.save(temporary)
+                seal(temporary)

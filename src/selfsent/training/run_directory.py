@@ -16,7 +16,18 @@ from typing import Any
 
 from selfsent.distributed import rank
 from selfsent.errors import RunError
-from selfsent.files import is_half_written, saying, whole_directory, write_json, write_text
+from selfsent.files import (
+    Held,
+    hold,
+    is_half_written,
+    remove,
+    saying,
+    sweep_half_written,
+    whole_directory,
+    write_json,
+    write_text,
+)
+from selfsent.integrity import is_signed, signed, tell_changed
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
@@ -26,16 +37,8 @@ _WHOLES = (
 )
 """What it writes into the directory of several runs."""
 _PARTS = (
-    "run.json",
-    "checkpoints",
-    "model",
-    "best",
-    "metrics.jsonl",
-    "trackers",
-    "scores.json",
-    "report.html",
-    "prepared",
-    *_WHOLES,
+    *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "report.html"),
+    *("prepared", *_WHOLES),
 )
 """What selfsent writes into a run directory."""
 _DISCARDED = "discarded"
@@ -59,6 +62,9 @@ class RunDirectory:
         self.path = path
         self.record: dict[str, Any] = {}
         self.resumed = False
+        self._held: Held | None = None
+        self._seen: str | None = None
+        """`run.json` as it was when this was checked."""
 
     @property
     def model(self) -> Path:
@@ -86,6 +92,7 @@ class RunDirectory:
         Raises:
             RunError: there is a run and neither was asked for, or it is needed and would be thrown away, or the
                 directory is not a run's, or cannot be written.
+            OutputError: another process works in it.
         """
         if resume and overwrite:
             raise RunError("--resume and --overwrite contradict each other: give one")
@@ -109,6 +116,8 @@ class RunDirectory:
         place = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
         if not os.access(place, os.W_OK | os.X_OK):
             raise RunError(f"{place} cannot be written to: choose another --output")
+        if self.path.is_dir():
+            self._hold()
         if old is None or old.get("status") == _DISCARDED:
             return
         if not (resume or overwrite):
@@ -117,7 +126,19 @@ class RunDirectory:
                 " or another --output"
             )
         if resume:
+            if not is_signed(old):  # by hand, it may be: nothing is refused
+                tell_changed(self.path / "run.json")
+            old.pop("checksum", None)
             self.record, self.resumed = old, True
+
+    def _hold(self) -> None:
+        """Keep other processes out, from now on to the end of this object."""
+        if rank() == 0 and self._held is None:
+            self._held = hold(
+                self.path, f"another selfsent works in {self.path}: wait for it, or choose another --output"
+            )
+            if self._text() != self._seen:
+                raise RunError(f"another selfsent has written to {self.path} meanwhile: give the command again")
 
     def match(self, asked: dict[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
         """Say what the run is to be; one that is resumed must have been asked for the same.
@@ -153,6 +174,7 @@ class RunDirectory:
         Raises:
             OutputError: the directory cannot be written.
         """
+        self._hold()
         if rank() == 0:
             self._clear()
             if steps:
@@ -171,35 +193,39 @@ class RunDirectory:
             # First of all it stops being a run that could be resumed, in case this is killed half-way.
             write_json(self.path / "run.json", {"status": _DISCARDED})
             for name in _PARTS[1:]:
-                _remove(self.path / name)
+                remove(self.path / name)
 
     def abandon(self) -> None:
         """Take back what was written of a run that cannot begin, and the directory if nothing else is in it."""
         if rank() == 0:
             for name in _PARTS:
-                _remove(self.path / name)
+                remove(self.path / name)
             with suppress(OSError):  # there are files of others
                 self.path.rmdir()
 
     def sweep(self) -> None:
         """Remove what a kill left half-written."""
-        for folder in (self.path, self.checkpoints, self.model):
-            for leftover in folder.glob(".*"):
-                if is_half_written(leftover):
-                    _remove(leftover)
+        for folder in (self.path, self.checkpoints, self.model, self.path / "prepared"):
+            sweep_half_written(folder)
 
     def _read(self) -> dict[str, Any] | None:
+        self._seen = self._text()
+        record: Any = None if self._seen is None else json.loads(self._seen)
+        return record if isinstance(record, dict) or self._seen is None else {}
+
+    def _text(self) -> str | None:
         try:
-            record: dict[str, Any] = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+            return (self.path / "run.json").read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
-        return record if isinstance(record, dict) else {}
 
     def update(self, **changes: Any) -> None:
         """Change entries of `run.json`."""
         self.record.update(changes)
         if rank() == 0:
-            write_json(self.path / "run.json", self.record)
+            write_json(self.path / "run.json", signed(self.record))
+        if self.status == "finished":
+            self._held = None
 
     def log(self, entry: dict[str, Any]) -> None:
         """Add a line to `metrics.jsonl`."""
@@ -208,13 +234,15 @@ class RunDirectory:
             file.write(json.dumps(entry) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`; one that was cut short by a kill is left out."""
+        """The lines of `metrics.jsonl`; one that a kill cut short, or a disk damaged, is left out."""
         lines = []
         try:
-            for line in (self.path / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
+            for line in (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
-                    lines.append(json.loads(line))
-                except ValueError:
+                    entry = json.loads(line)
+                    if type(entry["step"]) is int:
+                        lines.append(entry)
+                except (ValueError, TypeError, KeyError):
                     continue
         except FileNotFoundError:
             pass
@@ -230,7 +258,7 @@ class RunDirectory:
         """Remove the checkpoints of later steps."""
         for directory in self.checkpoints.glob("step-*"):
             if directory > self.checkpoint_at(step):
-                _remove(directory)
+                remove(directory)
 
     def checkpoint_at(self, step: int) -> Path:
         """The place of the checkpoint of a step."""
@@ -250,7 +278,7 @@ class RunDirectory:
         good = [directory for directory in found if directory <= self.checkpoint_at(sound)]
         for directory in found[:-keep]:
             if directory not in good[-1:]:
-                _remove(directory)
+                remove(directory)
 
 
 def take_over(run: Path, directory: Path) -> None:
@@ -265,13 +293,6 @@ def _link(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _rate_of(stage: str | None) -> str:

@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 from selfsent.data.corpus import Corpus
 from selfsent.errors import TrainingError
 from selfsent.files import locked_part, saying, write_json
+from selfsent.integrity import tell_damaged
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
@@ -22,9 +23,11 @@ from selfsent.settings import Precision
 from selfsent.training.identity import weights_digest
 from selfsent.training.precision import quicken
 
-_FORMAT = 1
+_FORMAT = 2
 _PART = {"cpu": 1 << 10, "cuda": 1 << 14}
 """Sentences encoded and written together, by kind of device: what an interruption may lose."""
+_LOOKED_AT = 1 << 15
+"""Vectors whose checksums are computed together."""
 
 
 def kept_vectors(
@@ -111,6 +114,12 @@ def _short(vectors: np.ndarray, name: str) -> np.ndarray:
     return short
 
 
+def _sums(vectors: np.ndarray) -> np.ndarray:
+    """A checksum of each vector (n, d) in float16, (n,), that every change of a number changes."""
+    numbers = np.ascontiguousarray(vectors).view(np.uint16).astype(np.uint32)
+    return np.asarray((numbers * np.arange(3, 2 * numbers.shape[1] + 3, 2, dtype=np.uint32)).sum(1, dtype=np.uint32))
+
+
 class _Table:
     """The vectors of a corpus' rows, and which of them are done.
 
@@ -125,7 +134,7 @@ class _Table:
     def __init__(self, directory: Path, rows: int, size: int) -> None:
         self.directory = directory
         self._bytes = 2 * size
-        lengths = {"vectors.bin": rows * self._bytes, "done.bin": rows}
+        lengths = {"vectors.bin": rows * self._bytes, "sums.bin": 4 * rows, "done.bin": rows}
         with saying(directory):
             directory.mkdir(exist_ok=True)
             if not self._has(lengths):
@@ -138,6 +147,7 @@ class _Table:
                                 file.truncate(length)  # of no place on the disk before it is filled
             self.vectors = np.memmap(directory / "vectors.bin", np.float16, "r", shape=(rows, size))
             self.done = np.memmap(directory / "done.bin", np.bool_, "r", shape=(rows,))
+            self._forget_damaged()
 
     def _has(self, lengths: dict[str, int]) -> bool:
         paths = {name: self.directory / name for name in lengths}
@@ -150,7 +160,21 @@ class _Table:
             OutputError: the disk is full.
         """
         self._write("vectors.bin", rows, vectors, self._bytes)
+        self._write("sums.bin", rows, _sums(vectors), 4)
         self._write("done.bin", rows, np.ones(len(rows), np.bool_), 1)
+
+    def _forget_damaged(self) -> None:
+        """Rows whose vectors are not as they were written are to be made again."""
+        if not len(self.done):
+            return
+        sums = np.memmap(self.directory / "sums.bin", np.uint32, "r", shape=self.done.shape)
+        for start in range(0, len(sums), _LOOKED_AT):
+            part = slice(start, start + _LOOKED_AT)
+            done = np.asarray(self.done[part]).view(np.uint8) == 1
+            wrong = done & (_sums(self.vectors[part]) != sums[part]) | (np.asarray(self.done[part]).view(np.uint8) > 1)
+            if len(rows := start + np.flatnonzero(wrong)):
+                tell_damaged(self.directory)
+                self._write("done.bin", rows, np.zeros(len(rows), np.bool_), 1)
 
     def _write(self, name: str, rows: np.ndarray, values: np.ndarray, size: int) -> None:
         gaps = np.flatnonzero(np.diff(rows) > 1) + 1

@@ -7,7 +7,7 @@ import pytest
 import zstandard
 from corpus_files import COMPRESS, SENTENCES, csv_bytes, encoded, jsonl_bytes, parquet_bytes
 
-from selfsent.errors import CorpusError
+from selfsent.errors import CorpusError, SettingsError
 
 SUFFIXES = [".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"]
 
@@ -187,3 +187,41 @@ def test_blank_lines_stand_before_a_header_too(read, write):
 def test_a_column_that_is_there_twice_is_refused(read, write):
     with pytest.raises(CorpusError, match="2 columns are called 'text': rename all but one"):
         read(write("x.csv", "text,a,text\none,1,uno\n"))
+
+
+class TestBombs:
+    ROWS = b"text\n" + b"a row that comes again and again\n" * 40_000
+
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch):
+        monkeypatch.setattr("selfsent.data.corpus.streams.SMALL", 1 << 18)
+
+    def bomb(self, write, name):
+        import gzip
+
+        import zstandard
+
+        packed = gzip.compress(self.ROWS) if name.endswith(".gz") else zstandard.compress(self.ROWS)
+        return write(name, packed)
+
+    @pytest.mark.parametrize("name", ["x.csv.gz", "x.csv.zst", "x.txt.zst", "x.tsv.gz", "x.parquet.gz"])
+    def test_a_file_that_unpacks_to_too_much_is_refused(self, read, write, name):
+        with pytest.raises(CorpusError, match=r"its first [\d,]+ bytes unpack to .*, set SELFSENT_MOST_UNPACKED to"):
+            read(self.bomb(write, name))
+
+    def test_the_limit_can_be_raised(self, read, write, monkeypatch):
+        path = self.bomb(write, "x.csv.gz")
+        monkeypatch.setenv("SELFSENT_MOST_UNPACKED", str(len(self.ROWS) - 1))
+        with pytest.raises(CorpusError, match="unpack to"):
+            read(path, least=1)
+        monkeypatch.setenv("SELFSENT_MOST_UNPACKED", str(len(self.ROWS)))
+        assert read(path, least=1).texts() == ["a row that comes again and again"]
+        monkeypatch.setenv("SELFSENT_MOST_UNPACKED", "much")
+        with pytest.raises(SettingsError, match="SELFSENT_MOST_UNPACKED is 'much'; it must be a number of bytes"):
+            read(self.bomb(write, "y.csv.gz"), least=1)
+
+    def test_ordinary_text_is_far_from_it(self, read, write):
+        import gzip
+
+        rows = "text\n" + "".join(f"row {n} of a log at {n * 7919 % 86400} seconds\n" for n in range(40_000))
+        assert len(read(write("x.csv.gz", gzip.compress(rows.encode())))) == 40_000

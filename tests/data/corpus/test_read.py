@@ -1,3 +1,4 @@
+import json
 import os
 import threading
 
@@ -6,7 +7,7 @@ import pytest
 from corpus_files import SENTENCES, encoded, jsonl_bytes, parquet_bytes
 
 from selfsent.data.corpus import Corpus, read_corpus
-from selfsent.errors import CorpusError, SettingsError
+from selfsent.errors import CorpusError, Damaged, SettingsError
 
 
 def test_what_is_dropped_is_counted(read, write):
@@ -215,6 +216,28 @@ class TestCache:
         path = write("x.txt", "a\nb\n")
         (read(path).directory / "corpus.json").write_text("{")
         assert read(path).texts() == ["a", "b"]
+
+    @pytest.mark.parametrize("name", ["table.arrow", "document.npy", "corpus.json", "piece.npy"])
+    def test_a_changed_byte_is_found(self, read, write, name):
+        path = write("x.txt", "one text\nanother\n\na third\n")
+        corpus = read(path, carry=())
+        whole = {file.name: file.read_bytes() for file in corpus.directory.iterdir()}
+        for place in (0.1, 0.5, 0.9):
+            data = bytearray(whole[name])
+            data[int(place * len(data))] ^= 2
+            (corpus.directory / name).write_bytes(bytes(data))
+            with pytest.warns(Damaged, match="is damaged, and is made again"):
+                again = read(path, carry=())
+            assert again.texts() == ["one text", "another", "a third"]
+            assert {file.name: file.read_bytes() for file in again.directory.iterdir()} == whole
+
+    def test_an_entry_of_an_older_version_without_checksums_is_opened(self, read, write):
+        path = write("x.txt", "a\nb\n")
+        about = read(path).directory / "corpus.json"
+        old = {name: value for name, value in json.loads(about.read_text()).items() if name not in ("sums", "checksum")}
+        about.write_text(json.dumps(old))
+        assert read(path).texts() == ["a", "b"]
+        assert json.loads(about.read_text()) == old
 
     def test_nothing_half_written_stays(self, read, write, tmp_path):
         with pytest.raises(CorpusError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -22,8 +21,8 @@ from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.data.corpus.near import NearDuplicates
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.streams import fail
-from selfsent.data.corpus.table import DESCRIPTION, TABLE, Corpus, CorpusReport
-from selfsent.data.corpus.writer import ArrayFile, OriginsFile, TableFile, close_safely, digest_file, write_labels
+from selfsent.data.corpus.table import TABLE, Corpus, CorpusReport
+from selfsent.data.corpus.writer import ArrayFile, OriginsFile, TableFile, describe, digest_file, write_labels
 
 Integers = NDArray[np.int64]
 
@@ -181,9 +180,7 @@ class _Builder:
             "carried": {} if self._origins is None else self._origins.kinds,
             "report": dataclasses.asdict(self._report(documents)),
         }
-        file = (self._directory / DESCRIPTION).open("w", encoding="utf-8")
-        json.dump(description, file, indent=1)
-        close_safely(file)
+        describe(self._directory, description)
         return fingerprint
 
     @property

@@ -15,7 +15,16 @@ import numpy as np
 
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, at_lines, at_rows, make_batch
 from selfsent.data.corpus.clean import LONGEST_TEXT
-from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, Readable, chunks, fail, line_lists, open_file
+from selfsent.data.corpus.streams import (
+    COMPRESSION,
+    LONGEST_RECORD,
+    Readable,
+    chunks,
+    fail,
+    is_unpacked,
+    line_lists,
+    open_file,
+)
 
 _SHOWN_COLUMNS = 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -155,7 +164,7 @@ def _parquet(file: IO[bytes], name: str) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     with tempfile.TemporaryFile() as unpacked:
-        if isinstance(file, pa.NativeFile) or not file.seekable():
+        if is_unpacked(file) or not file.seekable():
             # Parquet is read from its end: one that is compressed, or that comes as a stream, is laid down first.
             for chunk in chunks(file, name):
                 unpacked.write(chunk)

@@ -21,7 +21,7 @@ from selfsent.data.corpus.parts import Part, Parts, joined, parts_of
 from selfsent.data.corpus.sentences import split_sentences as split_text
 from selfsent.data.corpus.sources import SourceName
 from selfsent.data.corpus.streams import fail
-from selfsent.data.corpus.table import Corpus
+from selfsent.data.corpus.table import Corpus, is_whole
 from selfsent.errors import CorpusError, OutputError, SettingsError
 from selfsent.files import cache_folder, new_folder, read_json, write_json
 
@@ -239,10 +239,7 @@ def _move(building: Path, final: Path) -> None:
 
 def _open(directory: Path) -> Corpus | None:
     """The corpus in a folder; None if there is none, or not a whole one."""
-    try:
-        return Corpus(directory)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    return Corpus(directory) if is_whole(directory) else None
 
 
 def _key(identity: object, options: list[object]) -> str:

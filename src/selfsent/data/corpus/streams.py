@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NoReturn, Protocol
+from typing import IO, Any, NoReturn, Protocol, cast
 
-from selfsent.errors import CorpusError
+from selfsent.errors import CorpusError, SettingsError
 
 COMPRESSION = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 LONGEST_RECORD = 1 << 24
 """Characters of the longest line, cell or JSON object that is read; a longer one is refused."""
+
+SMALL = 1 << 26
+"""Bytes that any compressed file may unpack to."""
+LARGEST_RATIO = 200
+"""Times as many bytes as were read that may come out; texts get no smaller than a twentieth, logs than a hundredth."""
+UNPACKED = "SELFSENT_MOST_UNPACKED"
+"""The variable of the environment that holds another limit for all of a file, in bytes."""
 
 _FIRST_CHUNK = 1 << 16
 _CHUNK = 1 << 20
@@ -84,7 +92,46 @@ def open_file(path: Readable) -> Iterator[IO[bytes]]:
         import pyarrow as pa
 
         with pa.PythonFile(file, mode="r") as raw, pa.CompressedInputStream(raw, kind) as stream:
-            yield stream
+            yield cast(IO[bytes], _Unpacked(stream, file, str(path)))
+
+
+class _Unpacked:
+    """What a compressed file holds, up to a limit: a few kilobytes may hold as many gigabytes.
+
+    Args:
+        stream: of pyarrow.
+        packed: what it reads from.
+        name: what errors call it.
+    """
+
+    def __init__(self, stream: Any, packed: IO[bytes], name: str) -> None:
+        self._stream, self._packed, self._name, self._done = stream, packed, name, 0
+        given = os.environ.get(UNPACKED, "")
+        if given and not given.isdecimal():
+            raise SettingsError(f"{UNPACKED} is {given!r}; it must be a number of bytes")
+        self._given = int(given) if given else None
+
+    def read(self, size: int) -> bytes:
+        """Up to so many bytes.
+
+        Raises:
+            CorpusError: there are more than may be.
+        """
+        found = bytes(self._stream.read(size))
+        self._done += len(found)
+        read = self._packed.tell()
+        if self._done > (max(SMALL, LARGEST_RATIO * read) if self._given is None else self._given):
+            fail(
+                self._name,
+                f"its first {read:,} bytes unpack to {self._done:,} and more: if that is right, set {UNPACKED} to the"
+                " number of bytes that may come out",
+            )
+        return found
+
+
+def is_unpacked(file: IO[bytes]) -> bool:
+    """Whether a file that `open_file` opened is a stream, which can only be read from its beginning."""
+    return isinstance(file, _Unpacked)
 
 
 def chunks(file: IO[bytes], name: str) -> Iterator[bytes]:

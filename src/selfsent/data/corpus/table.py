@@ -16,6 +16,7 @@ from selfsent.data.corpus.cleaners import HELD, advice
 from selfsent.data.corpus.mapped import MappedTable
 from selfsent.data.corpus.origins import Origins
 from selfsent.display import counted
+from selfsent.integrity import damaged, is_signed, tell_damaged
 
 TABLE = "table.arrow"
 DESCRIPTION = "corpus.json"
@@ -88,6 +89,21 @@ class CorpusReport:
             for name, (count, empty) in self.rid_of.items()
         ]
         return ", ".join(changed)
+
+
+def is_whole(directory: Path) -> bool:
+    """Whether a folder holds a corpus as it was written; one that is damaged is named in a warning."""
+    if not directory.is_dir():
+        return False
+    try:
+        description = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
+        if is_signed(description) and damaged(directory, description.get("sums", {})) is None:
+            Corpus(directory)
+            return True
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    tell_damaged(directory)
+    return False
 
 
 class Corpus:

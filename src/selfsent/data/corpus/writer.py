@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.origins import CARRIED, FIRST, PIECES, ROWS
 from selfsent.data.corpus.streams import fail
-from selfsent.data.corpus.table import TABLE
+from selfsent.data.corpus.table import DESCRIPTION, TABLE
+from selfsent.integrity import checksums, signed
 
 MOST_LABELS = 1 << 16
 
@@ -132,6 +133,15 @@ class OriginsFile:
             name: found.pop() if len(found) == 1 else "float" if found == {"int", "float"} else "str"
             for name, found in ((name, set(found)) for name, found in self._found.items())
         }
+
+
+def describe(directory: Path, description: Mapping[str, Any]) -> None:
+    """Write what a corpus is, with the checksums of its files: the last of them, and what makes it one."""
+    names = sorted(path.name for path in directory.iterdir() if path.suffix in (".arrow", ".npy"))
+    plain = json.loads(json.dumps({**description, "sums": checksums(directory, names)}))
+    file = (directory / DESCRIPTION).open("w", encoding="utf-8")
+    json.dump(signed(plain), file, indent=1)
+    close_safely(file)
 
 
 def close_safely(file: IO[Any]) -> None:

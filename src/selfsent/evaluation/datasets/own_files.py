@@ -13,7 +13,7 @@ import numpy as np
 
 from selfsent.data.corpus.batch import Columns
 from selfsent.data.corpus.formats import format_of, read_file
-from selfsent.data.corpus.streams import COMPRESSION, open_file
+from selfsent.data.corpus.streams import COMPRESSION, chunks, open_file
 from selfsent.errors import CorpusError, DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
 from selfsent.evaluation.datasets.publishers import columns_of
@@ -85,7 +85,7 @@ def _read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str
     """Rows of a tab-separated file, and what to say of a heading."""
     try:
         with open_file(path) as file:
-            lines = file.read().decode("utf-8-sig").split("\n")
+            lines = b"".join(chunks(file, str(path))).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
     except OSError as error:  # cut short, or not what its name says

@@ -1,0 +1,204 @@
+"""Commands that are killed as `kill -9` does, given again, and compared with one that nobody killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from world import Done, Traps, World, digest, read_json
+
+STEPS = 5
+_OLD = 2 * 24 * 60 * 60
+_CLOCKED = ("seconds", "spent", "tokens_per_second", "sentences_per_second", "share_of_peak")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that is killed.
+
+    Args:
+        name: what it is called.
+        arguments: without its output.
+        output: the name of its output.
+        again: what is added when it is given again.
+    """
+
+    name: str
+    arguments: tuple[object, ...]
+    output: str = "run"
+    again: tuple[str, ...] = ("--resume",)
+
+
+def commands(world: World) -> list[Command]:
+    """All of them: six methods and more of `train` on a table and on a transformer, and everything else that writes."""
+    steps = ("--steps", STEPS, "--batch-size", 4, "--checkpoint-every", 2, "--max-length", 16, "--map", 0)
+    tiny = ("--base", world.base)
+    best = ("--dev", "judges", "--dev-every", 2, "--keep-best")
+
+    def train(name: str, text: Path, *more: object) -> Command:
+        return Command(name, ("train", text, "--method", name.partition(" ")[0], *steps, *more))
+
+    small = ("--vocabulary-size", 300, "--layers", 1, "--hidden-size", 32, "--heads", 2, "--max-length", 32)
+    return [
+        train("simcse", world.sentences, "--base", "bundled"),
+        train("neighbours", world.documents, "--hold-out", 40),
+        train("bootstrap", world.sentences, "--base", "bundled"),
+        train("tsdae", world.sentences, *tiny),
+        train("mlm", world.sentences, *tiny),
+        train("ct", world.sentences, *tiny),
+        train("simcse, the best kept", world.sentences, *tiny, *best),
+        train("distil", world.sentences, *tiny, "--teacher", "bundled"),
+        train("mnrl of views", world.sentences, "--views", "noise", "--base", "bundled"),
+        Command("whitening", ("train", world.sentences, "--method", "whitening", "--map", 0, "--base", "bundled")),
+        Command("pretrain", ("pretrain", world.many, "--steps", 5, "--batch-size", 2, *small)),
+        Command(
+            "compare",
+            (
+                "compare",
+                world.documents,
+                "--methods",
+                "simcse,ntxent",
+                "--hold-out",
+                40,
+                "--base",
+                "bundled",
+                *steps[:4],
+            ),
+        ),
+        Command("augment", ("augment", world.sentences, "--with", "noise"), "views.parquet", ()),
+        Command("encode", ("encode", "bundled", world.many), "vectors.npy", ()),
+        Command("encode to parquet", ("encode", "bundled", world.many), "vectors.parquet", ()),
+    ]
+
+
+def cases(count: int, seed: int, exact: bool) -> list[dict[str, Any]]:
+    """Where each is killed: at a share of its changes of files, or of its time.
+
+    Args:
+        count: how many.
+        seed: of all of them.
+        exact: at changes of files alone, which come in the same order every time.
+    """
+    found = []
+    for number in range(count):
+        draw = random.Random(f"kills {seed} {number}")
+        by = "changes" if exact or draw.random() < 0.6 else "time"
+        found.append(
+            {"command": number % 15, "by": by, "shares": [draw.random() for _ in range(draw.choice((1, 1, 2)))]}
+        )
+    return found
+
+
+class Kills:
+    """The part of the campaign.
+
+    Args:
+        world: what is broken.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world, self.commands = world, commands(world)
+        self._whole: dict[int, dict[str, Any]] = {}
+
+    def whole(self, number: int) -> dict[str, Any]:
+        """How a command ends that nobody kills, its changes and its seconds; kept with the world."""
+        if number not in self._whole:
+            folder, count = self.world.new("whole"), self.world.folder / f"changes-{number}"
+            done = self._give(number, folder, Traps(count=str(count), folder=str(self.world.folder)))
+            if done.status != 0:
+                raise RuntimeError(f"{self.commands[number].name}: {done.said}")
+            end = self._end(number, folder)
+            self._whole[number] = {"changes": int(count.read_text()), "seconds": done.seconds, "end": end}
+            shutil.rmtree(folder)
+        return self._whole[number]
+
+    def run(self, case: dict[str, Any]) -> dict[str, Any]:
+        """Kill, go on, and compare."""
+        number = case["command"]
+        whole, folder = self.whole(number), self.world.new("killed")
+        told: dict[str, Any] = {"command": self.commands[number].name, "killed": []}
+        for share in case["shares"]:
+            if case["by"] == "time":
+                traps = Traps(seconds=share * whole["seconds"])
+            else:
+                traps = Traps(event=int(share * whole["changes"]), folder=str(self.world.folder))
+            done = self._give(number, folder, traps)
+            if not done.killed:
+                break
+            told["killed"].append(phase(folder, self.commands[number].output))
+        else:
+            done = self._give(number, folder, Traps())
+        fault = done.fault or (f"status {done.status}: {done.last}" if done.status else None)
+        fault = fault or self._difference(whole["end"], self._end(number, folder)) or self._leftovers(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        return {**told, "fault": fault}
+
+    def _give(self, number: int, folder: Path, traps: Traps) -> Done:
+        command = self.commands[number]
+        output = folder / "out" / command.output
+        again = command.again if output.exists() else ()
+        return self.world.do([*command.arguments, "--output", output, *again], folder / "cache", traps)
+
+    def _end(self, number: int, folder: Path) -> dict[str, str]:
+        """Digests of all that must be the same."""
+        out, found = folder / "out", {}
+        for path in sorted(path for path in out.rglob("*") if path.is_file()):
+            name = str(path.relative_to(out))
+            if path.suffix in (".safetensors", ".npy", ".parquet") or path.name == "tokenizer.json":
+                found[name] = digest(path)
+            elif path.name == "metrics.jsonl":
+                found[name] = str([line.split(",")[0] for line in path.read_text().splitlines()])
+            elif path.name == "scores.json":
+                found[name] = str(read_json(path))
+            else:
+                found[name] = ""
+        return found
+
+    def _difference(self, whole: dict[str, str], found: dict[str, str]) -> str | None:
+        for name in sorted({*whole, *found}):
+            if whole.get(name) != found.get(name):
+                how = "is left over" if name not in whole else "is missing" if name not in found else "differs"
+                return f"{name} {how}"
+        return None
+
+    def _leftovers(self, folder: Path) -> str | None:
+        """What is left in the cache goes with time: it is made two days older, and the next command looks."""
+        temporary = [path for path in folder.rglob(".*") if "lock" not in path.name]
+        if not temporary:
+            return None
+        for path in temporary:
+            for each in (path, *path.rglob("*")):
+                os.utime(each, (time.time() - _OLD,) * 2)
+        # Another text, so that a table is built in the same cache.
+        other = folder / "other.txt"
+        other.write_text("one text\nand another\n")
+        self.world.do(["encode", "bundled", other, "--output", folder / "other.npy"], folder / "cache")
+        left = [path for path in temporary if path.exists() and path.parent.name == "corpora"]
+        left += [path for path in temporary if path.exists() and "out" in path.relative_to(folder).parts[:1]]
+        return f"{left[0].relative_to(folder)} stays for ever" if left else None
+
+
+def phase(folder: Path, output: str) -> str:
+    """What a command was about to do when it was killed, by what it left."""
+    out, cache = folder / "out" / output, folder / "cache"
+    if not any(cache.rglob("corpus.json")):
+        return "reading"
+    if out.suffix:
+        return "writing" if out.exists() or any(out.parent.glob(".*")) or any(out.parent.glob("*")) else "encoder"
+    marks = (
+        ("report.html", "end"),
+        ("scores.json", "page"),
+        ("model", "scoring"),
+        ("checkpoints/step-*", "steps, behind a checkpoint"),
+        ("metrics.jsonl", "steps"),
+        ("run.json", "start"),
+    )
+    for mark, name in marks:
+        if any(out.glob(mark)):
+            return name
+    return "tokens" if any(cache.rglob("tokens-*")) else "tokenising"

@@ -1,0 +1,85 @@
+"""Write the tables of docs/reliability.md from docs/results/reliability/: what was tried, how often, what survived.
+
+python faults/report.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS, PAGE = ROOT / "docs" / "results" / "reliability", ROOT / "docs" / "reliability.md"
+FULL = {"kills": 200, "flips": 200, "disk": 24, "twice": 12, "fuzz": 2000, "hostile": 14, "soak": 3, "upgrade": 2}
+WHAT = {
+    "kills": ("Killed, then gone on with", "command"),
+    "flips": ("Bytes changed on the disk", "target"),
+    "disk": ("Disk, rights, files, memory", "kind"),
+    "twice": ("Two at once", "kind"),
+    "fuzz": ("Mutated inputs", "kind"),
+    "hostile": ("Hostile models and texts", "kind"),
+    "soak": ("Long runs", "kind"),
+    "upgrade": ("Upgrades", "kind"),
+}
+
+
+def main() -> None:
+    """Put the tables in the place of the old ones."""
+    known = {name: _cases(name) for name in WHAT}
+    lines = ["| | tried | survived | in full |", "|---|---:|---:|---:|"]
+    for name, (title, _) in WHAT.items():
+        cases = known[name]
+        good = sum(not case["fault"] for case in cases)
+        lines.append(f"| {title} | {len(cases):,} | {good:,} | {FULL[name]:,} |")
+    for name, (title, key) in WHAT.items():
+        if known[name]:
+            lines += ["", f"### {title}", "", *_table(known[name], key)]
+    text = PAGE.read_text(encoding="utf-8")
+    figures = "<!-- figures -->\n\n" + "\n".join(lines) + "\n\n<!-- end of figures -->"
+    new = re.sub(r"<!-- figures -->.*<!-- end of figures -->", lambda _: figures, text, flags=re.S)
+    PAGE.write_text(new, encoding="utf-8")
+
+
+def _cases(name: str) -> list[dict[str, Any]]:
+    file = RESULTS / f"{name}.json"
+    return list(json.loads(file.read_text(encoding="utf-8"))["cases"].values()) if file.exists() else []
+
+
+def _table(cases: Iterable[dict[str, Any]], key: str) -> list[str]:
+    """A row for each thing that was tried, with how the cases ended."""
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for case in cases:
+        groups[str(case.get(key) or case["case"][key])].append(case)
+    lines = ["| | tried | survived | how they ended |", "|---|---:|---:|---|"]
+    for name, found in groups.items():
+        good = sum(not case["fault"] for case in found)
+        lines.append(f"| {name} | {len(found)} | {good} | {_ends(found)} |")
+    return lines
+
+
+def _ends(cases: list[dict[str, Any]]) -> str:
+    counts: Counter[str] = Counter()
+    for case in cases:
+        if "killed" in case:
+            counts.update(f"killed in {phase}" for phase in case["killed"])
+            counts["ended before the kill"] += not case["killed"]
+        elif "end" in case:
+            counts[case["end"]] += 1
+        elif "megabytes" in case and isinstance(case["megabytes"], list):
+            told = (f"{name} {case[name][0]} then {case[name][1]}" for name in ("megabytes", "files", "threads"))
+            counts[", ".join(told)] += 1
+        elif "statuses" in case:
+            counts["status " + " and ".join(case["statuses"])] += 1
+        elif case.get("status") is not None:
+            counts[{"0": "a result"}.get(str(case["status"]), f"a line, status {case['status']}")] += 1
+        elif case.get("said"):
+            counts[case["said"]] += 1
+    return "; ".join(f"{what} ({count})" if count > 1 else what for what, count in counts.most_common() if count)
+
+
+if __name__ == "__main__":
+    main()

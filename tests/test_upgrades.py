@@ -1,0 +1,62 @@
+"""What older versions wrote is read by this one: a killed run, a finished one, its model, a cache and vectors."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import selfsent
+from selfsent.data.corpus.table import Corpus, is_whole
+from selfsent.data.token_table import TokenTable
+from selfsent.evaluation.vectors import VectorsFile
+from selfsent.training.checkpoint import is_whole as is_whole_checkpoint
+from selfsent.training.run_directory import RunDirectory
+
+WRITTEN = sorted((Path(__file__).parent / "written").iterdir())
+STEPS = {"steps": 6, "checkpoint_every": 3, "keep": 1, "batch_size": 8, "max_length": 16, "map_points": 0}
+
+
+@pytest.fixture(params=WRITTEN, ids=lambda folder: folder.name)
+def written(request, tmp_path):
+    return Path(shutil.copytree(request.param, tmp_path / "written"))
+
+
+def test_there_are_some():
+    assert "0.1.0" in [folder.name for folder in WRITTEN]
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(written, tmp_path):
+    (checkpoint,) = (written / "killed" / "checkpoints").iterdir()
+    assert is_whole_checkpoint(checkpoint)
+    corpus = selfsent.read_corpus(written / "text.txt", cache=tmp_path / "cache")
+    run = selfsent.train(corpus, "simcse", written / "base", written / "killed", resume=True, quiet=True, **STEPS)
+    assert run.record["status"] == "finished"
+    assert [entry["step"] for entry in RunDirectory(run.directory).metrics()] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_finished_run_and_its_model_are_read(written):
+    run = selfsent.load_run(written / "finished")
+    assert run.record["status"] == "finished"
+    texts = (written / "text.txt").read_text().splitlines()
+    np.testing.assert_allclose(run.model.encode(texts), np.load(written / "vectors.npy"), atol=1e-5)
+
+
+def test_a_cache_is_read(written):
+    texts = (written / "text.txt").read_text().splitlines()
+    corpora = [path.parent for path in (written / "cache").rglob("corpus.json")]
+    tables = [path.parent for path in (written / "cache").rglob("tokens.json")]
+    assert corpora
+    assert tables
+    for directory in corpora:
+        assert is_whole(directory)
+        assert Corpus(directory).texts() == texts
+    for directory in tables:
+        assert len(TokenTable(directory)) == len(texts)
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "vectors.parquet"])
+def test_vectors_are_read(written, name):
+    file = VectorsFile(written / name)
+    found = np.concatenate([vectors for vectors, _ in file.parts()])
+    np.testing.assert_array_equal(found, np.load(written / "vectors.npy"))
