@@ -93,7 +93,7 @@ def test_what_is_read_beside_a_sentence_by_default():
     kinds = {
         name: [type(view.passage) for view in method.views(method.options())]
         for name, method in METHODS.items()
-        if name in ("neighbours", "cropping", "quick-thoughts", "inverse-cloze", "declutr")
+        if name in ("neighbours", "cropping", "quick-thoughts", "inverse-cloze", "declutr", "fastsent")
     }
     nothing = type(None)
     assert kinds == {
@@ -102,6 +102,7 @@ def test_what_is_read_beside_a_sentence_by_default():
         "quick-thoughts": [nothing, Span],
         "inverse-cloze": [nothing, Surroundings],
         "declutr": [Span, Span, Span],
+        "fastsent": [nothing, Span],
     }
     declutr = get_method("declutr")
     assert isinstance(declutr.views(declutr.options())[0].noise, MaskTokens)

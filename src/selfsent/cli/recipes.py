@@ -49,14 +49,16 @@ def run(options: argparse.Namespace) -> None:
         plain = [describe(outline, mirror) for outline in outlines]
         sys.stdout.write(json.dumps(plain, ensure_ascii=False, indent=1) + "\n")
         return
-    if not names:
-        show(_all(outlines, mirror))
-        show("selfsent recipes NAME says more of one, selfsent train NAME --output DIR runs it.")
-    for outline in outlines if names else ():
+    for outline in outlines:
         show(f"{outline.name}: {outline.title}")
-        show(_variants(outline))
-        for line in _where(outline, mirror):
-            show(line)
+        if names:
+            show(_variants(outline))
+            for line in _where(outline, mirror):
+                show(line)
+        else:
+            show("\n".join(_summary(outline, mirror)))
+    if not names:
+        show("selfsent recipes NAME says more of one, selfsent train NAME --output DIR runs it.")
 
 
 def describe(outline: Outline, mirror: str | None) -> dict[str, Any]:
@@ -90,21 +92,27 @@ def _hours(outline: Outline) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _all(outlines: list[Outline], mirror: str | None) -> Table:
-    from rich.box import SIMPLE
-    from rich.table import Column, Table
+def _summary(outline: Outline, mirror: str | None) -> list[str]:
+    """A recipe in a few lines."""
+    needs = _needs(outline, mirror)
+    parts = {
+        "here": [need.name for need in needs if need.here],
+        "on the hub": [need.name for need in needs if need.hub and not need.here],
+        "missing": [need.name for need in needs if not need.hub and not need.here],
+    }
+    lines = [f"  repeats: {', '.join(outline.repeats) or 'no table'}"]
+    lines += [f"  {counted(len(outline.variants), 'variant')} of {_hours(outline)} hours"]
+    return lines + [f"  {kind}: {', '.join(_in_suites(names))}" for kind, names in parts.items() if names] + [""]
 
-    table = Table("recipe", "repeats", Column("hours", justify="right"), "needs", box=SIMPLE, pad_edge=False)
-    for outline in outlines:
-        needs = _needs(outline, mirror)
-        parts = {
-            "here": [need.name for need in needs if need.here],
-            "hub": [need.name for need in needs if need.hub and not need.here],
-            "missing": [need.name for need in needs if not need.hub and not need.here],
-        }
-        shown = "\n".join(f"{kind}: {', '.join(names)}" for kind, names in parts.items() if names)
-        table.add_row(outline.name, ", ".join(outline.repeats), _hours(outline), shown)
-    return table
+
+def _in_suites(names: list[str]) -> list[str]:
+    """Names of tasks, all those of a suite as the suite."""
+    from selfsent.evaluation.suites import SUITES
+
+    for suite, about in SUITES.items():
+        if about.tasks and set(about.tasks) <= set(names):
+            names = [suite if name == about.tasks[0] else name for name in names if name not in about.tasks[1:]]
+    return names
 
 
 def _variants(outline: Outline) -> Table:

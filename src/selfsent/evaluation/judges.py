@@ -31,7 +31,7 @@ JUDGES_TOGETHER = "judges"
 MEAN_OF = (*OF_DOCUMENTS, "crops", "robust")
 """Those that have one scale. Not `spectrum`, which rewards vectors that are spread, whatever they say."""
 AIMED_AT: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("neighbours", "cropping", "quick-thoughts", "inverse-cloze", "declutr"), OF_DOCUMENTS),
+    **dict.fromkeys(("neighbours", "cropping", "quick-thoughts", "inverse-cloze", "declutr", "fastsent"), OF_DOCUMENTS),
     **dict.fromkeys(("simcse", "ntxent", "bootstrap"), ("crops", "robust", "spectrum")),
     **dict.fromkeys(("whitening", "zscore", "flow"), ("spectrum",)),
 }

@@ -11,6 +11,7 @@ from selfsent.methods.ct import CT
 from selfsent.methods.ct_inbatch import CT_INBATCH
 from selfsent.methods.declutr import DECLUTR
 from selfsent.methods.distil import DISTIL
+from selfsent.methods.fastsent import FASTSENT
 from selfsent.methods.flow import FLOW
 from selfsent.methods.infomax import INFOMAX
 from selfsent.methods.inverse_cloze import INVERSE_CLOZE
@@ -31,6 +32,7 @@ _RELATIVES = (CROPPING, QUICK_THOUGHTS, INVERSE_CLOZE, DECLUTR)
 _UNSUPERVISED = (
     NEIGHBOURS,
     *_RELATIVES,
+    FASTSENT,
     TSDAE,
     SIMCSE,
     CT,

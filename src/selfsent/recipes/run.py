@@ -283,7 +283,7 @@ class _Runner:
             self.notice(f"{what} is not scored: {error}")
             return None
         for task, reason in result.absent.items():
-            self.notice(f"{task} is absent: {' '.join(filter(None, (reason, where_of(task))))}")
+            self.notice(f"{task} is absent: {'; '.join(filter(None, (reason, where_of(task))))}")
         if rank() == 0:
             write_json(place / SCORES, result.to_json())
         return result.to_json()

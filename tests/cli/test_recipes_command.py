@@ -1,0 +1,59 @@
+import json
+
+import pytest
+
+
+def test_all_recipes_are_listed_with_what_they_need(selfsent, tmp_path):
+    done = selfsent("recipes", "--data", tmp_path)
+    assert done.status == 0, done.err
+    assert "is_bert_nli: IS-BERT-NLI" in done.out
+    assert "repeats: BSL 1, IS-BERT 1" in done.out
+    assert "missing: sickr-test" in done.out
+
+
+def test_of_one_recipe_its_variants_and_where_the_data_is(selfsent, tmp_path):
+    done = selfsent("recipes", "tsdae_supervised", "--data", tmp_path)
+    assert done.status == 0, done.err
+    assert "twitterpara" in done.out
+    said = " ".join(done.out.split())
+    assert "Not here: askubuntu: its authors publish it at github.com/UKPLab/useb" in said
+
+
+def test_a_recipe_is_printed_as_it_is(selfsent, tmp_path):
+    done = selfsent("recipes", "show", "tsdae_words")
+    (tmp_path / "mine.yaml").write_text(done.out)
+    own = selfsent("recipes", tmp_path / "mine.yaml", "--json", "--data", tmp_path)
+    (plain,) = json.loads(own.out)
+    assert plain["repeats"] == ["TSDAE figure 4"]
+    assert plain["variants"]["tsdae"]["hours"] > 0.5
+
+
+@pytest.mark.parametrize("command", [("recipes", "tsdae_word"), ("recipes", "show", "tsdae_word")])
+def test_an_unknown_recipe_is_refused(command, selfsent):
+    assert "there is no recipe 'tsdae_word'; did you mean 'tsdae_words'?" in selfsent(*command).complaint
+
+
+def test_a_recipe_that_ships_is_run_by_its_name(selfsent, base, tmp_path):
+    asked = selfsent("train", "tsdae_supervised", "--base", base, "--output", tmp_path / "run", "--data", tmp_path)
+    assert "pairs.tsv" in asked.late_complaint
+    assert "its authors publish its columns at github.com/UKPLab/useb" in asked.late_complaint
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = {"sentence1": ["a red car", "the tea is hot", "one two"], "sentence2": ["a red car", "a cold day", "one"]}
+    (tmp_path / "mteb" / "stsbenchmark-sts").mkdir(parents=True)
+    pq.write_table(pa.table(rows | {"score": [5.0, 0.0, 3.0]}), tmp_path / "mteb" / "stsbenchmark-sts" / "test.parquet")
+    (tmp_path / "mine.yaml").write_text(
+        "encoder: tfidf\nevaluate: stsb\npublished: [{paper: IS-BERT, table: 4, method: SBERT-STSb}]\n"
+    )
+    done = selfsent("train", tmp_path / "mine.yaml", "--output", tmp_path / "run", "--data", tmp_path)
+    assert done.status == 0, done.err
+    assert "SBERT-STSb" in done.out
+    assert "+15.33" in done.out
+    assert "The model is in" not in done.out
+    (row,) = json.loads((tmp_path / "run" / "beside.json").read_text())
+    assert row["ours"] == pytest.approx(100.0)
