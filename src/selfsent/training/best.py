@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
-from selfsent.distributed import rank, wait
+from selfsent.distributed import by_first, rank, wait
 from selfsent.files import read_json, whole_directory
 from selfsent.methods import Learner
 from selfsent.training.checkpoint import restore, snapshot
@@ -43,10 +44,15 @@ class Best:
     def put_back(self, learner: Learner) -> dict[str, Any]:
         """Give the learner the weights of the best score, where they were kept; `step` and `score`, or nothing."""
         wait()
+        weights, about = by_first(self._kept)  # other machines may not have it
+        if weights:
+            restore(learner, weights)
+        return about
+
+    def _kept(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         if not (self.keep and self.directory.is_dir()):
-            return {}
-        restore(learner, load_file(str(self.directory / _FILE)))
-        return read_json(self.directory / _ABOUT)
+            return {}, {}
+        return load_file(str(self.directory / _FILE)), read_json(self.directory / _ABOUT)
 
     def forget(self) -> None:
         """Delete what was kept; the first process does."""
