@@ -2,7 +2,7 @@
 
     python benchmarks/cost.py --sizes 10000 100000 1000000 -- text/*.txt.zst
     python benchmarks/cost.py --commands read --sizes 10000000 -- text/*.txt.zst
-    python benchmarks/cost.py --model bundled --method simcse --commands read train encode index \
+    python benchmarks/cost.py --model bundled --method neighbours --commands read train encode index \
         --output docs/results/speed/cost_table.json -- text/*.txt.zst
     python benchmarks/cost.py --on-paper 100000000 1000000000
 
@@ -42,8 +42,8 @@ def command(name: str, size: int, place: Path, folder: Path, model: str, method:
     text, documents = str(place / "text.txt"), str(place / "documents.txt")
     run = ["--base", model, "--batch-size", "32", "--output", str(folder / "run")]
     return {
-        "read": ["train", text, *run, "--method", "simcse", "--steps", "1"],
-        "train": ["train", documents, *run, "--method", method, "--steps", "10"],
+        "read": ["train", text, *run, "--method", "simcse", "--delete-words", "0.3", "--steps", "1"],
+        "train": ["train", documents, *run, "--method", *method.split(), "--steps", "10"],
         "encode": ["encode", model, text, "--output", str(folder / "vectors.npy")],
         "index": ["index", model, text, "--output", str(folder / "index")],
         "pairs": ["pairs", model, text, *(["--approximate"] if size > EXACT_PAIRS else [])],
@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--commands", nargs="+", default=["read", "train", "encode", "pairs"])
     parser.add_argument("--model", default="bundled-raw")
-    parser.add_argument("--method", default="tsdae", help="that `train` trains with")
+    parser.add_argument("--method", default="tsdae", help="that `train` trains with, and its options")
     parser.add_argument("--on-paper", nargs="+", type=int, metavar="N", help="measure nothing, and reckon these sizes")
     parser.add_argument("--output", type=Path, default=Path("docs/results/speed/cost.json"))
     options = parser.parse_args()

@@ -24,7 +24,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u
 
 
 class NearDuplicates:
-    """Finds texts that are nearly the same as one it was shown before, in about 100 bytes a text.
+    """Finds texts that are nearly the same as one it was shown before, in 100 to 150 bytes a text.
 
     Texts are sets of words and of pairs of neighbouring words, upper and lower case alike and without punctuation;
     in scripts without spaces single letters stand for words. A text that is like a near-duplicate of an earlier one

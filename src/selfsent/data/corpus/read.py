@@ -80,7 +80,7 @@ def read_corpus(
             knows the rows of the input, also the empty and the repeated ones: `Corpus.origins`. It takes 12 bytes a
             sentence more in memory then, and 16 on disk.
         drop_near_duplicates: of texts that are the same but for a few words keep the first; see
-            `selfsent.data.corpus.near`. It takes about 100 bytes a sentence more in memory.
+            `selfsent.data.corpus.near`. It takes 100 to 150 bytes a sentence more in memory.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
         least: distinct sentences that there must be. Training needs two, encoding one.
 
