@@ -2,11 +2,15 @@
 
     python benchmarks/cost.py --sizes 10000 100000 1000000 -- text/*.txt.zst
     python benchmarks/cost.py --commands read --sizes 10000000 -- text/*.txt.zst
+    python benchmarks/cost.py --model bundled --method neighbours --commands read train encode index \
+        --output docs/results/speed/cost_table.json -- text/*.txt.zst
+    python benchmarks/cost.py --on-paper 100000000 1000000000
 
 Each command and size is a process of its own (the corpus is read, cleaned and tokenised in it as well); its peak
 resident memory is what the operating system counted. What is measured already is not measured again, unless the
 output is removed; several of these may fill one output, each with other commands or sizes. The curves are drawn beside
-it. Sources with too few sentences are gone through again, with a number behind each sentence.
+it. Sources with too few sentences are gone through again, with a number behind each sentence. `--on-paper` measures
+nothing: it goes on along the line through the two largest sizes, in hours of one core.
 """
 
 from __future__ import annotations
@@ -33,14 +37,15 @@ EXACT_PAIRS = 100_000
 PANELS = (("seconds", "seconds"), ("peak_mb", "peak memory, MB"), ("disk_mb", "on disk, MB"))
 
 
-def command(name: str, size: int, place: Path, folder: Path, model: str) -> list[str]:
+def command(name: str, size: int, place: Path, folder: Path, model: str, method: str) -> list[str]:
     """The command line."""
     text, documents = str(place / "text.txt"), str(place / "documents.txt")
     run = ["--base", model, "--batch-size", "32", "--output", str(folder / "run")]
     return {
-        "read": ["train", text, *run, "--method", "simcse", "--steps", "1"],
-        "train": ["train", documents, *run, "--method", "tsdae", "--steps", "10"],
+        "read": ["train", text, *run, "--method", "simcse", "--delete-words", "0.3", "--steps", "1"],
+        "train": ["train", documents, *run, "--method", *method.split(), "--steps", "10"],
         "encode": ["encode", model, text, "--output", str(folder / "vectors.npy")],
+        "index": ["index", model, text, "--output", str(folder / "index")],
         "pairs": ["pairs", model, text, *(["--approximate"] if size > EXACT_PAIRS else [])],
     }[name]
 
@@ -105,6 +110,24 @@ def straightness(rows: list[dict[str, Any]], figure: str) -> float:
     return math.log(last[figure] / first[figure]) / math.log(last["sentences"] / first["sentences"])
 
 
+def on_paper(rows: list[dict[str, Any]], sizes: list[int]) -> list[dict[str, Any]]:
+    """Processor hours of each command at other sizes: s(n) = s(b) + (n - b) (s(b) - s(a)) / (b - a).
+
+    a and b are the two largest sizes that were measured, s the seconds of the processor; those by the clock where an
+    older output has no others.
+    """
+    found = []
+    for name in dict.fromkeys(row["command"] for row in rows):
+        line = [row for row in rows if row["command"] == name][-2:]
+        if len(line) < 2:
+            continue
+        (a, at_a), (b, at_b) = ((row["sentences"], row.get("processor_seconds", row["seconds"])) for row in line)
+        each = (at_b - at_a) / (b - a)
+        hours = {size: (at_b + (size - b) * each) / 3600 for size in sizes}
+        found.append({"command": name, "seconds_per_million": each * 1e6, "from": [a, b], "hours": hours})
+    return found
+
+
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """A panel a figure, a line a command, as SVG."""
     import matplotlib
@@ -128,12 +151,19 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     """Measure what is missing, print a line each, and draw the curves."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("sources", nargs="+")
+    parser.add_argument("sources", nargs="*")
     parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--commands", nargs="+", default=["read", "train", "encode", "pairs"])
     parser.add_argument("--model", default="bundled-raw")
+    parser.add_argument("--method", default="tsdae", help="that `train` trains with, and its options")
+    parser.add_argument("--on-paper", nargs="+", type=int, metavar="N", help="measure nothing, and reckon these sizes")
     parser.add_argument("--output", type=Path, default=Path("docs/results/speed/cost.json"))
     options = parser.parse_args()
+    if options.on_paper:
+        for row in on_paper(measured(options.output), options.on_paper):
+            hours = "  ".join(f"{size:,}: {count:,.1f} h" for size, count in row["hours"].items())
+            print(f"{row['command']:7} {row['seconds_per_million']:9.1f} s a million  {hours}")
+        return
     for size in sorted(options.sizes):
         if all(is_measured(options.output, name, size) for name in options.commands):
             continue
@@ -143,7 +173,7 @@ def main() -> None:
                 if is_measured(options.output, name, size):
                     continue
                 with tempfile.TemporaryDirectory(dir=place) as folder:
-                    arguments = command(name, size, Path(place), Path(folder), options.model)
+                    arguments = command(name, size, Path(place), Path(folder), options.model, options.method)
                     row = {"command": name, "sentences": size, **measure(arguments, Path(folder))}
                 with alone_at(options.output):
                     rows = sorted([*measured(options.output), row], key=lambda each: int(each["sentences"]))

@@ -14,7 +14,7 @@ from selfsent.augment.columns import with_views
 from selfsent.augment.maker import Maker
 from selfsent.augment.registry import parse_makers
 from selfsent.data.corpus import Corpus, read_corpus
-from selfsent.distributed import join, rank, wait
+from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
@@ -158,7 +158,7 @@ def _train(
     directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
     if directory.status == "finished":
         notice(f"{output} is finished already")
-        return load_run(output)
+        return by_first(lambda: load_run(output))
     if directory.status != "trained":
         scored = replace(wanted.run_config, scorer=dev_scorer(dev, corpus, hold_out, wanted.data))
         if plan.settings.budget and not directory.record.get("split"):
@@ -166,8 +166,7 @@ def _train(
         fit(corpus, hold_out.train, plan, directory, scored, progress)
     if rank() == 0:
         finish(corpus, hold_out, plan.base, directory, notice, wanted.run_config.map_points)
-    wait()
-    return load_run(output)
+    return by_first(lambda: load_run(output))
 
 
 def read(source: str | Path | Iterable[str], split: bool | None, notice: Notice) -> Corpus:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+import platform
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+from selfsent.errors import SelfsentError
+
+T = TypeVar("T")
 
 
 def join() -> None:
@@ -31,6 +37,55 @@ def broadcast(value: float) -> float:
     shared = [value]
     dist.broadcast_object_list(shared)
     return shared[0]
+
+
+def gathered(value: T) -> list[T]:
+    """The value of every process, by rank, on each of them; anything that can be pickled."""
+    if world_size() == 1:
+        return [value]
+    everyone: list[Any] = [None] * world_size()
+    dist.all_gather_object(everyone, value)
+    return everyone
+
+
+def together(action: Callable[[], T]) -> T:
+    """What an action gives on the first process, for all: on machines of their own the others may have no such files.
+
+    Args:
+        action: is done by every process.
+
+    Raises:
+        SelfsentError: that of the first process that has one, on every process.
+    """
+    found: T | None = None
+    error: SelfsentError | None = None
+    try:
+        found = action()
+    except SelfsentError as raised:
+        error = raised
+    errors = [each for each in gathered(error) if each is not None]
+    if errors:
+        raise errors[0]
+    return of_first(cast(T, found))
+
+
+def of_first(value: T) -> T:
+    """The value that the first process has, on every process; anything that can be pickled."""
+    if world_size() == 1:
+        return value
+    shared = [value if rank() == 0 else None]
+    dist.broadcast_object_list(shared)
+    return cast(T, shared[0])
+
+
+def by_first(action: Callable[[], T]) -> T:
+    """What the first process gets from an action that it alone does, on every process."""
+    return of_first(cast(T, action() if rank() == 0 else None))
+
+
+def host() -> str:
+    """What this machine is called."""
+    return platform.node() or "unnamed"
 
 
 def mean_over_processes(value: float, device: torch.device | str = "cpu") -> float:

@@ -48,7 +48,6 @@ def approximately_most_similar_pairs(
     cells = Cells.around(vectors[np.sort(draw.permutation(len(vectors))[: wanted(len(vectors))])], len(vectors), seed)
     for start in range(0, len(vectors), _TOGETHER):
         cells.add(vectors[start : start + _TOGETHER])
-    cells.probed = PROBED
     return pairs_in_cells(cells, top, threshold, seed, advance, vectors)
 
 
@@ -62,7 +61,7 @@ def pairs_in_cells(
 ) -> tuple[list[Pair], float | None]:
     """Pairs of rows of an index with large cosines, best first, and what share of such pairs it finds.
 
-    Each vector is compared with those of its own cell and the nearest others. So some pairs are missed: of the `top`
+    Each vector is compared with those of its own cell and the nearest others, 16 in all: those of the best pairs lie near. So some pairs are missed: of the `top`
     best pairs with a sentence from a random sample, found by computing all cosines of the sample, the share that the
     index found too.
 
@@ -77,6 +76,7 @@ def pairs_in_cells(
     Returns:
         The pairs, and the recall in 0 to 1; None when no pair of the sample reaches the threshold.
     """
+    cells.probed = min(PROBED, cells.count)
     sample = np.sort(np.random.default_rng(seed).permutation(len(cells))[:SAMPLE])
     sampled = np.zeros(len(cells), dtype=bool)
     sampled[sample] = True

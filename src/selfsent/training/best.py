@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
-from selfsent.distributed import rank, wait
+from selfsent.distributed import by_first, rank, wait
 from selfsent.errors import TrainingError
 from selfsent.files import read_json, whole_directory
 from selfsent.integrity import checksums, damaged, is_signed, signed
@@ -50,16 +51,21 @@ class Best:
             TrainingError: they are damaged.
         """
         wait()
+        weights, about = by_first(self._kept)  # other machines may not have it
+        if weights:
+            restore(learner, weights)
+        return about
+
+    def _kept(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         if not (self.keep and self.directory.is_dir()):
-            return {}
+            return {}, {}
         about = read_json(self.directory / _ABOUT)
         if "step" not in about or not is_signed(about) or damaged(self.directory, about.get("sums", {})):
             raise TrainingError(
                 f"{self.directory} is damaged, and the model of the best score is lost",
                 "remove it to keep the model of the last step, or --overwrite the run",
             )
-        restore(learner, load_file(str(self.directory / _FILE)))
-        return {name: about[name] for name in ("step", "score")}
+        return load_file(str(self.directory / _FILE)), {name: about[name] for name in ("step", "score")}
 
     def forget(self) -> None:
         """Delete what was kept; the first process does."""

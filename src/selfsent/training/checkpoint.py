@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from selfsent.distributed import by_first
 from selfsent.files import whole_directory
 from selfsent.methods import Learner
 
@@ -72,17 +73,33 @@ def is_whole(directory: Path) -> bool:
         return False
 
 
-def load_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Put a learner and its optimiser back to where a checkpoint was written; returns its `progress`."""
-    restore(learner, load_file(str(directory / "learner.safetensors")))
+def load_checkpoint(directory: Path | None, learner: Learner, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Put a learner and its optimiser back to where a checkpoint was written; returns its `progress`.
+
+    The first process reads it, and the others get it from there: their machines may not have it.
+
+    Args:
+        directory: the checkpoint; only the first process needs to know.
+        learner: gets its weights and buffers.
+        optimizer: gets its moments.
+    """
+    weights, moments, progress = by_first(lambda: _read(directory))
+    restore(learner, weights)
     state = optimizer.state_dict()
     state["state"] = {}
-    for name, tensor in load_file(str(directory / "optimizer.safetensors")).items():
+    for name, tensor in moments.items():
         number, _, moment = name.partition(".")
         state["state"].setdefault(int(number), {})[moment] = tensor
     optimizer.load_state_dict(state)
-    progress: dict[str, Any] = json.loads((directory / "progress.json").read_text())
-    return progress
+    found: dict[str, Any] = progress
+    return found
+
+
+def _read(directory: Path | None) -> Any:
+    """The tensors of learner and optimiser by name, and the `progress`."""
+    assert directory is not None
+    learner, optimizer = (load_file(str(directory / f"{name}.safetensors")) for name in ("learner", "optimizer"))
+    return learner, optimizer, json.loads((directory / "progress.json").read_text())
 
 
 def snapshot(learner: Learner) -> dict[str, Tensor]:

@@ -8,13 +8,13 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from selfsent.distributed import rank
+from selfsent.distributed import gathered, rank, together
 from selfsent.errors import RunError
 from selfsent.files import (
     Held,
@@ -28,6 +28,7 @@ from selfsent.files import (
     write_text,
 )
 from selfsent.integrity import is_signed, signed, tell_changed
+from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
@@ -94,6 +95,22 @@ class RunDirectory:
                 directory is not a run's, or cannot be written.
             OutputError: another process works in it.
         """
+        mine: list[bool] = []
+
+        def checked() -> tuple[dict[str, Any], bool]:
+            record, resumed = self._checked(resume, overwrite, read)
+            mine.append(resumed)
+            return record, resumed
+
+        self.record, self.resumed = together(checked)
+        if not self.resumed and any(there := gathered(mine[0])):
+            raise RunError(
+                f"process {there.index(True)} has the run in {self.path}, and the first process, which goes on with it,"
+                " has none: put it into a folder that all machines see, or copy it there"
+            )
+
+    def _checked(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None]) -> tuple[dict[str, Any], bool]:
+        """The record of the run that is to be taken up, if any, and whether there is one."""
         if resume and overwrite:
             raise RunError("--resume and --overwrite contradict each other: give one")
         try:
@@ -119,17 +136,18 @@ class RunDirectory:
         if self.path.is_dir():
             self._hold()
         if old is None or old.get("status") == _DISCARDED:
-            return
+            return {}, False
         if not (resume or overwrite):
             raise RunError(
                 f"{self.path} already holds a run: give --resume to go on, --overwrite to start again,"
                 " or another --output"
             )
-        if resume:
-            if not is_signed(old):  # by hand, it may be: nothing is refused
-                tell_changed(self.path / "run.json")
-            old.pop("checksum", None)
-            self.record, self.resumed = old, True
+        if not resume:
+            return {}, False
+        if not is_signed(old):  # by hand, it may be: nothing is refused
+            tell_changed(self.path / "run.json")
+        old.pop("checksum", None)
+        return old, True
 
     def _hold(self) -> None:
         """Keep other processes out, from now on to the end of this object."""
@@ -151,9 +169,10 @@ class RunDirectory:
             defaults: what holds of names in its sections that the old run, of an older version, did not know.
 
         Raises:
-            RunError: the old run was asked for something else.
+            RunError: the old run was asked for something else, or another process is.
         """
         self._asked = json.loads(json.dumps(asked))
+        check_agreement(self._asked)
         free = (_rate_of(self.record.get("stopped_in")),) if self.record.get("stopped") else ()
         before = self.record.get("asked", {})
         for section, values in json.loads(json.dumps(defaults or {})).items():
@@ -177,8 +196,9 @@ class RunDirectory:
         self._hold()
         if rank() == 0:
             self._clear()
-            if steps:
-                self.checkpoints.mkdir(exist_ok=True)
+        self.path.mkdir(parents=True, exist_ok=True)  # on other machines for what lies there for a while
+        if rank() == 0 and steps:
+            self.checkpoints.mkdir(exist_ok=True)
         if not self.resumed:
             started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             self.update(status="running", asked=self._asked, command=sys.argv, versions=versions(), started=started)
@@ -298,21 +318,3 @@ def _link(source: str, target: str) -> None:
 def _rate_of(stage: str | None) -> str:
     """The place of the learning rate in what was asked for, of a stage or of a run without any."""
     return f"stages {stage} learning_rate" if stage else "settings learning_rate"
-
-
-_HARMLESS = ("base", "corpus source")
-"""Names, which may be written in several ways; digest and fingerprint say whether the contents are the same."""
-
-
-def first_difference(old: Any, new: Any, where: str = "", but: Collection[str] = ()) -> str | None:
-    """In words, the first place where two JSON values differ, save those in `but`; None when they are the same."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in {**old, **new}:
-            difference = first_difference(old.get(name), new.get(name), f"{where} {name}".strip(), but)
-            if difference:
-                return difference
-        return None
-    if old == new or where in (*_HARMLESS, *but):
-        return None
-    before, now = ("not given" if value is None else value for value in (old, new))
-    return f"{where.replace('_', ' ')} was {before}, now {now}"

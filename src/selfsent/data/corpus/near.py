@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from selfsent.errors import SettingsError
 BANDS, IN_BAND = 8, 14
 """Two texts whose words and pairs of words have Jaccard similarity s are taken for near-duplicates with probability
 1 - (1 - s^14)^8: 1 at 1, 0.99 at 0.95, 0.86 at 0.9, 0.30 at 0.8, 0.05 at 0.7, 0.006 at 0.6."""
-VERSION = 1
+_VERSION = 1
 """Of what counts as a near-duplicate: raise it when that changes."""
 _WORD = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
@@ -23,7 +24,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u
 
 
 class NearDuplicates:
-    """Finds texts that are nearly the same as one it was shown before, in about 100 bytes a text.
+    """Finds texts that are nearly the same as one it was shown before, in 100 to 150 bytes a text.
 
     Texts are sets of words and of pairs of neighbouring words, upper and lower case alike and without punctuation;
     in scripts without spaces single letters stand for words. A text that is like a near-duplicate of an earlier one
@@ -50,6 +51,10 @@ class NearDuplicates:
         draw = np.random.default_rng(0)
         self._factors = draw.integers(1 << 63, size=IN_BAND, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
+    def options(self) -> list[object]:
+        """What a table depends on, as JSON."""
+        return ["near-duplicates", _VERSION]
+
     @property
     def nbytes(self) -> int:
         """Bytes held."""
@@ -71,7 +76,7 @@ class NearDuplicates:
 def _features(text: str) -> list[str]:
     folded = text.casefold()
     words = _WORD.findall(_UNSPACED.sub(r" \g<0> ", folded))
-    return [*words, *map(" ".join, zip(words, words[1:], strict=False))] or [folded]
+    return [*words, *map(" ".join, pairwise(words))] or [folded]
 
 
 def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -15,7 +15,6 @@ from typing import Any
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
-from selfsent.data.corpus.near import VERSION as near_version
 from selfsent.data.corpus.near import NearDuplicates
 from selfsent.data.corpus.parts import Part, Parts, joined, parts_of
 from selfsent.data.corpus.sentences import split_sentences as split_text
@@ -81,7 +80,7 @@ def read_corpus(
             knows the rows of the input, also the empty and the repeated ones: `Corpus.origins`. It takes 12 bytes a
             sentence more in memory then, and 16 on disk.
         drop_near_duplicates: of texts that are the same but for a few words keep the first; see
-            `selfsent.data.corpus.near`. It takes about 100 bytes a sentence more in memory.
+            `selfsent.data.corpus.near`. It takes 100 to 150 bytes a sentence more in memory.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
         least: distinct sentences that there must be. Training needs two, encoding one.
 
@@ -110,7 +109,7 @@ def read_corpus(
     options = [_VERSION, *part.options(), split_sentences, *part.more_options()]
     options += [] if banned is None else ["without", banned.fingerprint]
     options += cleaners.options()
-    options += [] if near is None else ["near-duplicates", near_version]
+    options += [] if near is None else near.options()
     known = None
     if part.source.identity is not None:
         known = _open(folder / _key(part.source.identity, options))
