@@ -65,8 +65,8 @@ def cluster():
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, connect=False, head_node_args={"num_cpus": 1, **SMALL})
+    ray.init(address=made.address, log_to_driver=False)  # to the first, as long as it is alone
     second = made.add_node(num_cpus=1, **SMALL)
-    ray.init(address=made.address, log_to_driver=False)
     yield made, second
     ray.shutdown()
     made.shutdown()
