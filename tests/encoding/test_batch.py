@@ -41,8 +41,6 @@ def test_every_kind_of_batch_comes_back_with_a_column(base, expected):
         ids, vectors = (plain(found[name]) for name in ("id", "embedding"))
         np.testing.assert_allclose(np.stack(vectors), expected, atol=1e-5, err_msg=kind)
         assert ids == [*range(8)]
-            *range(8)
-        ]
         assert "embedding" not in (batch.schema.names if hasattr(batch, "schema") else batch)
     assert encoder(batches["table"]).schema.field("embedding").type == pa.list_(pa.float32(), 32)
     assert encoder(batches["frame"]).index.tolist() == [*range(10, 18)]

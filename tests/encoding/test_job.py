@@ -48,12 +48,7 @@ def test_parts_hold_each_row_once_as_plain_encode_has_it(base, files, tmp_path):
     job, parts = make_job(BatchEncoder(base), [files], str(tmp_path / "out"), carry=("id", "n"))
     assert [(part.file, part.start, part.rows) for part in parts] == [(0, 0, 50), (0, 50, 50), (0, 100, 20), (1, 0, 30)]
     done = [(each.rows, each.zeros, each.problem) for each in do(job, parts)]
-    assert done == [
-        (30, 1, ""),
-        (20, 0, ""),
-        (50, 0, ""),
-        (50, 1, ""),
-    ]
+    assert done == [(50, 1, ""), (50, 0, ""), (20, 0, ""), (30, 1, "")]
     found = pq.read_table(tmp_path / "out")  # the manifest is passed over
     assert found.schema.names == ["file", "row", "id", "n", "text", "embedding"]
     corpus = read_corpus(files, carry=("id", "n"), cache=tmp_path / "cache")

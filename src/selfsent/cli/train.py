@@ -43,8 +43,8 @@ def add_parser(commands: Any) -> None:
         "corpus",
         nargs="+",
         metavar="CORPUS",
-        help="files (.txt .csv .tsv .jsonl .parquet, also .gz .zst), directories, globs, - for standard input,"
-        " a hub data set, or python:stdlib; or one recipe, FILE.yaml or a name from selfsent recipes",
+        help="files (.txt .csv .tsv .jsonl .parquet, also .gz .zst .bz2), directories, globs, addresses (s3://...), -"
+        " for standard input, a hub data set, or python:stdlib; or one recipe, FILE.yaml or a name from selfsent recipes",
     )
     parser.add_argument(
         "--method",

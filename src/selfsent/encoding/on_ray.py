@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from selfsent.encoding.job import Job, Part
 from selfsent.encoding.part import Done, encode_part
@@ -16,8 +16,7 @@ from selfsent.errors import SelfsentError, SettingsError
 OBJECTS = 200 << 20
 """Bytes of Ray's shared memory where it is started for this alone: rows and vectors never go through it."""
 _BLOCKS = 4096
-_AGAIN = 5
-"""How often a part is begun anew after its process or machine was lost, before something must be wrong with it."""
+"""Tasks, at most: of more parts, each does several."""
 
 
 def encode_on_ray(
@@ -60,7 +59,6 @@ def encode_on_ray(
             concurrency=min(workers or most, most, len(rows)),
             num_cpus=cores,
             num_gpus=1 if graphic else None,
-            max_retries=_AGAIN,
             max_calls=0,  # for tasks with a GPU Ray would otherwise end the process, and the model with it
         )
         try:
@@ -70,11 +68,25 @@ def encode_on_ray(
                     raise SelfsentError(found.problem)
                 advance(found)
         except ray.exceptions.RayError as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-            raise SelfsentError(
-                f"a worker was lost again and again ({reason[:200]}): has a machine too little memory? The same command"
-                " goes on with what is missing"
-            ) from error
+            _explain(error, isinstance(error, ray.exceptions.RayTaskError))
+
+
+def _explain(error: Exception, raised: bool) -> NoReturn:
+    """Tell what a cluster could not do; whatever else code of ours raised there is a bug, and raised here.
+
+    Raises:
+        SelfsentError: a machine lacks what it needs.
+    """
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    if absent := next((line for line in reversed(lines) if "No module named" in line), None):
+        said = absent.rpartition("ModuleNotFoundError: ")[2]
+        raise SelfsentError(f"a machine of the cluster lacks a package ({said}): install the same on all") from error
+    if raised:
+        raise error
+    raise SelfsentError(
+        f"a worker was lost again and again ({lines[0][:200]}): has a machine too little memory? The same command goes"
+        " on with what is missing"
+    ) from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,10 +121,13 @@ def _cluster(workers: int | None, cores: int) -> Iterator[Any]:
             cpus = None if workers is None else workers * cores
             ray.init("local", num_cpus=cpus, object_store_memory=OBJECTS, include_dashboard=False, **quiet)
     context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
+    before = context.enable_progress_bars, context.target_max_block_size
+    # A block of results is a few numbers: Ray would reserve 128 MB of its memory for each, and wait where it has less.
+    context.enable_progress_bars, context.target_max_block_size = False, 1 << 20
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
         yield ray
     finally:
+        context.enable_progress_bars, context.target_max_block_size = before
         if mine:
             ray.shutdown()

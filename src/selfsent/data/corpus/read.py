@@ -58,7 +58,8 @@ def read_corpus(
 
     Args:
         source: a file, folder or pattern (`.txt` with one sentence a line and blank lines between documents, `.csv`,
-            `.tsv`, `.jsonl`, `.parquet`, each also `.gz` or `.zst`), a list of those, `-` for lines on standard input,
+            `.tsv`, `.jsonl`, `.parquet`, each also `.gz`, `.zst` or `.bz2`), here or at an address that fsspec opens
+            (`s3://`, `gs://`, `hf://`, `https://`, ...), a list of those, `-` for lines on standard input,
             `python:stdlib` for the docstrings of the standard library, a hub data set (`org/name`, `org/name:config`,
             `org/name:config:split`, `org/name::split`; looked for under `$SELFSENT_DATA` first), or strings. A list of
             strings is taken for paths if each of them exists or ends like a known file, for sentences otherwise. Or a

@@ -29,7 +29,7 @@ def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[str] | None 
 
     Args:
         path: `.csv`, `.jsonl` or `.parquet`, which name their columns as a corpus does; other files are tab-separated.
-            Each may end in `.gz` or `.zst`.
+            Each may end in `.gz`, `.zst` or `.bz2`.
         names: what the columns are called here.
         columns: what they are called in the file, in the same order, where that is something else.
 
