@@ -1,6 +1,6 @@
 """Write the tables of docs/reliability.md from docs/results/reliability/: what was tried, how often, what survived.
 
-    python faults/report.py
+python faults/report.py
 """
 
 from __future__ import annotations

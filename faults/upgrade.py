@@ -66,7 +66,10 @@ class Upgrade:
         alone = ["unshare", "-n"] if shutil.which("unshare") and os.geteuid() == 0 else []
         where = subprocess.run(
             [python, "-c", "import selfsent; print(selfsent.__file__)"],
-            cwd=folder, env=environment, capture_output=True, text=True,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
         ).stdout.strip()
         done = subprocess.run([*alone, python, *demo], cwd=folder, env=environment, capture_output=True, text=True)
         said = (done.stderr.strip().splitlines() or [""])[-1]

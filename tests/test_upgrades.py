@@ -14,7 +14,7 @@ from selfsent.training.checkpoint import is_whole as is_whole_checkpoint
 from selfsent.training.run_directory import RunDirectory
 
 WRITTEN = sorted((Path(__file__).parent / "written").iterdir())
-STEPS = {"steps": 6, "checkpoint_every": 3, "keep": 1, "batch_size": 8, "max_length": 16, "map_points": 0}
+STEPS = {"steps": 6, "checkpoint_every": 3, "batch_size": 8, "max_length": 16, "map_points": 0, "delete_words": 0.3}
 
 
 @pytest.fixture(params=WRITTEN, ids=lambda folder: folder.name)
@@ -30,9 +30,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint(written, tmp_path):
     (checkpoint,) = (written / "killed" / "checkpoints").iterdir()
     assert is_whole_checkpoint(checkpoint)
     corpus = selfsent.read_corpus(written / "text.txt", cache=tmp_path / "cache")
-    run = selfsent.train(
-        corpus, "simcse", written / "base", written / "killed", resume=True, quiet=True, **STEPS
-    )
+    run = selfsent.train(corpus, "simcse", written / "base", written / "killed", resume=True, quiet=True, **STEPS)
     assert run.record["status"] == "finished"
     assert [entry["step"] for entry in RunDirectory(run.directory).metrics()] == [1, 2, 3, 4, 5, 6]
 

@@ -27,7 +27,7 @@ from selfsent.files import (
     write_json,
     write_text,
 )
-from selfsent.integrity import is_signed, signed, tell_changed
+from selfsent.integrity import is_signed, signed
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
@@ -126,8 +126,11 @@ class RunDirectory:
                 " or another --output"
             )
         if resume:
-            if not is_signed(old):  # by hand, it may be: nothing is refused
-                tell_changed(self.path / "run.json")
+            if not is_signed(old):
+                raise RunError(
+                    f"{self.path / 'run.json'} is not as it was written: it is damaged, or was changed by hand (then"
+                    " take its line checksum out, and it is believed)"
+                )
             old.pop("checksum", None)
             self.record, self.resumed = old, True
 
