@@ -40,7 +40,8 @@ from selfsent.report.run import Run
 from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_task, scored
 from selfsent.training.budget import Clock
 from selfsent.training.run_config import Notice
-from selfsent.training.run_directory import RunDirectory, first_difference, take_over, versions
+from selfsent.training.run_directory import RunDirectory, first_difference, versions
+from selfsent.training.save import take_over
 
 RESULT, PAGE = "comparison.json", "report.html"
 _TOLD = ("batch_size", "learning_rate", "max_length", "seed")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -23,7 +22,6 @@ from selfsent.files import (
     remove,
     saying,
     sweep_half_written,
-    whole_directory,
     write_json,
     write_text,
 )
@@ -282,20 +280,6 @@ class RunDirectory:
         for directory in found[:-keep]:
             if directory not in good[-1:]:
                 remove(directory)
-
-
-def take_over(run: Path, directory: Path) -> None:
-    """Give a directory of several runs the model and the scores of one; weights are not written twice if possible."""
-    with whole_directory(directory / "model") as temporary:
-        shutil.copytree(run / "model", temporary, copy_function=_link, dirs_exist_ok=True)
-    write_text(directory / "scores.json", (run / "scores.json").read_text(encoding="utf-8"))
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
 
 
 def _rate_of(stage: str | None) -> str:
