@@ -29,8 +29,8 @@ SEED = 36
 COUNTS = {
     "kills": (200, 2),
     "flips": (200, 12),
-    "disk": (15, 5),
-    "twice": (6, 1),
+    "disk": (24, 5),
+    "twice": (12, 1),
     "fuzz": (2000, 60),
     "hostile": (14, 14),
 }
@@ -60,7 +60,7 @@ def main() -> None:
     world = World(options.world.absolute())
     print(f"seed {options.seed}", flush=True)
     names = [name for name in COUNTS if name in (options.only or COUNTS)]
-    with ThreadPoolExecutor(len(names) if options.together else 1) as pool:
+    with ThreadPoolExecutor(len(names) if options.together or options.quick else 1) as pool:
         failed = sum(pool.map(lambda name: _run_part(name, world, options), names))
     sys.exit(f"{failed} did not survive" if failed else 0)
 

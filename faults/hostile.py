@@ -107,7 +107,7 @@ class Hostile:
         return self._bomb(folder / "bomb.csv.gz", _gzip_of_many, folder)
 
     def zstd_bomb(self, folder: Path) -> dict[str, Any]:
-        """Ten gigabytes in a file of a few kilobytes."""
+        """Half a gigabyte in a file of a few kilobytes."""
         return self._bomb(folder / "bomb.txt.zst", _zstd_of_many, folder)
 
     def yaml_bomb(self, folder: Path) -> dict[str, Any]:
@@ -269,8 +269,8 @@ KINDS = (*MODELS, "texts", "secrets", "gzip bomb", "zstd bomb", "yaml bomb")
 def _gzip_of_many(path: Path) -> None:
     import gzip
 
-    row = gzip.compress(b"text\n" + b"a row of a table, again and again\n" * (1 << 20), mtime=0)
-    more = gzip.compress(b"a row of a table, again and again\n" * (1 << 22), mtime=0)
+    row = gzip.compress(b"text\n" + b"a row of a table again and again\n" * (1 << 20), mtime=0)
+    more = gzip.compress(b"a row of a table again and again\n" * (1 << 22), mtime=0)
     with path.open("wb") as file:
         file.write(row)
         for _ in range(70):  # members of one file, as gzip allows
@@ -282,5 +282,5 @@ def _zstd_of_many(path: Path) -> None:
 
     block = b"one line that repeats\n" * (1 << 20)
     with path.open("wb") as file, zstandard.ZstdCompressor(level=1).stream_writer(file) as writer:
-        for _ in range(460):
+        for _ in range(23):
             writer.write(block)

@@ -41,7 +41,7 @@ def commands(world: World) -> list[Command]:
     best = ("--dev", "judges", "--dev-every", 2, "--keep-best")
 
     def train(name: str, text: Path, *more: object) -> Command:
-        return Command(name, ("train", text, "--method", name.partition(" ")[0], *steps, *more))
+        return Command(name, ("train", text, "--method", name.partition(" ")[0].rstrip(","), *steps, *more))
 
     small = ("--vocabulary-size", 300, "--layers", 1, "--hidden-size", 32, "--heads", 2, "--max-length", 32)
     return [
@@ -53,7 +53,7 @@ def commands(world: World) -> list[Command]:
         train("ct", world.sentences, *tiny),
         train("simcse, the best kept", world.sentences, *tiny, *best),
         train("distil", world.sentences, *tiny, "--teacher", "bundled"),
-        train("mnrl of views", world.sentences, "--views", "noise", "--base", "bundled"),
+        train("ct-inbatch", world.sentences, *tiny),
         Command("whitening", ("train", world.sentences, "--method", "whitening", "--map", 0, "--base", "bundled")),
         Command("pretrain", ("pretrain", world.many, "--steps", 5, "--batch-size", 2, *small)),
         Command(

@@ -25,8 +25,7 @@ def _warm(folder: Path) -> None:
         ["search", "bundled", str(text), "a sentence", "--json", str(folder / "hits.json")],
     ):
         with contextlib.suppress(SystemExit), (folder / "log").open("w") as log, contextlib.redirect_stderr(log):
-            with contextlib.redirect_stdout(log):
-                main(arguments)
+            main(arguments)
     if before is None:
         del os.environ["SELFSENT_CACHE"]
 

@@ -74,11 +74,6 @@ def tell_damaged(what: object) -> None:
     warnings.warn(f"{what} is damaged, and is made again", Damaged, stacklevel=2)
 
 
-def tell_changed(path: Path) -> None:
-    """Say that a file is not as this program wrote it."""
-    warnings.warn(f"{path} is not as it was written: changed by hand, or damaged", Damaged, stacklevel=2)
-
-
 def seal(folder: Path) -> None:
     """Put a checksum into each safetensors file of a folder; whoever writes the file anew leaves it out."""
     for path in sorted(folder.rglob("*.safetensors")):

@@ -132,6 +132,7 @@ def test_a_run_on_neighbours_that_was_stopped_ends_as_one_that_was_not(train, do
     newest = sorted((stopped / "checkpoints").iterdir())[-1]
     told = record(stopped)
     told["status"] = "running"
+    del told["checksum"]
     (stopped / "run.json").write_text(json.dumps(told))
     for path in (stopped / "model").iterdir():
         if path.is_file():

@@ -69,6 +69,19 @@ def test_the_best_model_stays_until_the_run_is_over(train, documents, tmp_path, 
     assert not (tmp_path / "run" / "best").exists()
 
 
+def test_the_best_model_goes_where_a_kill_came_before_it_was_removed(train, documents, tmp_path, monkeypatch):
+    def killed(best):
+        raise KeyboardInterrupt
+
+    options = ("--method", "mlm", "--dev", "context", "--dev-every", 1, "--keep-best")
+    with monkeypatch.context() as patch:
+        patch.setattr(Best, "forget", killed)
+        assert train(*options, corpus=documents).status == 130
+    assert (tmp_path / "run" / "best").exists()
+    assert train(*options, "--resume", corpus=documents).status == 0
+    assert not (tmp_path / "run" / "best").exists()
+
+
 def test_names_that_are_not_utf_8(train, sentences, tmp_path):
     odd = tmp_path / os.fsdecode(b"caf\xe9.txt")
     odd.write_bytes(sentences.read_bytes())

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from naive import words as naive
-from selfsent.errors import BaseEncoderError, DataError
+from selfsent.errors import BaseEncoderError, Damaged, DataError
 from selfsent.evaluation import word_vectors
 from selfsent.evaluation.encoder import FittedEncoder
 from selfsent.evaluation.encoders import as_encoder, check_model
@@ -105,3 +105,15 @@ def test_a_file_that_is_not_there():
         check_model("glove:nowhere.txt")
     with pytest.raises(BaseEncoderError):
         check_model("glove")
+
+
+@pytest.mark.parametrize("name", ["vectors.f32", "words.parquet", "sums.json"])
+def test_a_damaged_cache_is_named_and_made_again(glove, cache, name):
+    texts = ["red late", "late"]
+    before = as_encoder(f"glove:{glove}")(texts)
+    (file,) = cache.rglob(name)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(bytes(data))
+    with pytest.warns(Damaged, match="is damaged, and is made again"):
+        assert np.array_equal(as_encoder(f"glove:{glove}")(texts), before)

@@ -74,6 +74,27 @@ def test_code_is_neither_run_nor_asked_about(base, tmp_path, monkeypatch):
     assert not touched.exists()
 
 
+@pytest.mark.parametrize(
+    "change", [{"hidden_size": "many"}, {"num_attention_heads": 0}, {"vocab_size": -1}, {"model_type": 7}]
+)
+def test_nonsense_in_a_configuration_is_one_line(base, tmp_path, change):
+    from selfsent.models.loading import load_encoder
+
+    model = shutil.copytree(base, tmp_path / "copy")
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, **change}))
+    with pytest.raises(BaseEncoderError, match="cannot be loaded as an encoder"):
+        load_encoder(model)
+
+
+def test_a_damaged_cross_encoder_is_one_line(tmp_path):
+    from selfsent.evaluation.encoders import as_encoder
+
+    (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"], "model_type": "bert"}')
+    with pytest.raises(BaseEncoderError, match="cannot load the model"):
+        as_encoder(str(tmp_path))
+
+
 @pytest.fixture
 def base(base_of):
     return base_of("bert")

@@ -1,9 +1,8 @@
 import json
-import warnings
 
 import pytest
 
-from selfsent.errors import Damaged, RunError
+from selfsent.errors import RunError
 from selfsent.training.run_directory import RunDirectory
 
 ASKED = {
@@ -118,7 +117,7 @@ def test_a_run_killed_while_it_was_thrown_away_is_no_run(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("selfsent.training.run_directory._remove", killed)
+        patch.setattr("selfsent.training.run_directory.remove", killed)
         with pytest.raises(KeyboardInterrupt):
             begun(tmp_path, {**ASKED, "method": "simcse"}, overwrite=True)
     again = begun(tmp_path, resume=True)
@@ -194,16 +193,16 @@ def test_what_a_kill_left_in_the_preparations_is_swept(tmp_path):
     assert not left.exists()
 
 
-def test_a_run_whose_record_was_changed_says_so_and_goes_on(tmp_path):
+def test_a_record_that_was_changed_is_believed_where_its_checksum_is_taken_out(tmp_path):
     begun(tmp_path)
     record = json.loads((tmp_path / "run.json").read_text())
     (tmp_path / "run.json").write_text(json.dumps({**record, "started": "another day"}))
-    with pytest.warns(Damaged, match=r"run\.json is not as it was written: changed by hand, or damaged"):
-        directory = begun(tmp_path, resume=True)
-    directory.update(status="trained")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.raises(RunError, match=r"run\.json is not as it was written: it is damaged, or was changed by hand"):
         begun(tmp_path, resume=True)
+    del record["checksum"]
+    (tmp_path / "run.json").write_text(json.dumps({**record, "started": "another day"}))
+    begun(tmp_path, resume=True).update(status="trained")
+    assert begun(tmp_path, resume=True).record["started"] == "another day"
 
 
 def test_damaged_lines_of_the_log_are_left_out(tmp_path):

@@ -7,13 +7,12 @@ from typing import Any
 
 from selfsent.distributed import broadcast, wait, world_size
 from selfsent.errors import Interrupted
-from selfsent.files import whole_directory
-from selfsent.integrity import seal
 from selfsent.models.dropout import without_dropout
 from selfsent.pretraining.held_out import ALONG_THE_WAY, AT_THE_END, HeldOut
 from selfsent.pretraining.shape import save_model
 from selfsent.training.loop import Loop
 from selfsent.training.meter import Meter
+from selfsent.training.save import save_model as put_model
 from selfsent.training.schedule import rate_at
 from selfsent.training.signals import set_by_signals
 
@@ -139,7 +138,5 @@ class PretrainingLoop(Loop):
     def _save_result(self) -> None:
         wait()
         if self.leads:
-            with whole_directory(self.directory.model) as temporary:
-                save_model(self.learner.model, temporary, self.half)
-                seal(temporary)
+            put_model(self.directory.model, lambda place: save_model(self.learner.model, place, self.half))
         wait()

@@ -9,8 +9,6 @@ from typing import Any
 
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.errors import SettingsError, guess
-from selfsent.files import whole_directory
-from selfsent.integrity import seal
 from selfsent.models.static import new_table
 from selfsent.pretraining.options import TableOptions
 from selfsent.pretraining.prepare import load_tokenizer, tokenizer_digest
@@ -18,6 +16,7 @@ from selfsent.pretraining.vocabulary import train_vocabulary
 from selfsent.progress import Progress, shown
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
+from selfsent.training.save import save_model
 
 
 def make_table(
@@ -82,9 +81,7 @@ def _make_table(
     directory.match({**about, "tokenizer": tokenizer_digest(given)})
     directory.begin(steps=False)
     table = new_table(given.backend_tokenizer, options.size, options.seed)
-    with whole_directory(directory.model) as temporary:
-        table.save(temporary)
-        seal(temporary)
+    save_model(directory.model, table.save)
     directory.update(status="finished", parameters=table.table.weight.numel())
     notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
     return directory.model

@@ -28,7 +28,8 @@ from selfsent.recipes.recipe import FOLD, Recipe, Stage, read_recipe, sources_of
 from selfsent.recipes.result import StageRun, StagesRun
 from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import check_dev_data
-from selfsent.training.run_directory import RunDirectory, take_over
+from selfsent.training.run_directory import RunDirectory
+from selfsent.training.save import take_over
 
 SCORES, BESIDE = "evaluation.json", "beside.json"
 _FOLD_COLUMNS = {"text_columns": ("sentence1", "sentence2"), "score_column": "score"}

@@ -9,14 +9,13 @@ import torch
 
 from selfsent.data.batches import Batches
 from selfsent.distributed import rank, wait, world_size
-from selfsent.files import whole_directory
-from selfsent.integrity import seal
 from selfsent.methods import Learner
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Precision
 from selfsent.training.health import SENTENCES, probe
 from selfsent.training.precision import autocast
 from selfsent.training.run_directory import RunDirectory
+from selfsent.training.save import save_model
 
 
 def fit_once(
@@ -45,8 +44,6 @@ def fit_once(
         views = batches.views_of(batches.rows[:SENTENCES], 0, device)
         directory.forget_after(-1)
         directory.log({"step": 0, **probe(learner.model, views).to_json()})
-        with whole_directory(directory.model) as temporary:
-            learner.model.save(temporary)
-            seal(temporary)
+        save_model(directory.model, learner.model.save)
     directory.update(status="trained", seconds=time.perf_counter() - started)
     wait()

@@ -21,8 +21,6 @@ from selfsent.fast.gradients import clear_gradients, release
 from selfsent.fast.lookups import put_lookups
 from selfsent.fast.packing import Packed
 from selfsent.fast.prefetch import Ahead
-from selfsent.files import whole_directory
-from selfsent.integrity import seal
 from selfsent.methods import Learner, Loss
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
@@ -39,6 +37,7 @@ from selfsent.training.pace import Pace
 from selfsent.training.precision import accelerator, autocast, precision_of_run
 from selfsent.training.run_config import Notice, RunConfig, Scorer
 from selfsent.training.run_directory import RunDirectory
+from selfsent.training.save import save_model
 from selfsent.training.schedule import make_optimizer, rate_at, scale_and_clip
 from selfsent.training.signals import set_by_signals
 from selfsent.training.trackers import Trackers
@@ -331,6 +330,4 @@ class Loop:
             self.directory.update(kept=kept)
         self.finish(self.learner.model)
         if self.leads:
-            with whole_directory(self.directory.model) as temporary:
-                self.learner.save(temporary)
-                seal(temporary)
+            save_model(self.directory.model, self.learner.save)

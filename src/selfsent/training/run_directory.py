@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -23,11 +22,10 @@ from selfsent.files import (
     remove,
     saying,
     sweep_half_written,
-    whole_directory,
     write_json,
     write_text,
 )
-from selfsent.integrity import is_signed, signed, tell_changed
+from selfsent.integrity import is_signed, signed
 from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
@@ -144,8 +142,11 @@ class RunDirectory:
             )
         if not resume:
             return {}, False
-        if not is_signed(old):  # by hand, it may be: nothing is refused
-            tell_changed(self.path / "run.json")
+        if not is_signed(old):
+            raise RunError(
+                f"{self.path / 'run.json'} is not as it was written: it is damaged, or was changed by hand (then"
+                " take its line checksum out, and it is believed)"
+            )
         old.pop("checksum", None)
         return old, True
 
@@ -299,20 +300,6 @@ class RunDirectory:
         for directory in found[:-keep]:
             if directory not in good[-1:]:
                 remove(directory)
-
-
-def take_over(run: Path, directory: Path) -> None:
-    """Give a directory of several runs the model and the scores of one; weights are not written twice if possible."""
-    with whole_directory(directory / "model") as temporary:
-        shutil.copytree(run / "model", temporary, copy_function=_link, dirs_exist_ok=True)
-    write_text(directory / "scores.json", (run / "scores.json").read_text(encoding="utf-8"))
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
 
 
 def _rate_of(stage: str | None) -> str:
