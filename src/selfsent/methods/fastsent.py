@@ -42,7 +42,7 @@ class FastSentLearner(Learner):
 
     Example:
         >>> learner = FastSentLearner(model, Options())
-        >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
+        >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["the day", "night"])
         >>> learner(batch).count
         3
     """
@@ -78,7 +78,7 @@ class FastSentLearner(Learner):
         chosen = ~special[words.ids]
         number, ids = words.sentence[chosen], words.ids[chosen]
         total = scores.logsumexp(dim=1)[number].sum() - scores[number, ids].sum()
-        return Loss(total, float(len(ids)))
+        return Loss(total, len(ids))
 
 
 def views(options: Options) -> tuple[View, ...]:
