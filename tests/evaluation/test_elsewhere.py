@@ -1,4 +1,4 @@
-"""Baselines from elsewhere, by stand-ins in the same layout: what is saved there is read here as its authors read it."""
+"""Baselines from elsewhere, by stand-ins in the same layout: their vectors are those that their own library makes."""
 
 import sys
 import types

@@ -42,7 +42,7 @@ class FastSentLearner(Learner):
 
     Example:
         >>> learner = FastSentLearner(model, Options())
-        >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
+        >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["the day", "night"])
         >>> learner(batch).count
         3
     """
@@ -68,9 +68,10 @@ class FastSentLearner(Learner):
     def _vectors(self, sentences: Packed) -> Tensor:
         """(n, d) sums of the word vectors of a table; the sentence vectors of any other encoder."""
         if not self.model.is_static:
-            return self.model(sentences)
-        weight = self.model.token_vectors(sentences)
-        return weight.new_zeros(len(sentences), weight.shape[1]).index_add(0, sentences.sentence, weight)
+            vectors: Tensor = self.model(sentences)
+            return vectors
+        words = self.model.token_vectors(sentences)
+        return words.new_zeros(len(sentences), words.shape[1]).index_add(0, sentences.sentence, words)
 
     def _predict(self, scores: Tensor, words: Packed) -> Loss:
         """−Σ log softmax over the words of each sentence; all words of one share the (n, vocabulary) scores."""
@@ -78,7 +79,7 @@ class FastSentLearner(Learner):
         chosen = ~special[words.ids]
         number, ids = words.sentence[chosen], words.ids[chosen]
         total = scores.logsumexp(dim=1)[number].sum() - scores[number, ids].sum()
-        return Loss(total, float(len(ids)))
+        return Loss(total, len(ids))
 
 
 def views(options: Options) -> tuple[View, ...]:

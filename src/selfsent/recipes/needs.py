@@ -143,7 +143,7 @@ def _cached(name: str, kind: str) -> bool:
 def data_sets() -> dict[str, tuple[DataSet, ...]]:
     """The data sets that each task reads."""
     single = (*sts.STS, sts.STSB_DEV, *sts.STS17, *arguments.ARGUMENTS)
-    found = {dataset.name: (dataset,) for dataset in single}
+    found: dict[str, tuple[DataSet, ...]] = {dataset.name: (dataset,) for dataset in single}
     found |= {each.name: each.parts for each in transfer.TRANSFER}
     found |= {name: (dataset,) for name, dataset in languages.TATOEBA.items()}
     useb_sets = (useb.ASKUBUNTU, useb.CQADUPSTACK, useb.TWITTERPARA, useb.SCIDOCS)

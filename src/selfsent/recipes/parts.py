@@ -68,7 +68,8 @@ def corpus_of(section: Section, name: str, key: str = "corpus") -> tuple[Source,
     reading = _reading(found)
     if "without" in found:
         reading["without"] = _source(found, "without", f"a part of without of stage {name}")
-    source, stand_in = _source(found, "source", f"a part of {what}"), None
+    source = _source(found, "source", f"a part of {what}")
+    stand_in: StandIn | None = None
     if isinstance(found.get("stand_in"), str):  # of the same columns
         stand_in = (str(found["stand_in"]), reading)
     elif "stand_in" in found:

@@ -197,7 +197,7 @@ def recipe_of(
     """
     start, folds = str(base or document.get("base", RAW)), folds_of(document)
     title, note = (str(document.get(key, "")) for key in ("title", "note"))
-    more = {"published": published_of(document), "shows": texts_of(document, "shows")}
+    more: dict[str, Any] = {"published": published_of(document), "shows": texts_of(document, "shows")}
     last = tasks_of(document, "evaluate")
     if (encoder := document.get("encoder")) is not None:
         if document.section("stages"):
