@@ -1,5 +1,10 @@
+import sys
+from pathlib import Path
+
 import fsspec
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # so that tests can import slow
 
 
 @pytest.fixture(scope="session")

@@ -11,13 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import slow
 
 import tiny
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = pytest.mark.full
 
-COUNT = 100
+COUNT, MODEL = 100, "bundled"
 SMALL = {"object_store_memory": 100 << 20, "include_dashboard": False}
 
 
@@ -31,7 +32,7 @@ def place(tmp_path):
     return tmp_path
 
 
-def wait_for(what, patience=300):
+def wait_for(what, patience=1200):
     end = time.monotonic() + patience
     while not (found := what()):
         assert time.monotonic() < end, "nothing happened"
@@ -48,7 +49,8 @@ def check(place):
     """Each row is there once, in its place, and nothing else."""
     table = pq.read_table(place / "out")
     assert table["id"].to_pylist() == table["row"].to_pylist() == [*range(COUNT)]
-    assert table["text"].to_pylist() == tiny.make_sentences(COUNT)
+    assert table["text"].to_pylist() == (texts := tiny.make_sentences(COUNT))
+    assert table["embedding"].to_pylist() == slow.vectors_of(texts).tolist()
     assert all(path.name.startswith(("part-", "_manifest")) for path in (place / "out").glob("[!.]*"))
 
 
@@ -72,46 +74,36 @@ def cluster():
     made.shutdown()
 
 
-def test_a_process_is_killed_and_then_a_whole_machine(cluster, place, base):
-    import slow
-
+def test_a_process_is_killed_and_then_a_whole_machine(cluster, place):
     ray.cloudpickle.register_pickle_by_value(slow)  # no machine of the cluster has the module
     made, second = cluster
     found = []
-    run = threading.Thread(target=lambda: found.extend(slow.encode(base, place)), daemon=True)
+    run = threading.Thread(target=lambda: found.extend(slow.encode(MODEL, place)), daemon=True)
     run.start()
     victim = pids(place, 2)[0]
     os.kill(victim, signal.SIGKILL)
     pids(place, 3)  # another one has begun in its place
     made.remove_node(second, allow_graceful=False)
     (place / "hold").unlink()
-    run.join(300)
+    run.join(1200)
     assert not run.is_alive()
     assert len(found) == len(set(found)) == COUNT // slow.ROWS
     check(place)
 
 
-def test_the_command_was_killed_and_goes_on(place, base, capfd):
-    import slow
-
-    from selfsent.cli import main
-
+def test_the_command_was_killed_and_goes_on(place):
     log = (place / "log").open("w")
-    driver = subprocess.Popen([sys.executable, slow.__file__, base, str(place)], stdout=log, stderr=log)
+    driver = subprocess.Popen([sys.executable, slow.__file__, MODEL, str(place)], stdout=log, stderr=log)
     workers = pids(place, 2)
     driver.kill()
     driver.wait()
     wait_for(lambda: not any(map(is_alive, workers)))
     before = {path: path.stat().st_mtime_ns for path in (place / "out").glob("part-*.parquet")}
     assert 2 <= len(before) < COUNT // slow.ROWS
-    command = ["encode", base, f"{place}/in.parquet", "--id-column", "id", "--output", f"{place}/out"]
-    for left in (COUNT // slow.ROWS - len(before), 0):
-        with pytest.raises(SystemExit) as ended:
-            main([*command, "--engine", "ray", "--workers", "1"])
-        said = capfd.readouterr().err
-        assert ended.value.code == 0, said
-        assert f"{COUNT // slow.ROWS - left} of 10 parts had been made before an earlier run stopped" in said
-        assert (f"{slow.ROWS * left} vectors in {left} parts" in said) == (left > 0)
-        assert "all of 10 parts in " in said
+    (place / "hold").unlink()
+    found = slow.encode(MODEL, place, workers=1)
+    assert len(found) == len(set(found)) == COUNT // slow.ROWS - len(before)
+    assert not {path.name for path in before} & set(found)
     check(place)
     assert before.items() <= {path: path.stat().st_mtime_ns for path in (place / "out").iterdir()}.items()
+    assert slow.encode(MODEL, place) == []
