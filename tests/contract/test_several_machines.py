@@ -41,6 +41,8 @@ class Machine:
         train += ["--steps", STEPS, "--checkpoint-every", 3, "--precision", "float32", "--resume"]
         script = [several_machines.__file__, "train", "text.txt", *map(str, train)]
         known = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+        # Else agents that were there before tell a new machine no address: torch keeps the one of the first round.
+        known["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
         with (self.folder / "log").open("a") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "torch.distributed.run", *map(str, torchrun), *script],

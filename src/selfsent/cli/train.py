@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
         nargs="+",
         metavar="CORPUS",
         help="files (.txt .csv .tsv .jsonl .parquet, also .gz .zst .bz2), directories, globs, addresses (s3://...), -"
-        " for standard input, a hub data set, or python:stdlib; or one recipe, FILE.yaml or a name from selfsent recipes",
+        " for standard input, a hub data set, or python:stdlib; or a recipe: FILE.yaml or a name of selfsent recipes",
     )
     parser.add_argument(
         "--method",

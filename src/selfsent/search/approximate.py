@@ -61,8 +61,8 @@ def pairs_in_cells(
 ) -> tuple[list[Pair], float | None]:
     """Pairs of rows of an index with large cosines, best first, and what share of such pairs it finds.
 
-    Each vector is compared with those of its own cell and the nearest others, 16 in all: those of the best pairs lie near. So some pairs are missed: of the `top`
-    best pairs with a sentence from a random sample, found by computing all cosines of the sample, the share that the
+    Each vector is compared with those of its own cell and of the 15 nearest others. So some pairs are missed: of the
+    `top` best pairs with a sentence from a random sample, found by computing all its cosines, the share that the
     index found too.
 
     Args:

@@ -138,12 +138,12 @@ def _columns(path: Path) -> dict[str, type]:
 def _rows(file: VectorsFile) -> int:
     """How many rows the input of a file had."""
     if file.path.suffix != ".parquet" or "row" not in _columns(file.path):
-        return file.rows
+        return int(file.rows)
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    last: int = pc.max(pq.read_table(file.path, columns=["row"])["row"]).as_py()
-    return 1 + last
+    last = pc.max(pq.read_table(file.path, columns=["row"])["row"]).as_py()
+    return int(last) + 1
 
 
 def _parts(model: Encoder, file: VectorsFile, columns: Sequence[str], start: int) -> Iterator[Part]:

@@ -73,13 +73,13 @@ def is_whole(directory: Path) -> bool:
         return False
 
 
-def load_checkpoint(directory: Path | None, learner: Learner, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+def load_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Put a learner and its optimiser back to where a checkpoint was written; returns its `progress`.
 
     The first process reads it, and the others get it from there: their machines may not have it.
 
     Args:
-        directory: the checkpoint; only the first process needs to know.
+        directory: the checkpoint.
         learner: gets its weights and buffers.
         optimizer: gets its moments.
     """
@@ -95,9 +95,8 @@ def load_checkpoint(directory: Path | None, learner: Learner, optimizer: torch.o
     return found
 
 
-def _read(directory: Path | None) -> Any:
+def _read(directory: Path) -> Any:
     """The tensors of learner and optimiser by name, and the `progress`."""
-    assert directory is not None
     learner, optimizer = (load_file(str(directory / f"{name}.safetensors")) for name in ("learner", "optimizer"))
     return learner, optimizer, json.loads((directory / "progress.json").read_text())
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from selfsent.data.batches import Batches
 from selfsent.data.random import make_key
-from selfsent.distributed import broadcast, of_first, rank, wait, world_size
+from selfsent.distributed import broadcast, rank, wait, world_size
 from selfsent.errors import Interrupted, TrainingError
 from selfsent.fast.gradients import clear_gradients, release
 from selfsent.fast.lookups import put_lookups
@@ -305,8 +305,8 @@ class Loop:
     def _resume(self) -> None:
         if not self.directory.resumed:
             return
-        newest = self.directory.newest_checkpoint(self.notice) if self.leads else None
-        if not of_first(newest is not None):
+        newest = self.directory.newest_checkpoint(self.notice)
+        if newest is None:
             self.pace.resume(None)
             self.notice("there is no checkpoint to go on from: beginning at the first step")
             if self.leads:

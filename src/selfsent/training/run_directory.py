@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from selfsent.distributed import gathered, rank, together
+from selfsent.distributed import by_first, gathered, rank, together
 from selfsent.errors import RunError
 from selfsent.files import (
     Held,
@@ -286,12 +286,19 @@ class RunDirectory:
         return self.checkpoints / f"step-{step:08d}"
 
     def newest_checkpoint(self, notice: Callable[[str], None]) -> Path | None:
-        """The newest checkpoint that is whole; those that are not are named in a notice and passed over."""
-        for directory in sorted(self.checkpoints.glob("step-*"), reverse=True):
-            if is_whole(directory):
-                return directory
-            notice(f"checkpoint {directory.name} is damaged or cut short: going back to the one before")
-        return None
+        """The newest checkpoint that is whole; those that are not are named in a notice and passed over.
+
+        It is that of the first process: other machines may have none.
+        """
+
+        def newest() -> Path | None:
+            for directory in sorted(self.checkpoints.glob("step-*"), reverse=True):
+                if is_whole(directory):
+                    return directory
+                notice(f"checkpoint {directory.name} is damaged or cut short: going back to the one before")
+            return None
+
+        return by_first(newest)
 
     def drop_old_checkpoints(self, keep: int, sound: int) -> None:
         """Remove all but the newest `keep` checkpoints, and the newest of a step no later than `sound`."""
