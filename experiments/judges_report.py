@@ -114,6 +114,11 @@ def mean_gain(cell: Cell, names: Iterable[str]) -> Values:
     return np.mean([cell.gains[name][:, 0] for name in of(cell, names)], axis=0)
 
 
+def mean_ratio(cell: Cell, names: Iterable[str]) -> Values:
+    """The mean of the logarithms of the scores."""
+    return np.mean([np.log(np.maximum(cell.scores[name], 0.1)) for name in of(cell, names)], axis=0)
+
+
 def votes(cell: Cell, unaimed: bool = False) -> Values:
     """How many judges find a candidate better than the untrained base, less how many find it worse."""
     total = np.zeros(len(cell.names))
@@ -138,6 +143,7 @@ RULES: dict[str, Callable[[Cell], Values]] = {
     "mean z": mean_z,
     "mean z without spectrum": lambda cell: mean_z(cell, SENTENCES),
     "mean score without spectrum": lambda cell: mean_gain(cell, SENTENCES),
+    "mean logarithm without spectrum": lambda cell: mean_ratio(cell, SENTENCES),
     "mean z without robust and spectrum": lambda cell: mean_z(cell, SENTENCES[:5]),
     "votes": votes,
     "votes, aimed judges only against": lambda cell: votes(cell, unaimed=True),

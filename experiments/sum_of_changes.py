@@ -1,4 +1,4 @@
-"""Two methods, one encoder: the changes each makes to the weights of a base added, averaged, or one after the other.
+"""Two methods, one encoder: the changes each makes to the weights of a base, added or averaged.
 
     python experiments/sum_of_changes.py --text TEXT --base DIR --corpora newsgroups wikipedia --output OUT.json
 
@@ -75,11 +75,7 @@ def main() -> None:
             if not place.is_dir():
                 summed(options.base, places["neighbours"], places["bootstrap"], weights, place)
             models[title] = place
-        after = options.runs / recipe["context"] / name / "bootstrap after neighbours"
-        if not (after / "model").is_dir():
-            settings = {**METHODS["bootstrap"], **COMMON, "base": str(places["neighbours"])}
-            train_row(settings, 0, corpus, hold_out.train, after)
-        for title, model in {**models, after.name: after}.items():
+        for title, model in models.items():
             key = f"{name} | {title}"
             if key not in finished(options.output):
                 scores = score_row(str(model), None, recipe, TESTS if options.test else TASKS, context)
