@@ -62,6 +62,16 @@ def test_the_best_encoder_is_chosen_and_scored_on_other_documents(compare, tmp_p
     assert found["bases"]["untrained"]["bm25"] == words["score"]
 
 
+def test_without_documents_the_judges_of_single_sentences_choose(compare, tmp_path):
+    (tmp_path / "single.csv").write_text("text\n" + "\n".join(map(json.dumps, tiny.make_sentences(300))) + "\n")
+    done = compare(corpus=tmp_path / "single.csv", methods="whitening")
+    assert done.status == 0, done.err
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert found["dev"] == "judges"
+    assert found["bases"]["untrained"].keys() >= {"crops", "robust"} - {"context"}
+    assert "a hundred pairs from selfsent label choose better" in done.err
+
+
 def test_scores_are_those_of_the_saved_models_on_documents_apart(compared, documents, base):
     corpus = package.read_corpus(documents)
     hold_out = HoldOut.of(corpus, dev=True, notice=lambda line: None)

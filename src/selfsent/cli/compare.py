@@ -65,10 +65,9 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--dev",
-        default="context",
         metavar="TASK",
-        help="what to choose by: context, judges (the mean of several label-free scores, also for sentences without"
-        " documents), a task such as stsb-dev, or a file of pairs from selfsent label (default: context)",
+        help="what to choose by: context, judges (the geometric mean of several label-free scores), a task such as"
+        " stsb-dev, or a file of pairs from selfsent label (default: context, or judges without documents)",
     )
     parser.add_argument("--sentences", type=int, metavar="N", help="train on N rows at most, drawn at random")
     add_hold_out(parser)

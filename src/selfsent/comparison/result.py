@@ -24,7 +24,7 @@ LEVEL = 0.05
 """Below this p-value two encoders count as told apart."""
 _TITLES = {
     "context": "To choose by: find the next sentence, in development documents (MRR@10 x 100)",
-    "judges": "To choose by: the mean of several label-free scores, on text kept apart for it",
+    "judges": "To choose by: the geometric mean of several label-free scores, on text kept apart for it",
 }
 
 

@@ -50,7 +50,7 @@ def compare(
     base: str | Path | Sequence[str | Path] = "bundled",
     output: str | Path = "comparison",
     *,
-    dev: Dev = "context",
+    dev: Dev | None = None,
     sentences: int | None = None,
     hold_out: int | None = None,
     seeds: int | None = None,
@@ -74,8 +74,9 @@ def compare(
             scored, and not trained.
         output: the directory: an ordinary run in `methods/NAME/` for each, those with other seeds in its `seeds/SEED/`,
             the chosen `model/`, and `comparison.json`.
-        dev: what to choose by: `context` (label-free, on documents kept apart for it), `judges` (the mean of several
-            label-free scores; also without documents), a task such as `stsb-dev`, or a file of judged pairs.
+        dev: what to choose by: `context` (label-free, on documents kept apart for it), `judges` (the geometric mean of
+            several label-free scores), a task such as `stsb-dev`, or a file of judged pairs. None for `context` where
+            there are documents, and else `judges`.
         sentences: train on no more rows than this, drawn at random, the same for all.
         hold_out: documents kept apart to choose by, and as many again to score. None for a tenth each, 500 at least; of
             fewer than 1,000 a fifth.
@@ -103,7 +104,7 @@ def _compare(
     methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
     base: str | Path | Sequence[str | Path],
     output: str | Path,
-    dev: Dev,
+    dev: Dev | None,
     rows: tuple[int | None, int | None],
     seeds: int | None,
     resume: bool,
@@ -129,7 +130,7 @@ def _compare(
     if not (asked := {**before, **given}):
         raise SettingsError("there is no method to compare")
     todo = jobs(asked, bases, usual, notice)
-    corpus, hold_out, todo = _read(corpus, todo, usual, dev, rows, notice)
+    corpus, hold_out, todo, dev = _read(corpus, todo, usual, dev, rows, notice)
     all_turns = turns(todo, asked, directory.path, seeds)
     judge = dev_task(dev, corpus, hold_out, data)
     source = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(hold_out.train)}
@@ -163,17 +164,24 @@ def _read(
     corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
     todo: list[Job],
     usual: bool,
-    dev: Dev,
+    dev: Dev | None,
     rows: tuple[int | None, int | None],
     notice: Notice,
-) -> tuple[Corpus, HoldOut, list[Job]]:
-    """The corpus, which part of it is for what, and the jobs that can read it."""
+) -> tuple[Corpus, HoldOut, list[Job], Dev]:
+    """The corpus, which part of it is for what, the jobs that can read it, and what is chosen by."""
     if not isinstance(corpus, Corpus):
         corpus = corpus() if callable(corpus) else api.read(corpus, None, notice)
     if usual and corpus.documents is None:  # what needs documents was not asked for by name
         left = dict.fromkeys(job.method for job in todo if job.plan.reads_documents)
         todo = [job for job in todo if job.method not in left]
         notice(f"left out without documents: {', '.join(left)}")
+    if dev is None:
+        dev = "judges" if corpus.documents is None else "context"
+        if dev == "judges":
+            notice(
+                "the corpus has no documents: chosen by scores of single sentences, which are often wrong; a hundred"
+                " pairs from selfsent label choose better"
+            )
     sentences, held = rows
     hold_out = HoldOut.of(corpus, dev in LABEL_FREE, notice, count=held, single=dev == "judges").thinned(sentences)
     for job in todo:
@@ -187,7 +195,7 @@ def _read(
             f"{', '.join(aiming)}: trained to find what stands beside a sentence, which is what context asks;"
             " see whether --dev stsb-dev, or a task of your own, says the same"
         )
-    return corpus, hold_out, todo
+    return corpus, hold_out, todo, dev
 
 
 def _untrained(

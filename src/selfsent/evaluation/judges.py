@@ -29,7 +29,9 @@ ALL = "all"
 JUDGES_TOGETHER = "judges"
 """The name of the mean of several."""
 MEAN_OF = (*OF_DOCUMENTS, "crops", "robust")
-"""Those that have one scale. Not `spectrum`, which rewards vectors that are spread, whatever they say."""
+"""Those that count right answers. Not `spectrum`, which rewards vectors that are spread, whatever they say."""
+LEAST_SCORE = 0.1
+"""Below it a score weighs no more in the mean of several."""
 AIMED_AT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("neighbours", "cropping", "quick-thoughts", "inverse-cloze", "declutr", "fastsent"), OF_DOCUMENTS),
     **dict.fromkeys(("simcse", "ntxent", "bootstrap"), ("crops", "robust", "spectrum")),
@@ -163,7 +165,9 @@ def make_judges(held: Held, names: Sequence[str] = (ALL,)) -> tuple[dict[str, Ju
 
 
 class TogetherTask:
-    """The mean of all judges that have one scale, as one score, with each of them beside it.
+    """The geometric mean of several judges, as one score, with each of them beside it.
+
+    In a plain mean the judge that varies most decides: `robust` moves by twenty points where `crops` moves by two.
 
     Args:
         held: sentences kept apart.
@@ -178,12 +182,17 @@ class TogetherTask:
             raise DataError(next(iter(absent.values())))
 
     def score(self, encoder: Encoder) -> Score:
-        """The mean of an encoder's scores, with an interval over items of each; they are resampled apart."""
+        """The mean for an encoder, with an interval over items of each score; they are resampled apart."""
         scores = {name: judge.score(encoder) for name, judge in self.judges.items()}
-        samples = np.mean([score.samples for score in scores.values()], axis=0)
+        samples = _mean([score.samples for score in scores.values()])
         each = {name: score.score for name, score in scores.items()}
         data = fingerprint({"signature": [score.signature.partition("|pool")[0] for score in scores.values()]})
-        label = signature(JUDGES_TOGETHER, "mean", *scores, data=data, pool=encoder.pooling, v=1)
+        label = signature(JUDGES_TOGETHER, "geometric-mean", *scores, data=data, pool=encoder.pooling, v=2)
         total = sum(score.n for score in scores.values())
-        mean = float(np.mean(list(each.values())))
+        mean = float(_mean(list(each.values())))
         return Score(JUDGES_TOGETHER, mean, *interval(samples), total, label, each, samples=samples)
+
+
+def _mean(scores: Sequence[Any]) -> Any:
+    """The geometric mean of scores from 0 to 100, or of samples of them; nothing right counts as a tenth of a point."""
+    return np.exp(np.mean(np.log(np.maximum(scores, LEAST_SCORE)), axis=0))
