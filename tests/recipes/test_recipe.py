@@ -1,8 +1,10 @@
 import pytest
 
 from selfsent.errors import SettingsError
+from selfsent.progress import Progress
 from selfsent.recipes import read_recipe
 from selfsent.recipes.parts import Folds
+from selfsent.recipes.run import _Runner
 
 RECIPE = """\
 base: {base}
@@ -206,3 +208,30 @@ def test_traps_of_the_papers_are_pointed_out(recipe):
     ).warnings()[::-1]
     assert "stage pairs trains tsdae after the labels of words" in trap
     assert "stage pairs is scored on sts12, sts13, sts14, sts15, sts16 after training on STSb in words" in leak
+
+
+def test_combinations_of_axes_are_variants(recipe):
+    axes = "axes:\n  one: {a: {stages: {words: {steps: 5}}}, b: {}}\n  two: {x: {stages: {pairs: null}}, y: {}}\n"
+    changed = recipe(("evaluate: stsb", f"{axes}evaluate: [stsb, useb]"), variant="a, x")
+    (words,) = changed.stages
+    assert words.arguments["steps"] == 5
+    assert words.tasks["task"] == ["stsb", "askubuntu", "cqadupstack", "twitterpara", "scidocs"]
+    assert len(recipe(("evaluate: stsb", f"{axes}evaluate: stsb"), variant="b, y").stages) == 2
+
+
+def test_an_encoder_stands_in_place_of_stages(recipe):
+    changed = recipe(("  short: {}", "  short: {encoder: tfidf}"))
+    assert (changed.encoder, changed.stages, changed.tasks) == ("tfidf", (), {"task": ["stsb"]})
+    with pytest.raises(SettingsError, match="give one of the two"):
+        recipe(("  short: {}", "  short: {encoder: tfidf, stages: {words: {steps: 1}}}"))
+
+
+def test_a_corpus_stands_in_for_one_that_is_not_here(recipe, tmp_path):
+    (tmp_path / "here.txt").write_text("one sentence here\nand another one\n")
+    stand_in = f"corpus: {{source: absent/folder/x.txt, stand_in: {tmp_path / 'here.txt'}}}"
+    read = recipe(("corpus: sentences.txt", stand_in))
+    assert read.stages[0].stand_in == (str(tmp_path / "here.txt"), {})
+    runner = _Runner(read, None, Progress())
+    assert runner.recipe.stages[0].source == str(tmp_path / "here.txt")
+    assert "stands in for absent/folder/x.txt, which is not here" in runner.stood_in[0]
+    assert runner.recipe.stages[1] is read.stages[1]

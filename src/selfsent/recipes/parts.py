@@ -12,7 +12,7 @@ from selfsent.data.corpus.cleaners import SIGNS, Cleaners
 from selfsent.data.corpus.hub import HubDataset
 from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.published import Record, records
-from selfsent.evaluation.suites import SUITES, check_request
+from selfsent.evaluation.suites import SUITES, TASKS, check_request
 from selfsent.evaluation.tasks.arguments import ARGUMENTS
 from selfsent.models.heads.options import POOLINGS
 from selfsent.recipes.document import Section
@@ -188,8 +188,9 @@ def _asked(section: Section, key: str) -> dict[str, Any]:
 
 
 def _tasks_in(names: Sequence[str]) -> list[str]:
-    """The tasks of a list of suites and tasks, each once."""
-    tasks = [task for name in names for task in (SUITES[name].tasks if name in SUITES else (name,))]
+    """The tasks of a list of suites and tasks, each once; `afs`, which is both, is the task."""
+    suites = {name: suite.tasks for name, suite in SUITES.items() if name not in TASKS}
+    tasks = [task for name in names for task in suites.get(name, (name,))]
     return list(dict.fromkeys(tasks))
 
 
