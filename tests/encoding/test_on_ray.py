@@ -19,6 +19,7 @@ import tiny
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = pytest.mark.full
+ray.cloudpickle.register_pickle_by_value(slow)  # no machine of a cluster has the module
 
 COUNT, MODEL = 100, "bundled"
 SMALL = {"object_store_memory": 100 << 20, "include_dashboard": False}
@@ -77,7 +78,6 @@ def cluster():
 
 
 def test_a_process_is_killed_and_then_a_whole_machine(cluster, place):
-    ray.cloudpickle.register_pickle_by_value(slow)  # no machine of the cluster has the module
     made, second = cluster
     found = []
     run = threading.Thread(target=lambda: found.extend(slow.encode(MODEL, place)), daemon=True)
