@@ -21,8 +21,9 @@ from selfsent.search import encode_to_file
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Parts of 50 rows."""
+    """Parts of 50 rows, read 7 at a time."""
     monkeypatch.setattr(jobs, "ROWS", 50)
+    monkeypatch.setattr("selfsent.data.corpus.formats.BATCH_ROWS", 7)
 
 
 def rows(count, seed=0):

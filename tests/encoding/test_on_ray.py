@@ -6,8 +6,10 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +19,7 @@ import tiny
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = pytest.mark.full
+ray.cloudpickle.register_pickle_by_value(slow)  # no machine of a cluster has the module
 
 COUNT, MODEL = 100, "bundled"
 SMALL = {"object_store_memory": 100 << 20, "include_dashboard": False}
@@ -75,7 +78,6 @@ def cluster():
 
 
 def test_a_process_is_killed_and_then_a_whole_machine(cluster, place):
-    ray.cloudpickle.register_pickle_by_value(slow)  # no machine of the cluster has the module
     made, second = cluster
     found = []
     run = threading.Thread(target=lambda: found.extend(slow.encode(MODEL, place)), daemon=True)
@@ -95,9 +97,13 @@ def test_the_command_was_killed_and_goes_on(place):
     log = (place / "log").open("w")
     driver = subprocess.Popen([sys.executable, slow.__file__, MODEL, str(place)], stdout=log, stderr=log)
     workers = pids(place, 2)
+    family = psutil.Process(driver.pid).children(recursive=True)
     driver.kill()
     driver.wait()
     wait_for(lambda: not any(map(is_alive, workers)))
+    for process in family:  # Ray ends its workers by itself at once, and its other processes later
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     before = {path: path.stat().st_mtime_ns for path in (place / "out").glob("part-*.parquet")}
     assert 2 <= len(before) < COUNT // slow.ROWS
     (place / "hold").unlink()
