@@ -117,6 +117,12 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
         (("pairs", "--index", "INDEX", "more"), "unrecognised argument more"),
         (("index", "MODEL", "--output", "x"), "there is nothing to index: give a corpus, or --encoded FILE"),
         (("index", "MODEL", "CORPUS", "--output", "x", "--recall", "1.5"), "--recall is 1.5"),
+        (("index", "MODEL", "--output", "x", "--encoded", "v.npy", "--keep", "a"), "of vectors alone all columns are"),
+        (
+            ("index", "MODEL", "--output", "x", "--encoded", "v.npy", "--clean", "urls"),
+            "--clean says how to read CORPUS",
+        ),
+        (("index", "MODEL", "--output", "x", "--encoded", "v.npy"), "v.npy does not exist"),
         (("index", "MODEL", "CORPUS", "--output", "FOLDER"), "is not an index of selfsent"),
         (("index", "MODEL", "CORPUS", "--output", "x", "--add"), "x does not exist: make one with"),
         (("index", "MODEL", "CORPUS", "--output", "x", "--add", "--overwrite"), "contradict each other"),

@@ -94,6 +94,8 @@ def _source(options: argparse.Namespace, output: Path) -> tuple[Source, str]:
     from selfsent.search.sources import check_rows
 
     if not options.corpus:
+        if carried(options):
+            raise SettingsError("--id-column and --keep name columns of CORPUS; of vectors alone all columns are kept")
         refuse_unread(options, "CORPUS")
         model, fingerprint = _load(options)
         return from_files(model, Path(options.encoded)), fingerprint
