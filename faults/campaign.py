@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 import traceback
@@ -53,10 +54,12 @@ def main() -> None:
     parser.add_argument("--case", type=int, help="one case of it, told in full")
     parser.add_argument("--cases", type=int, help="so many cases of each part")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--minutes", type=float, default=10, help="of training and of encoding in the soak")
     parser.add_argument("--again", action="store_true", help="also what is done")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results")
     parser.add_argument("--world", type=Path, default=ROOT / ".cache" / "faults", help="folder to work in")
     options = parser.parse_args()
+    os.environ["FAULTS_MINUTES"] = str(options.minutes)
     world = World(options.world.absolute())
     print(f"seed {options.seed}", flush=True)
     names = [name for name in COUNTS if name in (options.only or COUNTS)]

@@ -46,7 +46,8 @@ def main() -> None:
 
 def _cases(name: str) -> list[dict[str, Any]]:
     file = RESULTS / f"{name}.json"
-    return list(json.loads(file.read_text(encoding="utf-8"))["cases"].values()) if file.exists() else []
+    found = list(json.loads(file.read_text(encoding="utf-8"))["cases"].values()) if file.exists() else []
+    return [case for case in found if case.get("killed") != []]  # some ended before they could be killed
 
 
 def _table(cases: Iterable[dict[str, Any]], key: str) -> list[str]:
@@ -66,7 +67,6 @@ def _ends(cases: list[dict[str, Any]]) -> str:
     for case in cases:
         if "killed" in case:
             counts.update(f"killed in {phase}" for phase in case["killed"])
-            counts["ended before the kill"] += not case["killed"]
         elif "end" in case:
             counts[case["end"]] += 1
         elif "megabytes" in case and isinstance(case["megabytes"], list):

@@ -12,7 +12,7 @@ from typing import Any
 from world import Traps, World
 
 KINDS = ("training", "encoding", "short runs")
-MINUTES = float(os.environ.get("FAULTS_MINUTES", "60"))
+MINUTES = float(os.environ.get("FAULTS_MINUTES", "10"))
 """Of training, and of encoding."""
 RUNS = int(os.environ.get("FAULTS_RUNS", "100"))
 GROWTH = 0.05

@@ -90,3 +90,14 @@ def test_weights_cut_short_are_found(weights, tmp_path):
     for length in (0, 5, 100, len(whole) - 1):
         weights.write_bytes(whole[:length])
         assert broken_seal(tmp_path) == weights
+
+
+def test_a_tokenizer_that_was_changed_is_found_by_the_weights_beside_it(weights, tmp_path):
+    tokenizer = weights.with_name("tokenizer.json")
+    tokenizer.write_text('{"model": {"vocab": {"a": 0, "b": 1}}}')
+    seal(tmp_path)
+    assert broken_seal(tmp_path) is None
+    tokenizer.write_text('{"model": {"vocab": {"a": 0, "c": 1}}}')
+    assert broken_seal(tmp_path) == tokenizer
+    save_file({"a": np.zeros(2)}, weights)  # with weights of another program, it may be another one
+    assert broken_seal(tmp_path) is None

@@ -15,11 +15,13 @@ from selfsent.errors import Damaged
 
 SEAL = "selfsent_checksum"
 """The entry among the metadata of a safetensors file that holds the checksum of all the rest of it."""
+_TOKENIZER = "tokenizer.json"
+"""What lies beside weights and means nothing without them, nor they without it: its checksum stands in theirs."""
 _TOGETHER = 1 << 20
 _LONGEST_HEADER = 100_000_000
 """Bytes, as safetensors has it."""
 _WHOLE: set[tuple[str, int, int, int]] = set()
-"""Files that were found whole in this process: path, size, time of change, checksum."""
+"""Files that were found whole in this process: path, size, time of change, checksum or the tokenizer's time."""
 
 
 def checksum(path: Path) -> int:
@@ -75,13 +77,19 @@ def tell_damaged(what: object) -> None:
 
 
 def seal(folder: Path) -> None:
-    """Put a checksum into each safetensors file of a folder; whoever writes the file anew leaves it out."""
+    """Put a checksum into each safetensors file of a folder, and one of the tokenizer beside it.
+
+    Whoever writes the file anew leaves them out.
+    """
     for path in sorted(folder.rglob("*.safetensors")):
         beside = path.with_name(f"{path.name}.sealed")
         with path.open("rb") as file, beside.open("wb") as sealed:
             header = _header(file)
             about = header.get("__metadata__", {})
             about.pop(SEAL, None)
+            if (beside_it := path.with_name(_TOKENIZER)).is_file():
+                about[_TOKENIZER] = f"{checksum(beside_it):08x}"
+                header["__metadata__"] = about
             start = file.tell()
             about[SEAL] = f"{_rest(file, _digest(header)):08x}"
             text = json.dumps({**header, "__metadata__": about}, separators=(",", ":")).encode()
@@ -96,8 +104,8 @@ def broken_seal(folder: Path) -> Path | None:
     """The first safetensors file of a folder that is not as `seal` left it; those without checksum pass."""
     for path in sorted(folder.rglob("*.safetensors")):
         try:
-            about = path.stat()
-            known = str(path), about.st_size, about.st_mtime_ns, -1
+            about, beside = path.stat(), path.with_name(_TOKENIZER)
+            known = str(path), about.st_size, about.st_mtime_ns, beside.stat().st_mtime_ns if beside.is_file() else -1
             if known in _WHOLE:
                 continue
             with path.open("rb") as file:
@@ -105,6 +113,9 @@ def broken_seal(folder: Path) -> Path | None:
                 expected = header.get("__metadata__", {}).pop(SEAL, None)
                 if expected is not None and f"{_rest(file, _digest(header)):08x}" != expected:
                     return path
+            tokenizer = header.get("__metadata__", {}).get(_TOKENIZER) if expected is not None else None
+            if tokenizer is not None and not (beside.is_file() and f"{checksum(beside):08x}" == tokenizer):
+                return beside
         except (OSError, ValueError, AttributeError, struct.error):
             return path
         _WHOLE.add(known)
