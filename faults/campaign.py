@@ -72,6 +72,8 @@ def main() -> None:
 def _run_part(name: str, world: World, options: argparse.Namespace) -> int:
     """Run the cases of a part that did not survive before; how many did not now."""
     count = options.cases or COUNTS[name][options.quick]
+    if not count and options.case is None:
+        return 0
     make, part = _part(name, world)
     cases = make(max(count, (options.case or 0) + 1), options.seed, options.quick)
     file = None if options.quick or options.case is not None else options.output / f"{name}.json"

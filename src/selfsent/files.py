@@ -86,6 +86,7 @@ def new_folder(folder: Path, prefix: str) -> Path:
     Temporary ones that kills left there a day ago are removed.
     """
     sweep_stale(folder, f"{prefix}*")
+    sweep_half_written(folder, age=_STALE)
     path = folder / f"{prefix}{uuid.uuid4().hex[:12]}"
     path.mkdir()
     return path

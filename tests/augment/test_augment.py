@@ -104,6 +104,18 @@ def test_an_interrupted_call_goes_on_to_the_same_file(corpus, tmp_path, monkeypa
     assert views.path.read_bytes() != (tmp_path / "whole.parquet").read_bytes()
 
 
+def test_what_kills_left_half_written_is_in_nobodys_way(corpus, tmp_path):
+    (tmp_path / "views.parquet.parts").mkdir()
+    left = [
+        tmp_path / "views.parquet.parts" / ".plan.json.selfsent-0123abcd",
+        tmp_path / ".views.parquet.selfsent-0123abcd",
+    ]
+    for path in left:
+        path.touch()
+    augment(corpus, [[Shuffle()]], tmp_path / "views.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["views.parquet"]
+
+
 def test_two_calls_on_one_output(corpus, tmp_path):
     output = tmp_path / "views.parquet"
     with locked(tmp_path / "views.parquet.parts" / "lock", "taken"):

@@ -245,3 +245,13 @@ def test_an_unknown_pooling_is_refused(base_of, tmp_path):
     with pytest.raises(BaseEncoderError, match="weightedmean"):
         load_encoder(tmp_path / "odd")
     assert load_encoder(tmp_path / "odd", "mean").pooling == "mean"
+
+
+def test_what_the_files_lack_is_the_same_in_every_process():
+    poolers = []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        encoder = load_encoder("bundled-raw")
+        poolers.append(encoder.transformer.pooler.dense.weight)
+        assert torch.equal(torch.rand(2), torch.rand(2, generator=torch.Generator().manual_seed(seed)))
+    assert torch.equal(*poolers)

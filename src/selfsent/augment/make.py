@@ -19,7 +19,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean
 from selfsent.data.random import make_key
 from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
-from selfsent.files import locked, read_json, whole_file, write_json
+from selfsent.files import is_half_written, locked, read_json, sweep_half_written, whole_file, write_json
 from selfsent.integrity import tell_damaged
 
 ORIGINAL = "original"
@@ -107,6 +107,7 @@ def augment(
             notice(f"{maker.spec} is made once; training draws it anew each time, which is better: {maker.instead}")
     parts = path.with_name(path.name + ".parts")
     with locked(parts / _LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
+        sweep_half_written(path.parent, path.name)  # the lock says that nobody is writing it
         plan = _plan(corpus, pairings, seed)
         _begin(parts, plan, overwrite)
         differences: dict[str, Difference] = {}
@@ -179,7 +180,7 @@ def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, A
 def _begin(parts: Path, plan: dict[str, Any], overwrite: bool) -> None:
     """Go on with the parts of the same plan, or begin anew."""
     file = parts / _PLAN
-    kept = [each for each in parts.glob("*") if each.name != _LOCK]
+    kept = [each for each in parts.glob("*") if each.name != _LOCK and not is_half_written(each)]
     if overwrite:
         for each in kept:
             each.unlink(missing_ok=True)

@@ -44,13 +44,15 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     try:
         config = AutoConfig.from_pretrained(transformer_directory, trust_remote_code=False)
         rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
-        model = load_sentence_transformer(
-            directory,
-            device="cpu",
-            local_files_only=True,
-            config_kwargs=rates,
-            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
-        )
+        with torch.random.fork_rng([]):
+            torch.manual_seed(0)  # what the files lack, such as a pooler, is the same in every process
+            model = load_sentence_transformer(
+                directory,
+                device="cpu",
+                local_files_only=True,
+                config_kwargs=rates,
+                model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+            )
         keep_encoder(model[0])
         head = load_head(transformer_directory, model[0].model)
     except BaseEncoderError:

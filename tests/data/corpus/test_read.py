@@ -244,6 +244,17 @@ class TestCache:
             read(write("x.txt", b"fine\n" * 100_000 + b"\xff\n"))
         assert list((tmp_path / "cache" / "corpora").iterdir()) == []
 
+    def test_what_kills_left_goes_after_a_day(self, read, write, tmp_path):
+        folder = tmp_path / "cache" / "corpora"
+        folder.mkdir(parents=True)
+        old, young = (folder / f".{name}.json.selfsent-0123abcd" for name in ("old", "young"))
+        for path in (old, young):
+            path.touch()
+        os.utime(old, (0, 0))
+        read(write("x.txt", "a\nb\n"))
+        assert young.exists()
+        assert not old.exists()
+
     def test_a_folder_that_cannot_be_written(self, write):
         path = write("x.txt", "a\nb\n")
         with pytest.raises(
