@@ -24,7 +24,7 @@ from selfsent.recipes.recipe import FOLD, Recipe
 
 WORD_FILES = ("glove", "sif")
 """What stands before the name of a file of word vectors."""
-_HUB = "to be had of the Hugging Face hub when it runs"
+_HUB = "fetched from the Hugging Face hub when the recipe runs"
 
 
 @dataclass(frozen=True)
