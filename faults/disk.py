@@ -114,13 +114,16 @@ class Disk:
         process = self.world.start(self._arguments(case["use"], folder), log, folder / "cache")
         while process.exitcode is None and not any(folder.rglob("*.*")):
             time.sleep(0.01)
-        time.sleep(case["share"])
+        time.sleep(case["share"] / 4)
+        if process.exitcode is not None:  # it was done before
+            return finish(process, log, started, LIMIT)
         away = folder.with_name(folder.name + "-away")
         folder.rename(away)
         done = finish(process, log, started, LIMIT)
         shutil.rmtree(away)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        if done.status:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
         return done
 
 

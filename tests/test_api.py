@@ -1,3 +1,6 @@
+import gc
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -147,3 +150,20 @@ def test_a_notebook_is_shown_the_page_of_a_run(base_of, tmp_path):
     assert (run.directory / "report.html").is_file()
     assert repr(run) == str(run)
     assert '<td class="text">mlm</td>' in run._repr_html_()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
+def test_no_file_of_a_run_stays_open(base, tmp_path):
+    def opened():
+        return {place for file in Path("/proc/self/fd").iterdir() if (place := os.path.realpath(file)).startswith("/")}
+
+    before = opened()
+    gc.disable()  # a program with much in memory may not collect for many runs
+    try:
+        for number in range(2):
+            texts = tiny.make_sentences(40, seed=number)
+            selfsent.train(texts, "simcse", base, tmp_path / str(number), steps=1, batch_size=8, map_points=0)
+        after = opened()
+    finally:
+        gc.enable()
+    assert {place for place in after - before if str(tmp_path) in place or "tokens-" in place} == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -164,6 +165,7 @@ def _train(
         if plan.settings.budget and not directory.record.get("split"):
             scored = replace(scored, clock=_with_scores(wanted.run_config.clock, plan, corpus, hold_out))
         fit(corpus, hold_out.train, plan, directory, scored, progress)
+        gc.collect()  # loop and batches know each other, and would keep encoders and mapped files for long
     if rank() == 0:
         finish(corpus, hold_out, plan.base, directory, notice, wanted.run_config.map_points)
     return by_first(lambda: load_run(output))
