@@ -12,7 +12,7 @@ from accelerate.utils.operations import convert_to_fp32
 from torch import Tensor, nn
 
 from selfsent.foreign.torch import laid_out, lays_out_bfloat16, linear_laid_out
-from selfsent.foreign.transformers import Conv1D
+from selfsent.foreign.transformers import is_conv1d
 
 if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder
@@ -45,7 +45,7 @@ def into_bfloat16(model: Encoder) -> Encoder:
     model.requires_grad_(False).eval()
     transformer = model.transformer
     for part in transformer.modules():
-        if type(part) in (nn.Linear, Conv1D):
+        if type(part) is nn.Linear or is_conv1d(part):
             part.to(torch.bfloat16)
         if type(part) is nn.Linear and model.device.type == "cpu" and lays_out_bfloat16():
             _lay_out(part)

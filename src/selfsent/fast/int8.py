@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
-from selfsent.foreign.transformers import Conv1D
+from selfsent.foreign.transformers import is_conv1d
 
 if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder
@@ -143,7 +143,7 @@ def into_int8(model: Encoder) -> Encoder:
 
 def _weight(layer: Any) -> Tensor:
     """As (out, in)."""
-    weight: Tensor = layer.weight.T if isinstance(layer, Conv1D) else layer.weight
+    weight: Tensor = layer.weight.T if is_conv1d(layer) else layer.weight
     return weight.float().contiguous()
 
 
@@ -173,7 +173,7 @@ def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[_Rang
     hooks = [
         part.register_forward_hook(lambda _, given, __, name=name: note(name, given[0]))
         for name, part in model.transformer.named_modules()
-        if type(part) in (nn.Linear, Conv1D)
+        if type(part) is nn.Linear or is_conv1d(part)
     ]
     try:
         vectors = model(examples)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from typing import Any
 
-from transformers.pytorch_utils import Conv1D
-
 from selfsent.foreign.said import found, say
-
-__all__ = ["Conv1D"]
 
 PACKED = frozenset(
     [
@@ -28,6 +25,16 @@ PACKED = frozenset(
     ]
 )
 """Architectures that are known to run packed; where one does not, something has changed."""
+
+
+def is_conv1d(layer: Any) -> bool:
+    """Whether a layer is GPT-2's linear layer, whose weights are (in, out).
+
+    The class is looked for where it has been imported: where it has not, no layer can be one, and the import takes half
+    a second.
+    """
+    home = sys.modules.get("transformers.pytorch_utils")
+    return home is not None and type(layer) is home.Conv1D
 
 
 def attention_of(config: Any) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -14,10 +15,12 @@ from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.encoder import Encoder, Pooling, pooling_place
 from selfsent.models.encoder_decoder import keep_encoder
+from selfsent.models.heads.affine import affine
 from selfsent.models.heads.language_model import load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.loading import is_static, load_sentence_transformer
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
+from selfsent.models.plain_table import read_plain_table
 from selfsent.models.static import StaticEncoder
 
 
@@ -46,12 +49,14 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
         with torch.random.fork_rng([]):
             torch.manual_seed(0)  # what the files lack, such as a pooler, is the same in every process
-            model = load_sentence_transformer(
-                directory,
-                device="cpu",
-                local_files_only=True,
-                config_kwargs=rates,
-                model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+            model = _truncated(
+                load_sentence_transformer(
+                    directory,
+                    device="cpu",
+                    local_files_only=True,
+                    config_kwargs=rates,
+                    model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+                )
             )
         keep_encoder(model[0])
         head = load_head(transformer_directory, model[0].model)
@@ -78,9 +83,6 @@ def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dro
     Raises:
         BaseEncoderError: it cannot be loaded, or has not what is asked for.
     """
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
-
     if pooling not in (None, "mean"):
         raise BaseEncoderError(
             f"{base} is a table of token vectors, and takes their mean: leave out --pooling {pooling}"
@@ -88,15 +90,36 @@ def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dro
     if dropout:
         raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out --dropout")
     try:
-        if (directory / "modules.json").is_file():
-            model = load_sentence_transformer(directory, device="cpu", local_files_only=True)
-        else:  # model2vec's own layout, whose configuration says whether vectors get length 1
-            ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
-            model = SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
-        return StaticEncoder(model.float())
+        if not (directory / "modules.json").is_file():
+            return StaticEncoder(_load_model2vec(directory).float())
+        if (table := read_plain_table(directory)) is not None:
+            return StaticEncoder(table)
+        return StaticEncoder(
+            _truncated(load_sentence_transformer(directory, device="cpu", local_files_only=True).float())
+        )
     except Exception as error:  # what `tokenizers` raises has no class of its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+
+
+def _truncated(model: Any) -> Any:
+    """A SentenceTransformer that was saved with `truncate_dim`, with a layer that cuts its vectors instead.
+
+    It would cut them in its own `encode` alone; training and packed batches would see them whole.
+    """
+    width, model.truncate_dim = model.truncate_dim, None
+    if width is not None and width < (whole := model.get_embedding_dimension()):
+        model.append(affine(torch.eye(whole)[:width], torch.zeros(width)))
+    return model
+
+
+def _load_model2vec(directory: Path) -> Any:
+    """A table in model2vec's own layout, whose configuration says whether vectors get length 1."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+
+    ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
+    return SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
 
 
 def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
