@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from selfsent.evaluation.stats.resampling import Floats
@@ -26,6 +27,11 @@ WIDEST = 2048
 """Features up to which curvature is computed; beyond, its bound is cheaper."""
 BLOCK = 1 << 24
 """Probabilities held at once: 64 MiB of float32."""
+_MANY = 16
+"""Classes from which torch is faster at a softmax."""
+_ROWS = 1 << 13
+_NOTHING = 1e-12
+"""Share of the largest second moment below which one is rounding in float64."""
 
 Features = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -173,9 +179,17 @@ def extended(features: Features) -> Features:
 
 
 def _principal_axes(features: Features) -> tuple[Features, NDArray[np.float32]]:
-    """Features in the axes of their second moments, and the moments: (n, d) and (d,)."""
-    moments, axes = np.linalg.eigh((features.T @ features).astype(np.float64))
-    return features @ axes.astype(np.float32), np.maximum(moments, 0).astype(np.float32)
+    """Features in the axes of their second moments, and the moments: (n, r) and (r,).
+
+    Axes that no row reaches are left out: their weights stay 0. A file of few texts, often repeated, has few others.
+    """
+    total = np.zeros((features.shape[1],) * 2)
+    for start in range(0, len(features), _ROWS):
+        block = features[start : start + _ROWS].astype(np.float64)
+        total += block.T @ block
+    moments, axes = np.linalg.eigh(total)
+    reached = moments > _NOTHING * moments[-1]
+    return features @ axes[:, reached].astype(np.float32), moments[reached].astype(np.float32)
 
 
 def product(matrix: Features, blocks: Features) -> Features:
@@ -186,6 +200,10 @@ def product(matrix: Features, blocks: Features) -> Features:
 
 def softmax(logits: Features) -> Features:
     """Probabilities over the last axis of (n, problems, classes)."""
-    exponent = np.exp(logits - logits.max(2, keepdims=True))
-    probability: Features = exponent / exponent.sum(2, keepdims=True)
-    return probability
+    if logits.shape[2] >= _MANY:
+        return np.asarray(torch.softmax(torch.from_numpy(logits), 2))
+    probability = np.ascontiguousarray(np.moveaxis(logits, 2, 0))  # numpy is slow over a short last axis
+    probability -= probability.max(0)
+    np.exp(probability, out=probability)
+    probability /= probability.sum(0)
+    return np.ascontiguousarray(np.moveaxis(probability, 0, 2))
