@@ -55,15 +55,21 @@ def theirs(base: str, texts: list[str], full: bool) -> dict[str, Side]:
     """The defaults, larger batches, bfloat16, and the back ends that can be installed."""
     from sentence_transformers import SentenceTransformer
 
-    def side(batch_size: int = 32, **options: Any) -> Side:
+    def side(batch_size: int = 32, compiled: bool = False, **options: Any) -> Side:
         model = SentenceTransformer(base, device=DEVICE, local_files_only=True, **options)
+        if compiled:
+            model[0].model.compile(dynamic=True)
         return lambda: np.asarray(model.encode(texts, batch_size=batch_size, show_progress_bar=False), np.float32)
 
     plain = {"model_kwargs": {"dtype": torch.float32}}
     sides = {"theirs defaults": side(**plain)}
     sides |= {f"theirs batch {size}": side(size, **plain) for size in ((8, 64, 128, 256) if full else (128,))}
     if computes_bfloat16(DEVICE):
-        sides["theirs bfloat16"] = side(**{"model_kwargs": {"dtype": torch.bfloat16}})
+        half = {"model_kwargs": {"dtype": torch.bfloat16}}
+        sides["theirs bfloat16"] = side(**half)
+        if full:
+            sides |= {f"theirs bfloat16, batch {size}": side(size, **half) for size in (64, 128)}
+            sides["theirs bfloat16, compiled"] = side(compiled=True, **half)
     for size in (128, 512, 2048) if DEVICE == "cuda" else ():
         for kind in (torch.bfloat16, torch.float16):
             sides[f"theirs {str(kind)[6:]} batch {size}"] = side(size, **{"model_kwargs": {"dtype": kind}})
