@@ -70,7 +70,7 @@ def test_what_is_fitted_forgets_the_texts_of_the_task_before(glove):
 def test_a_file_is_read_once_until_it_changes(glove, cache, monkeypatch):
     as_encoder(f"glove:{glove}")(["red"])
     with monkeypatch.context() as patched:
-        patched.setattr(word_vectors, "_blocks", lambda path: pytest.fail("read again"))
+        patched.setattr(word_vectors, "word_blocks", lambda path: pytest.fail("read again"))
         assert as_encoder(f"glove:{glove}")(["late"]).tolist() == [VECTORS["late"]]
     glove.write_text(lines({"late": [7, 7, 7]}))
     os.utime(glove, (1, 1))

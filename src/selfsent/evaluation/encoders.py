@@ -151,7 +151,7 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         except Exception as error:  # likewise
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
-    if model.is_static:  # it has no products that could be quicker
+    if not model.has_transformer:  # it has no products that could be quicker
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import re
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.word_vectors import word_blocks
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import Vectors
 from selfsent.files import cache_folder, read_json, whole_directory
@@ -23,14 +21,9 @@ from selfsent.integrity import checksums, damaged, tell_damaged
 
 SMOOTH = 1e-3
 """The `a` of Arora et al.'s a / (a + p(word))."""
-TOGETHER = 1024
-"""Lines read at a time."""
-LONGEST = 1 << 20
-"""Bytes of a line; a word with a thousand numbers has some ten thousand."""
 _PREFIXES = ("glove:", "sif:")
 _SUMS = "sums.json"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-_WANTED = "a word and its numbers on each line, as GloVe and word2vec write them as text"
 
 
 def words_file(model: str) -> tuple[Path, bool] | None:
@@ -66,7 +59,7 @@ class WordVectors:
         Raises:
             DataError: it cannot, or its first lines are no word vectors.
         """
-        next(_blocks(self.path))
+        next(word_blocks(self.path))
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
@@ -129,7 +122,7 @@ class WordVectors:
         words = list[str]()
         with whole_directory(place) as folder:
             with (folder / "vectors.f32").open("wb") as file:
-                for block, vectors in _blocks(self.path):
+                for block, vectors in word_blocks(self.path):
                     words += block
                     file.write(vectors.tobytes())
             pq.write_table(pa.table({"word": pa.array(words, pa.string())}), folder / "words.parquet")
@@ -151,61 +144,3 @@ def _without_first_direction(vectors: NDArray[np.float64]) -> NDArray[np.float64
     """Vectors (n, d) less their share of the first right singular vector of all of them."""
     first = np.linalg.eigh(vectors.T @ vectors)[1][:, -1]
     return np.asarray(vectors - np.outer(vectors @ first, first))
-
-
-def _blocks(path: Path) -> Iterator[tuple[list[str], Vectors]]:
-    """Words and their vectors, some at a time.
-
-    Raises:
-        DataError: the file cannot be read, or a line is no word with as many numbers as the others have.
-    """
-    size = 0
-    try:
-        with _opened(path) as file:
-            numbered = _lines(path, file)
-            while lines := list(islice(numbered, TOGETHER)):
-                size = size or len(lines[0][1].split()) - 1
-                if size < 2:
-                    raise DataError(f"{path}, line {lines[0][0]}: expected {_WANTED}")
-                yield _parsed(path, lines, size)
-    except (OSError, EOFError) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if not size:
-        raise DataError(f"{path} holds no vectors; expected {_WANTED}")
-
-
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
-
-
-def _lines(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines that are not empty, without the heading `count size` of word2vec."""
-    number = 0
-    while line := file.readline(LONGEST):
-        number += 1
-        if len(line) == LONGEST:
-            raise DataError(f"{path}, line {number} is longer than {LONGEST:,} bytes; expected {_WANTED}")
-        if line.strip() and not (number == 1 and re.fullmatch(rb"\d+\s+\d+", line.strip())):
-            yield number, line.rstrip()
-
-
-def _parsed(path: Path, lines: Sequence[tuple[int, bytes]], size: int) -> tuple[list[str], Vectors]:
-    # From the right: some words of GloVe's largest file have spaces in them.
-    parts = [line.rsplit(None, size) for _, line in lines]
-    numbers = b" ".join(b" ".join(part[1:]) for part in parts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            values = np.fromstring(numbers, np.float32, sep=" ")
-        except (ValueError, DeprecationWarning):
-            values = np.zeros(0, np.float32)
-    if len(values) == size * len(lines) and np.isfinite(values).all() and {*map(len, parts)} == {size + 1}:
-        return [part[0].decode("utf-8", "replace") for part in parts], values.reshape(len(lines), size)
-    if len(lines) > 1:
-        for line in lines:  # to find the one that is wrong
-            _parsed(path, [line], size)
-    raise DataError(
-        f"{path}, line {lines[0][0]}: expected a word and {size} numbers; a binary file must be saved as text first"
-    )

@@ -189,6 +189,17 @@ class Packed:
         """(sentences + 1,) int32: where each sentence begins in the packed row, and where the last one ends."""
         return self._tensor(np.append(self._sorted_starts, self.tokens).astype(np.int32))
 
+    @cached_property
+    def by_position(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What a recurrent network reads: every sentence's first token, then every one's second, and so on.
+
+        (tokens,) packed places in that order; (tokens,) where each packed place stands in it; (longest,) sentences
+        that have a token at each position, on the CPU, as torch's `PackedSequence` wants it.
+        """
+        order = np.argsort(self._within, kind="stable")
+        counts = torch.from_numpy(np.bincount(self._within).astype(np.int64))
+        return self._tensor(order), self._tensor(np.argsort(order)), counts
+
     @property
     def longest(self) -> int:
         """Tokens of the longest sentence."""

@@ -93,7 +93,7 @@ class Learner(nn.Module):
     @property
     def paths(self) -> dict[str, str]:
         """Which of several ways to compute the same this learner takes; `run.json` says it."""
-        if self.model.is_static:
+        if not self.model.has_transformer:
             return {"attention": "none"}
         return {"attention": "packed" if self.model.states.runs_packed else "padded"}
 

@@ -135,7 +135,7 @@ def require_difference(model: Encoder, options: PairOptions) -> None:
         SettingsError: nothing makes the views differ.
     """
     if not (model.dropout_rate or varied(options)):
-        noise = "--delete-words 0.3" if model.is_static else "--dropout 0.1, or --delete-words 0.3"
+        noise = "--delete-words 0.3" if not model.has_transformer else "--dropout 0.1, or --delete-words 0.3"
         raise SettingsError(
             "the two views of a sentence would be identical: this base has no dropout and no noise is set;"
             f" give --positives neighbours if the corpus has documents, or {noise}"

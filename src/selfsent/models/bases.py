@@ -1,4 +1,4 @@
-"""A base encoder by name: one that ships with selfsent, a local directory, or an id on the Hugging Face hub."""
+"""A base encoder by name: one that ships, a new recurrent network, a local directory, or an id on the hub."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
+from selfsent.models.new_bases import Network, made
 from selfsent.models.trust import refuse_unsafe
 
 BUNDLED, ENCODER, RAW, RAW_STATIC = "bundled", "bundled-encoder", "bundled-raw", "bundled-raw-static"
@@ -23,8 +24,9 @@ def resolve(base: str | Path) -> Path:
     """The local directory of a base encoder, fetched from the hub when it is an id that is not in the hub's cache yet.
 
     Args:
-        base: the name of an encoder that ships with selfsent, a directory in transformers or
-            sentence-transformers layout, the directory of a finished run, or a hub id.
+        base: the name of an encoder that ships with selfsent, a recurrent network (`gru`, `lstm`, `bilstm`, with
+            `:SIZE` and `:VECTORS` as in `Network`), a directory in transformers or sentence-transformers layout, the
+            directory of a finished run, or a hub id.
 
     Raises:
         BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be
@@ -33,6 +35,8 @@ def resolve(base: str | Path) -> Path:
     name = str(base)
     if name in SHIPPED:
         return Path(str(resources.files("selfsent"))) / "models" / "bundled" / SHIPPED[name]
+    if network := Network.named(name):
+        return made(network, resolve)
     directory = Path(name).expanduser()
     if directory.is_dir():
         return _checked(directory)

@@ -40,6 +40,9 @@ class Encoder(nn.Module):
         whole: the directory of the encoder-decoder that the transformer is the first half of, if it is one.
     """
 
+    _stem = 1
+    """Modules at the beginning that are there in any case."""
+
     def __init__(
         self,
         sentence_transformer: Any,
@@ -55,8 +58,12 @@ class Encoder(nn.Module):
             pooler.requires_grad_(False)
         for module in filter(is_layer_mean, self.token_modules):
             module.requires_grad_(False)
-        self.states = TokenStates(self.transformer, self.tokenizer)
+        self._states = TokenStates(self.transformer, self.tokenizer)
+
+    @property
+    def states(self) -> TokenStates:
         """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
+        return self._states
 
     @property
     def transformer(self) -> Any:
@@ -68,6 +75,11 @@ class Encoder(nn.Module):
     def is_static(self) -> bool:
         """Whether this is a table of token vectors instead of a transformer."""
         return False
+
+    @property
+    def has_transformer(self) -> bool:
+        """Whether there is a transformer, instead of a table of token vectors or a recurrent network."""
+        return True
 
     @property
     def vocabulary_size(self) -> int:
@@ -106,7 +118,7 @@ class Encoder(nn.Module):
     @property
     def token_modules(self) -> list[nn.Module]:
         """What stands between transformer and pooling, and makes other token states of token states; mostly nothing."""
-        return list(self.sentence_transformer)[1 : self._pooling_place]
+        return list(self.sentence_transformer)[self._stem : self._pooling_place]
 
     def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
         """Add modules that make token states into others, just before the pooling.
@@ -132,8 +144,8 @@ class Encoder(nn.Module):
         self._assemble([*self.token_modules, module, *list(self.sentence_transformer)[self._pooling_place + 1 :]])
 
     def _assemble(self, modules: Sequence[nn.Module]) -> None:
-        """Let these modules stand behind the transformer, and nothing else."""
-        parts = [self.sentence_transformer[0], *modules]
+        """Let these modules stand behind the transformer, or what is there instead, and nothing else."""
+        parts = [*list(self.sentence_transformer)[: self._stem], *modules]
         for module in parts:
             module.to(self.device)
         self.sentence_transformer._modules = OrderedDict((str(place), module) for place, module in enumerate(parts))
@@ -175,6 +187,10 @@ class Encoder(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
+
+    def word_vectors(self, ids: Tensor) -> Tensor:
+        """(..., d) vectors of token ids before anything is computed of them."""
+        return cast(Tensor, self.transformer.get_input_embeddings()(ids))
 
     def token_vectors(self, packed: Packed) -> Tensor:
         """What the pooling reads, (tokens, e), in packed order: token states, led through the modules in between."""

@@ -129,6 +129,8 @@ def export(
         OutputError: the vectors differ by more than `TOLERANCE`, or the directory cannot be written or holds
             something else than an export.
     """
+    if not (model.has_transformer or model.is_static):
+        raise SettingsError("a recurrent network reads a sentence word by word, which makes no graph: export another")
     if model.is_static:
         raise SettingsError(
             "a table of token vectors needs no graph: its model.safetensors and tokenizer.json are all that is needed"

@@ -18,9 +18,10 @@ from selfsent.models.encoder_decoder import keep_encoder
 from selfsent.models.heads.affine import affine
 from selfsent.models.heads.language_model import load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
-from selfsent.models.heads.loading import is_static, load_sentence_transformer
+from selfsent.models.heads.loading import is_recurrent, is_static, load_sentence_transformer
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
 from selfsent.models.plain_table import read_plain_table
+from selfsent.models.recurrent import RecurrentEncoder
 from selfsent.models.static import StaticEncoder
 
 
@@ -37,6 +38,8 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     """
     if is_static(directory := resolve(base)):
         return _load_static(base, directory, pooling, dropout)
+    if is_recurrent(directory):
+        return _load_recurrent(base, directory, pooling, dropout)
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
     from transformers import AutoConfig
     from transformers.utils import logging as transformers_logging
@@ -122,16 +125,46 @@ def _load_model2vec(directory: Path) -> Any:
     return SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
 
 
+def _load_recurrent(
+    base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None
+) -> RecurrentEncoder:
+    """Assemble a recurrent network over word vectors, in float32.
+
+    Raises:
+        BaseEncoderError: it cannot be loaded, or has not what is asked for.
+    """
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    if dropout:
+        raise BaseEncoderError(f"{base} is a recurrent network of one layer, without dropout: leave out --dropout")
+    try:
+        model = _truncated(load_sentence_transformer(directory, device="cpu", local_files_only=True).float())
+        place = pooling_place(model)
+        fits = place is not None and place > 1 and hasattr(model[0].tokenizer, "tokenizer")
+        fits = fits and model[1].encoder.num_layers == 1 and _known(list(model)[2:place])
+    except Exception as error:  # a damaged file makes what reads it raise whatever it likes
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+    if not fits or place is None:
+        raise BaseEncoderError(
+            f"{base} is not word vectors by a tokenizer of transformers, a recurrent network of one layer and a"
+            " pooling, which is what selfsent can train"
+        )
+    if pooling is not None:
+        model[place] = PoolingModule(model[place].embedding_dimension, pooling)
+    return RecurrentEncoder(model)
+
+
 def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
     """The transformer of an encoder with a pooling right behind it, and nothing else.
 
     Raises:
         BaseEncoderError: it has no transformer.
     """
-    if encoder.is_static:
+    if not encoder.has_transformer:
+        kind = "table of token vectors" if encoder.is_static else "recurrent network"
         raise BaseEncoderError(
-            "this base is a table of token vectors, which reads no pairs: choose a transformer, such as --base"
-            " bundled-raw"
+            f"this base is a {kind}, which reads no pairs: choose a transformer, such as --base bundled-raw"
         )
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule

@@ -53,6 +53,11 @@ class StaticEncoder(Encoder):
         return True
 
     @property
+    def has_transformer(self) -> bool:
+        """Whether there is a transformer."""
+        return False
+
+    @property
     def is_half(self) -> bool:
         """Whether the transformer is the first half of an encoder-decoder."""
         return False
@@ -96,9 +101,13 @@ class StaticEncoder(Encoder):
     def _pooling_place(self) -> int:
         return 0  # the table makes the mean itself
 
+    def word_vectors(self, ids: Tensor) -> Tensor:
+        """(..., d) vectors of token ids."""
+        return F.embedding(ids, self.table.weight)
+
     def token_vectors(self, packed: Packed) -> Tensor:
         """(tokens, d) vectors of the tokens, in packed order."""
-        return F.embedding(packed.ids, self.table.weight)
+        return self.word_vectors(packed.ids)
 
     def forward(self, packed: Packed, leave_out: int = 0) -> Tensor:
         """(sentences, e) vectors of a packed batch, in the order of its sentences.

@@ -18,7 +18,8 @@ Read = Callable[[Any], Tensor]
 """From what a transformer puts out to (batch, length, d) states."""
 
 
-def _last_layer(output: Any) -> Tensor:
+def last_layer(output: Any) -> Tensor:
+    """What most read: the last layer's states."""
     return cast(Tensor, output.last_hidden_state)
 
 
@@ -38,7 +39,7 @@ class TokenStates:
         self.runs_packed = self._try_packed()
         """Whether sentences lie end to end, without padding."""
 
-    def __call__(self, packed: Packed, read: Read = _last_layer) -> Tensor:
+    def __call__(self, packed: Packed, read: Read = last_layer) -> Tensor:
         """Last-layer states of every token, (tokens, d), in packed order.
 
         Args:
@@ -51,7 +52,7 @@ class TokenStates:
         """(tokens,) token types in packed order, where the batch has any and the transformer reads them."""
         return packed.types if self.reads_types else None
 
-    def by_blocks(self, packed: Packed, read: Read = _last_layer) -> Tensor:
+    def by_blocks(self, packed: Packed, read: Read = last_layer) -> Tensor:
         """The same from small padded blocks of sentences of similar length, for any architecture."""
         parts = []
         for group in packed.groups:
@@ -71,7 +72,7 @@ class TokenStates:
             parts.append(states if group.slots is None else states[group.slots.unpad])
         return torch.cat(parts)
 
-    def _end_to_end(self, packed: Packed, read: Read = _last_layer) -> Tensor:
+    def _end_to_end(self, packed: Packed, read: Read = last_layer) -> Tensor:
         positions = packed.positions + self.position_offset
         typed = {} if (types := self.types(packed)) is None else {"token_type_ids": types[None]}
         output = self.transformer(input_ids=packed.ids[None], position_ids=positions[None], packed=packed, **typed)

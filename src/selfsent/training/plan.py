@@ -19,7 +19,7 @@ from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.methods.whitening import WHITENING
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
 from selfsent.models.encoder import Pooling
-from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
+from selfsent.models.heads.loading import is_recurrent, is_sentence_encoder, is_static, saved_pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
@@ -240,7 +240,8 @@ def usual_settings(method: Method, base: str | Path) -> Settings:
     if not is_static(directory):
         # Without labels, what is a sentence encoder already has something to lose at the larger rates (docs/log).
         knows = method.name not in SUPERVISED and is_sentence_encoder(directory)
-        small = _parameters(directory) <= LARGE and not knows
+        # Large networks want small rates where they were pretrained, which recurrent ones never are.
+        small = is_recurrent(directory) or (_parameters(directory) <= LARGE and not knows)
         return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
     if method.static is None:
         raise SettingsError(

@@ -70,7 +70,7 @@ def computes_int8(device: torch.device | str) -> bool:
 def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     """Let an encoder that is only run from now on compute in as few bits as asked for, and as the processor has.
 
-    A table of token vectors has no products that could be quicker.
+    A table of token vectors has no products that could be quicker, and a recurrent network stays in float32.
 
     Args:
         model: on the device that it is to be run on. It is changed, and returned.
@@ -83,7 +83,7 @@ def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     from selfsent.fast.bfloat16 import into_bfloat16
     from selfsent.fast.int8 import into_int8
 
-    if model.is_static:
+    if not model.has_transformer:
         return model
     if quick_precision(model.device, fast=fast, int8=int8) == "int8":
         into_int8(model)

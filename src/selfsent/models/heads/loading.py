@@ -12,7 +12,8 @@ from selfsent.foreign.sentence_transformers import load_with
 from selfsent.models.heads.options import CNN_POOL
 
 _NAMES = ("flow.Flow", "cnn_pool.CnnPool")
-OWN = tuple(f"selfsent.{room}.{name}" for room in ("models.heads", "heads") for name in _NAMES)
+GRU = "selfsent.models.heads.gru.Gru"
+OWN = (*(f"selfsent.{room}.{name}" for room in ("models.heads", "heads") for name in _NAMES), GRU)
 """The modules that sentence-transformers has nothing like, by the names they are saved with, now and formerly."""
 MODEL2VEC = "model2vec"
 """What model2vec's configuration calls its models."""
@@ -45,6 +46,13 @@ def is_static(directory: Path) -> bool:
     if kinds:
         return kinds[0].endswith(".StaticEmbedding")
     return (directory / "config.json").is_file() and read_json(directory / "config.json").get("model_type") == MODEL2VEC
+
+
+def is_recurrent(directory: Path) -> bool:
+    """Whether a saved model is word vectors with a recurrent network behind them."""
+    kinds = list(_modules(directory))
+    words, network = kinds[:2] if len(kinds) > 1 else ("", "")
+    return words.endswith(".WordEmbeddings") and (network.endswith(".LSTM") or network == GRU)
 
 
 def saved_pooling(directory: Path) -> str | None:

@@ -1,0 +1,192 @@
+"""A recurrent network over word vectors: an encoder that reads a sentence word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from selfsent.errors import BaseEncoderError
+from selfsent.fast.packing import Packed
+from selfsent.models.encoder import Encoder
+from selfsent.models.heads.layers import Layers
+from selfsent.models.token_states import Read, TokenStates, last_layer
+
+KINDS = {"gru": "lasttoken", "lstm": "lasttoken", "bilstm": "max"}
+"""The networks, and how each is pooled: one that reads both ways has read no sentence whole at its last token."""
+LONGEST = 1 << 20
+"""Tokens that are read of a text: a recurrent network has no positions that could run out, but memory has."""
+_SPREAD = 0.1
+"""Standard deviation of the numbers that word vectors begin as."""
+
+
+def run(network: nn.GRU | nn.LSTM, inputs: Tensor, packed: Packed, first: Tensor | None = None) -> Tensor:
+    """(tokens, h) states of a recurrent network of one layer, in packed order.
+
+    In float32, whatever the rest is computed in: an error in one state would be handed on to all behind it.
+
+    Args:
+        network: it reads from left to right, or both ways.
+        inputs: (tokens, d) what it reads, in packed order.
+        packed: where sentences begin and end.
+        first: (1, sentences, h) states of a GRU before the first token, in packed order; zero by default.
+    """
+    order, back, counts = packed.by_position
+    with torch.autocast(inputs.device.type, enabled=False):
+        states, _ = network(PackedSequence(inputs.float()[order], counts), None if first is None else first.float())
+    return cast(Tensor, states.data[back])
+
+
+class RecurrentStates(TokenStates):
+    """The states of a recurrent network on packed batches, sentence by sentence.
+
+    Args:
+        words: the word vectors.
+        network: what reads them.
+    """
+
+    def __init__(self, words: nn.Embedding, network: nn.GRU | nn.LSTM) -> None:
+        self.words, self.network = words, network
+        self.position_offset, self.reads_types, self.runs_packed = 0, False, True
+
+    def __call__(self, packed: Packed, read: Read = last_layer) -> Tensor:
+        """(tokens, h) states of every token, in packed order."""
+        return run(self.network, self.words(packed.ids), packed)
+
+
+class RecurrentEncoder(Encoder):
+    """Word vectors, a recurrent network and a pooling: sentence-transformers' `WordEmbeddings`, `LSTM` and `Pooling`.
+
+    In place of the `LSTM` there may be a `Gru` of selfsent's own.
+
+    Args:
+        sentence_transformer: its first two modules are word vectors and network.
+    """
+
+    _stem = 2
+
+    def __init__(self, sentence_transformer: Any) -> None:
+        nn.Module.__init__(self)
+        self.sentence_transformer, self.whole = sentence_transformer, None
+        self.language_model_head = None
+
+    @property
+    def words(self) -> nn.Embedding:
+        """The word vectors, (vocabulary, d)."""
+        return cast(nn.Embedding, self.sentence_transformer[0].emb_layer)
+
+    @property
+    def transformer(self) -> Any:
+        """What stands where others have a transformer: the recurrent network."""
+        return self.sentence_transformer[1].encoder
+
+    @property
+    def states(self) -> TokenStates:
+        """(tokens, h) states of every token of a packed batch, in packed order."""
+        return RecurrentStates(self.words, self.transformer)
+
+    @property
+    def has_transformer(self) -> bool:
+        """Whether there is a transformer."""
+        return False
+
+    @property
+    def is_half(self) -> bool:
+        """Whether the transformer is the first half of an encoder-decoder."""
+        return False
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer, which puts a token in front of a sentence and one behind it."""
+        return self.sentence_transformer[0].tokenizer.tokenizer
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Tokens that have a vector."""
+        return self.words.num_embeddings
+
+    @property
+    def description(self) -> str:
+        """What its weights do not say."""
+        return f"recurrent {type(self.transformer).__name__}"
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of a token state, of both directions where there are two."""
+        network = self.transformer
+        return int(network.hidden_size) * (2 if network.bidirectional else 1)
+
+    @property
+    def dropout_rate(self) -> float:
+        """There is no dropout."""
+        return 0.0
+
+    def word_vectors(self, ids: Tensor) -> Tensor:
+        """(..., d) vectors of token ids before anything is computed of them."""
+        return cast(Tensor, self.words(ids))
+
+    def _padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
+        raise BaseEncoderError("what reads padding needs a transformer, and this base is a recurrent network")
+
+    def average_layers(self, layers: Layers) -> None:
+        """There is one layer.
+
+        Raises:
+            BaseEncoderError: two are wanted.
+        """
+        if layers != "last":
+            raise BaseEncoderError(f"this base is a recurrent network of one layer: leave out --layers {layers}")
+
+    def require_head(self, purpose: str, hidden: bool = True) -> NoReturn:
+        """A recurrent network has no head that predicts words.
+
+        Raises:
+            BaseEncoderError: always.
+        """
+        raise BaseEncoderError(
+            f"{purpose} predicts words by a transformer's head, and this base is a recurrent network: choose a"
+            " transformer, such as --base bundled-raw, or the method sdae"
+        )
+
+    def forget(self) -> None:
+        """Give word vectors and network random weights, as if nobody had trained them."""
+        nn.init.normal_(self.words.weight, std=_SPREAD)
+        self.transformer.reset_parameters()
+
+
+def new_recurrent(
+    kind: str,
+    tokenizer: Any,
+    size: int,
+    vectors: Tensor | int,
+    fixed: bool = False,
+    seed: int = 0,
+) -> RecurrentEncoder:
+    """An encoder whose network nobody has trained.
+
+    Args:
+        kind: one of `KINDS`.
+        tokenizer: of transformers; it puts something around sentences, so that none is empty.
+        size: numbers in a state, of each direction.
+        vectors: (vocabulary, d) word vectors, or the d of random ones.
+        fixed: whether training leaves the word vectors as they are.
+        seed: of the random numbers that all else begins as.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
+
+    from selfsent.models.heads.gru import Gru
+
+    tokenizer.model_max_length = LONGEST
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        if isinstance(vectors, int):
+            vectors = torch.randn(len(tokenizer), vectors) * _SPREAD
+        words = WordEmbeddings(tokenizer, vectors, update_embeddings=not fixed, max_seq_length=LONGEST)
+        width = vectors.shape[1]
+        network = Gru(width, size) if kind == "gru" else LSTM(width, size, bidirectional=kind == "bilstm")
+    modules = [words, network, Pooling(network.get_embedding_dimension(), KINDS[kind])]
+    return RecurrentEncoder(SentenceTransformer(modules=modules, device="cpu"))
