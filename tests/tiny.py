@@ -141,6 +141,8 @@ CAUSAL = ("gpt2", "qwen3")
 ENCODER_DECODER = ("bart", "t5")
 STATIC = "static"
 """No architecture of transformers: a table of token vectors."""
+RECURRENT = ("gru", "bilstm")
+"""Likewise: recurrent networks over word vectors."""
 
 
 def make_config(name, **changes):
@@ -167,6 +169,11 @@ def save_base(directory, name, seed=0, **changes):
         from selfsent.models.static import new_table
 
         new_table(make_tokenizer().backend_tokenizer, SIZE, seed).save(Path(directory))
+        return Path(directory)
+    if name in RECURRENT:
+        from selfsent.models.recurrent import new_recurrent
+
+        new_recurrent(name, make_tokenizer(), SIZE, SIZE, seed=seed, **changes).save(Path(directory))
         return Path(directory)
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 

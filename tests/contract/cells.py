@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import tiny
-from selfsent.methods import METHODS, Learner
+from selfsent.methods import BASELINES, METHODS, Learner
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 
@@ -37,17 +37,25 @@ class Cell:
     @property
     def in_slice(self):
         """Whether it is looked at in every run of the tests."""
+        if self.method in BASELINES:
+            return self.architecture in (tiny.STATIC, tiny.RECURRENT[0])
         return self.architecture in (SLICE[:1] if self.method in SUPERVISED else SLICE)
 
     @property
     def trains_encoder(self):
         """Whether sentences go through the encoder in every step, instead of once before the first."""
-        return not (self.refusal or self.closed_form or self.is_static or any(view.ready for view in self.views()))
+        still = self.is_static or self.is_recurrent
+        return not (self.refusal or self.closed_form or still or any(view.ready for view in self.views()))
 
     @property
     def is_static(self):
         """Whether the encoder is a table of token vectors: without dropout, a sentence always looks the same."""
         return self.architecture == tiny.STATIC
+
+    @property
+    def is_recurrent(self):
+        """Whether the encoder is a recurrent network of one layer, without dropout either."""
+        return self.architecture in tiny.RECURRENT
 
     @property
     def dropout(self):
@@ -59,6 +67,8 @@ class Cell:
         """With which a few sentences are learned by heart."""
         if self.is_static:
             return BATCH.but(learning_rate=2e-2, steps=100)
+        if self.is_recurrent and self.method in ("distil", "quick-thoughts"):
+            return BATCH.but(learning_rate=1e-2, steps=128)
         if self.method == "ct-inbatch":
             return BATCH.but(batch_size=32, learning_rate=5e-4, steps=60 if self.architecture == "t5" else 40)
         if self.method == "cross-encoder":  # it learns more slowly
@@ -72,6 +82,8 @@ class Cell:
         """Why this cannot be; empty where it can."""
         if self.is_static and METHODS[self.method].static is None:
             return "it is a table of token vectors"
+        if self.is_recurrent and self.method in ("tsdae", "mlm", "declutr", "cross-encoder"):
+            return "it is a recurrent network"
         if self.method in ("mlm", "declutr") and self.architecture in tiny.CAUSAL:
             return "transformers has no masked language model of this architecture"
         if self.method in ("mlm", "declutr") and self.architecture in tiny.ENCODER_DECODER:
@@ -85,7 +97,8 @@ class Cell:
         pooling = "lasttoken" if self.architecture in tiny.CAUSAL else method.pooling
         torch.manual_seed(0)
         chosen = self.options(directory, **options)
-        encoder = load_encoder(directory) if self.is_static else load_encoder(directory, pooling, dropout)
+        bare = self.is_static or self.is_recurrent
+        encoder = load_encoder(directory) if bare else load_encoder(directory, pooling, dropout)
         return method.learner(encoder, chosen).train()
 
     def options(self, directory="bundled-raw", **options):
@@ -94,7 +107,8 @@ class Cell:
         method = METHODS[self.method]
         teacher = {"teacher": str(directory), "translations": True} if self.method == "distil" else {}
         alike = (self.method, self.architecture) == ("simcse", "qwen3")
-        alike = alike or (self.is_static and not method.suits_static(method.options(**{**teacher, **options})))
+        bare = self.is_static or self.is_recurrent
+        alike = alike or (bare and not method.suits_static(method.options(**{**teacher, **options})))
         noise = {"delete_words": 0.4} if alike else {}
         return method.options(**{**noise, **teacher, **options})
 
@@ -115,4 +129,5 @@ class Cell:
         return made
 
 
-GRID = [Cell(method, architecture) for method in METHODS for architecture in (*tiny.ARCHITECTURES, tiny.STATIC)]
+ARCHITECTURES = (*tiny.ARCHITECTURES, tiny.STATIC, *tiny.RECURRENT)
+GRID = [Cell(method, architecture) for method in METHODS for architecture in ARCHITECTURES]

@@ -11,7 +11,7 @@ from typing import Any
 
 from selfsent.comparison.bases import UNTRAINED, Base
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.methods import METHODS, RELATIVES, SUPERVISED, get_method
+from selfsent.methods import BASELINES, METHODS, RELATIVES, SUPERVISED, get_method
 from selfsent.models.bases import resolve
 from selfsent.models.heads.loading import is_static
 from selfsent.settings import DURATIONS
@@ -20,7 +20,7 @@ from selfsent.training.run_config import Notice
 
 BUDGET = 120.0
 """Seconds that each method trains, unless told otherwise."""
-CANDIDATES = tuple(name for name in METHODS if name not in (*SUPERVISED, *RELATIVES))
+CANDIDATES = tuple(name for name in METHODS if name not in (*SUPERVISED, *RELATIVES, *BASELINES))
 
 
 @dataclass(frozen=True)

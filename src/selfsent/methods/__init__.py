@@ -21,7 +21,9 @@ from selfsent.methods.mnrl import MNRL
 from selfsent.methods.neighbours import NEIGHBOURS
 from selfsent.methods.ntxent import NTXENT
 from selfsent.methods.quick_thoughts import QUICK_THOUGHTS
+from selfsent.methods.sdae import SDAE
 from selfsent.methods.simcse import SIMCSE
+from selfsent.methods.skip_thoughts import SKIP_THOUGHTS
 from selfsent.methods.softmax import SOFTMAX
 from selfsent.methods.triplet import TRIPLET
 from selfsent.methods.tsdae import TSDAE
@@ -29,10 +31,12 @@ from selfsent.methods.whitening import WHITENING
 from selfsent.methods.zscore import ZSCORE
 
 _RELATIVES = (CROPPING, QUICK_THOUGHTS, INVERSE_CLOZE, DECLUTR)
+_BASELINES = (SDAE, SKIP_THOUGHTS)
 _UNSUPERVISED = (
     NEIGHBOURS,
     *_RELATIVES,
     FASTSENT,
+    *_BASELINES,
     TSDAE,
     SIMCSE,
     CT,
@@ -53,6 +57,10 @@ RELATIVES = tuple(method.name for method in _RELATIVES)
 """Methods that differ from `neighbours` in what they read of a document, and in little else."""
 
 
+BASELINES = tuple(method.name for method in _BASELINES)
+"""Methods that train small networks from nothing, as others are held against them."""
+
+
 def get_method(name: str) -> Method:
     """The method of a name.
 
@@ -70,4 +78,4 @@ def whose_option(name: str) -> str:
     return f"it is an option of {', '.join(having)}" if having else ""
 
 
-__all__ = ["METHODS", "RELATIVES", "SUPERVISED", "Learner", "Loss", "Method", "get_method", "whose_option"]
+__all__ = ["BASELINES", "METHODS", "RELATIVES", "SUPERVISED", "Learner", "Loss", "Method", "get_method", "whose_option"]

@@ -159,6 +159,7 @@ class Method:
         in_batch_negatives: whether a batchwise loss takes the other sentences of the batch for different ones.
         by_document: whether it leaves those of a sentence's own document out of them.
         head: name of the head that the learner gives the encoder, where the method has one of its own.
+        usual_base: the base by default; None for the best of those that ship and that it can train.
         presets: named sets of options and settings, such as the authors' code where it differs from their paper.
         labels: what the learner must know about each row, for given options; None where texts are enough.
         fitted: completes the options by what is found in the data, such as the number of classes.
@@ -183,6 +184,7 @@ class Method:
     in_batch_negatives: bool = True
     by_document: bool = True
     for_encoders: Mapping[str, Any] = field(default_factory=dict)
+    usual_base: str | None = None
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
     closed_form: bool = False
     head: str | None = None

@@ -271,6 +271,8 @@ def usual_base(
     """
     own = {item.name for item in dataclasses.fields(method.options)}
     options = method.options(**{name: value for name, value in told.items() if name in own})
+    if method.usual_base is not None:
+        return method.usual_base
     if method.predicts_words(options):
         return RAW
     plain = head is None and pooling in (None, "mean") and not dropout

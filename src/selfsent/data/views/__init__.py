@@ -2,16 +2,18 @@
 
 from selfsent.data.views.noise import DeleteWords, MaskTokens, Noise, PickWords, RepeatWords
 from selfsent.data.views.partners import Partners
-from selfsent.data.views.positives import Documents, Passage, Span, Surroundings
+from selfsent.data.views.positives import Beside, Documents, Passage, Span, Surroundings
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.data.views.view import View
-from selfsent.data.views.words import AddWords, CropWords, MaskWords, ReplaceWords, SwapWords
+from selfsent.data.views.words import AddWords, CropWords, InTurn, MaskWords, ReplaceWords, SwapPairs, SwapWords
 
 __all__ = [
     "AddWords",
+    "Beside",
     "CropWords",
     "DeleteWords",
     "Documents",
+    "InTurn",
     "MaskTokens",
     "MaskWords",
     "Noise",
@@ -22,6 +24,7 @@ __all__ = [
     "ReplaceWords",
     "Span",
     "Surroundings",
+    "SwapPairs",
     "SwapWords",
     "Template",
     "Tokens",

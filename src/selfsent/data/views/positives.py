@@ -197,6 +197,29 @@ class Surroundings:
         return documents.rows(places[keep]), counts - ~stays
 
 
+@dataclass(frozen=True)
+class Beside:
+    """The sentence so many places behind a row in its document, or before it; where there is none, the row itself.
+
+    Args:
+        away: 1 for the next sentence, -1 for the one before.
+    """
+
+    away: int = 1
+
+    @property
+    def grows_with(self) -> None:
+        """It is one sentence."""
+        return
+
+    def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
+        """The sentence beside each row."""
+        first, place, last = documents.around(rows)
+        there = place + self.away
+        places = np.where((there < first) | (there >= last), place, there)
+        return documents.rows(places), np.ones(len(rows), dtype=np.int64)
+
+
 def _uniform(key: int, rows: np.ndarray, draw: int) -> np.ndarray:
     return uniforms(key, rows, np.zeros(len(rows), dtype=np.int64), draw)
 

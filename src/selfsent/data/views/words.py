@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from selfsent.data.random import uniforms
-from selfsent.data.views.noise import checked_share
+from selfsent.data.views.noise import Noise, checked_share
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
 
@@ -38,6 +38,31 @@ class SwapWords:
         following[ends] = circle[np.append(0, ends[:-1] + 1)]
         order = np.arange(len(sentence))
         order[circle] = following
+        return tokens.take_words(order)
+
+
+@dataclass(frozen=True)
+class SwapPairs:
+    """Each pair of neighbouring words, none of them in two pairs, changes places with probability `ratio`.
+
+    The pairs are the first two words, the third and the fourth, and so on (Hill, Cho and Korhonen 2016, section 2.1).
+    """
+
+    ratio: float = 0.1
+
+    def __post_init__(self) -> None:
+        checked_share(self.ratio, "the share of pairs to swap")
+
+    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+        """Swap pairs of every sentence."""
+        if self.ratio == 0 or len(tokens.ids) == 0:
+            return tokens
+        _, sentence, place = tokens.words()
+        has_next = np.append(sentence[1:] == sentence[:-1], False)
+        drawn = uniforms(key, tokens.rows[sentence], place, draw=1) < self.ratio
+        left = np.flatnonzero((place % 2 == 0) & has_next & drawn)
+        order = np.arange(len(sentence))
+        order[left], order[left + 1] = left + 1, left
         return tokens.take_words(order)
 
 
@@ -125,6 +150,19 @@ class AddWords:
         # Of the two copies of a word's first token, the first becomes the new word.
         ids[begins + np.arange(len(begins))] = _random_ids(tokens, key, template)[added]
         return replace(longer, ids=ids)
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """One noise after the other: of noises that draw numbers of their own, such as `DeleteWords` and `SwapPairs`."""
+
+    noises: tuple[Noise, ...]
+
+    def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+        """Damage every sentence by each."""
+        for noise in self.noises:
+            tokens = noise(tokens, key, template)
+        return tokens
 
 
 def _exchanged(tokens: Tokens, key: int, ratio: float, ids: np.ndarray) -> Tokens:

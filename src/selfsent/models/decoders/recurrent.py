@@ -1,0 +1,59 @@
+"""A recurrent decoder: word by word, from the one vector of a sentence."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from selfsent.fast.packing import Packed
+from selfsent.models.decoders.cross_attention import start_for
+from selfsent.models.encoder import Encoder
+from selfsent.models.recurrent import run
+
+Reads = Literal["steps", "start", "both"]
+"""Where a decoder reads the sentence vector: at every step, as its first state, or both."""
+
+
+class RecurrentDecoder(nn.Module):
+    """A GRU that reads word vectors from left to right, told of the sentence vector s.
+
+    At every step, s is added to what both gates and the new state are made of (Kiros et al. 2015, equations 5 to 7):
+    the GRU reads the word vector and s, side by side. As first state it is s itself where it is as wide as a state,
+    else W s; with both it is tanh(W s), as in the code of Hill et al. 2016.
+
+    Args:
+        model: the encoder, whose word vectors it reads too.
+        size: numbers in a state; 0 for as many as the sentence vector has.
+        reads: where it reads s.
+    """
+
+    def __init__(self, model: Encoder, size: int, reads: Reads) -> None:
+        super().__init__()
+        tokenizer = model.tokenizer
+        self.start = start_for(model, (tokenizer.bos_token_id, tokenizer.cls_token_id, tokenizer.pad_token_id))
+        vector = model.embedding_size
+        self.size, self.reads = size or vector, reads
+        width = model.word_vectors(torch.zeros(1, dtype=torch.long, device=model.device)).shape[-1]
+        self.network = nn.GRU(width + (0 if reads == "start" else vector), self.size)
+        self.begin: nn.Module | None = None
+        if reads != "steps":
+            plain = reads == "start" and self.size == vector
+            self.begin = nn.Identity() if plain else nn.Linear(vector, self.size)
+
+    def reading(self, whole: Packed) -> Packed:
+        """What it reads of whole sentences, each token with the one to predict as its target; the end is one, too."""
+        return whole.without_last() if self.start is None else whole.shift_right(self.start)
+
+    def forward(self, model: Encoder, vectors: Tensor, read: Packed) -> Tensor:
+        """(tokens, h) states, from which each token of `read` predicts the next, given the (sentences, e) vectors."""
+        inputs = model.word_vectors(read.ids)
+        if self.reads != "start":
+            inputs = torch.cat([inputs.float(), vectors.float()[read.sentence]], dim=-1)
+        first = None
+        if self.begin is not None:
+            order = torch.from_numpy(read.order).to(vectors.device)
+            first = self.begin(vectors.float())[order][None]
+            first = first.tanh() if self.reads == "both" else first
+        return run(self.network, inputs, read, first)
