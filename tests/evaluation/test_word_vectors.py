@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from naive import words as naive
+from selfsent.data import word_vectors as files
 from selfsent.errors import BaseEncoderError, Damaged, DataError
 from selfsent.evaluation import word_vectors
 from selfsent.evaluation.encoder import FittedEncoder
@@ -44,7 +45,7 @@ def test_the_forms_files_have(kind, glove, tmp_path, monkeypatch):
     elif kind == "odd words":  # spaces in a word, letters that are no UTF-8, and a word that comes twice
         glove.write_bytes(b"red 1 0 2\n. . . 9 9 9\n\xff\xfe 8 8 8\n\n" + lines().encode())
     else:
-        monkeypatch.setattr(word_vectors, "TOGETHER", 2)
+        monkeypatch.setattr(files, "TOGETHER", 2)
     assert as_encoder(f"glove:{glove}")(["red car"]).tolist() == [[0.5, 0.5, 1.25]]
 
 
@@ -91,7 +92,7 @@ def test_a_file_is_read_once_until_it_changes(glove, cache, monkeypatch):
     ],
 )
 def test_what_is_no_file_of_word_vectors(content, complaint, glove, cache, monkeypatch):
-    monkeypatch.setattr(word_vectors, "LONGEST", 100)
+    monkeypatch.setattr(files, "LONGEST", 100)
     glove.write_bytes(content)
     with pytest.raises(DataError, match=complaint):
         as_encoder(f"glove:{glove}")(["red"])

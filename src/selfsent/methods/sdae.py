@@ -80,7 +80,7 @@ SDAE = Method(
     name="sdae",
     title="Sequential denoising auto-encoder",
     citation="Hill, Cho and Korhonen, 2016. arXiv:1602.03483",
-    objective="−Σₜ log softmax(V hₜ)_wₜ, hₜ = GRU(wₜ₋₁, s, hₜ₋₁), s the vector of the sentence with words lost and swapped",
+    objective="−Σₜ log softmax(V hₜ)_wₜ, hₜ = GRU(wₜ₋₁, s, hₜ₋₁), s the vector of the damaged sentence",
     learner=SequentialDenoisingLearner,
     options=Options,
     views=views,

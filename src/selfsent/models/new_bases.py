@@ -182,7 +182,11 @@ def _of_file(path: Path) -> tuple[Any, Any, bool]:
     tokenizer.add_special_tokens(special)
     ends = [(token, vocabulary[token]) for token in special[2:]]
     tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", "<s> $A </s> $B </s>", ends)
-    return _wrapped(tokenizer, *special[2:]), torch.cat([torch.stack(rows), table[[known[word] for word in kept]]]), True
+    return (
+        _wrapped(tokenizer, *special[2:]),
+        torch.cat([torch.stack(rows), table[[known[word] for word in kept]]]),
+        True,
+    )
 
 
 def _first_words(path: Path) -> tuple[list[str], list[Any]]:

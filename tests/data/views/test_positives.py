@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import passages
-from selfsent.data.views import Documents, Span, Surroundings
+from selfsent.data.views import Beside, Documents, Span, Surroundings
 from selfsent.errors import SettingsError
 
 SIZES = (5, 1, 8, 2, 3)
@@ -92,6 +92,12 @@ def test_what_is_read_depends_on_key_and_row_alone(documents, passage):
     alone = [read(documents, passage, 7, ROWS[row : row + 1])[0] for row in ROWS]
     assert alone == read(documents, passage, 7)
     assert alone != read(documents, passage, 8)
+
+
+@pytest.mark.parametrize("away", [1, -1, 2])
+def test_what_is_beside_a_sentence_is_that_or_itself_at_the_ends(documents, away):
+    for number, place, found in read(documents, Beside(away)):
+        assert found == [place + away if 0 <= place + away < SIZES[number] else place]
 
 
 def test_lengths_may_be_skewed():

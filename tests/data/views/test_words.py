@@ -2,12 +2,22 @@ import numpy as np
 import pytest
 from test_noise import KEY, chances_of, make_batch, same, sentences_of, some
 
-from naive.noise import add, exchange, swap
+from naive.noise import add, delete, exchange, swap, swap_pairs
 from selfsent.data.random import make_key
-from selfsent.data.views import AddWords, MaskWords, ReplaceWords, SwapWords, Template, Tokens
+from selfsent.data.views import (
+    AddWords,
+    DeleteWords,
+    InTurn,
+    MaskWords,
+    ReplaceWords,
+    SwapPairs,
+    SwapWords,
+    Template,
+    Tokens,
+)
 from selfsent.errors import SettingsError
 
-KINDS = [SwapWords, MaskWords, ReplaceWords, AddWords]
+KINDS = [SwapWords, MaskWords, ReplaceWords, AddWords, SwapPairs]
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +45,23 @@ def test_noise_equals_lists_of_words(ratio, template):
     assert damaged[AddWords] == [add(w, c, ratio, o) for w, c, o in zip(words, chances, others, strict=True)]
 
 
+@pytest.mark.parametrize("ratio", [0.1, 1.0])
+def test_pairs_are_swapped_as_in_lists_of_words_and_behind_deletion(ratio, template):
+    batch = make_batch(200)
+    damaged = SwapPairs(ratio)(batch, KEY, template)
+    expected = [swap_pairs(*each, ratio) for each in zip(sentences_of(batch), chances_of(batch, KEY, 1), strict=True)]
+    assert sentences_of(damaged) == expected
+    both = InTurn((DeleteWords(0.3), SwapPairs(ratio)))(batch, KEY, template)
+    kept = [delete(*each, 0.3) for each in zip(sentences_of(batch), chances_of(batch, KEY), strict=True)]
+    chances = chances_of(DeleteWords(0.3)(batch, KEY, template), KEY, 1)
+    assert sentences_of(both) == [swap_pairs(*each, ratio) for each in zip(kept, chances, strict=True)]
+
+
 def test_shares_are_the_ratio(template):
     batch = make_batch(1000, longest=40)
     words = sentences_of(batch)
     total = sum(map(len, words))
-    swapped, masked, replaced, longer = (sentences_of(kind(0.3)(batch, KEY, template)) for kind in KINDS)
+    swapped, masked, replaced, longer = (sentences_of(kind(0.3)(batch, KEY, template)) for kind in KINDS[:4])
     moved = sum(
         a != b for before, after in zip(words, swapped, strict=True) for a, b in zip(before, after, strict=True)
     )

@@ -1,0 +1,97 @@
+"""SDAE and Skip-Thoughts next to loops over words."""
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from naive import recurrence
+from selfsent.methods import get_method
+from selfsent.models.loading import load_encoder
+
+WHOLE = [[2, 20, 21, 22, 20, 3], [2, 23, 3], [2, 24, 25, 26, 3]]
+"""Of the tiny tokenizer, 2 stands before a sentence and 3 behind it."""
+DAMAGED = [[2, 21, 20, 3], [2, 23, 3], [2, 26, 24, 3]]
+
+
+@pytest.fixture
+def learner(base_of):
+    def of(method, base="gru", **options):
+        torch.manual_seed(0)
+        chosen = get_method(method)
+        return chosen.learner(load_encoder(base_of(base)), chosen.options(**options)).eval()
+
+    return of
+
+
+def numbers(tensor):
+    return tensor.detach().double().numpy()
+
+
+def decoded(made, decoder, vector, sentence, reads):
+    """The loss of a sentence by the learner's weights, word by word."""
+    weights = [numbers(part) for part in decoder.network.parameters()]
+    table, first = numbers(made.model.word_vectors(torch.arange(made.model.vocabulary_size))), None
+    if reads == "both":
+        first = np.tanh(numbers(decoder.begin.weight) @ vector + numbers(decoder.begin.bias))
+    elif reads == "start":
+        first = vector
+    output = numbers(made.output.weight), numbers(made.output.bias)
+    return recurrence.decoded(sentence, vector, table, weights, *output, first, reads != "start")
+
+
+@pytest.mark.parametrize("reads", ["steps", "start", "both"])
+def test_sdae_equals_loops_over_words(learner, reads):
+    made = learner("sdae", reads=reads)
+    loss = made([tiny.pack(DAMAGED), tiny.pack(WHOLE)])
+    vectors = numbers(made.model(tiny.pack(DAMAGED)))
+    slow = sum(decoded(made, made.decoder, *pair, reads) for pair in zip(vectors, WHOLE, strict=True))
+    assert loss.total.item() == pytest.approx(slow, rel=1e-5)
+    assert loss.count == sum(len(sentence) - 1 for sentence in WHOLE)
+
+
+def test_where_nothing_stands_before_a_sentence_the_decoder_begins_with_a_token(learner):
+    made = learner("sdae", "static", decoder_size=7)
+    plain, damaged = ([sentence[1:-1] for sentence in sentences] for sentences in (WHOLE, DAMAGED))
+    loss = made([tiny.pack(damaged), tiny.pack(plain)])
+    vectors = numbers(made.model(tiny.pack(damaged)))
+    begin = [[made.decoder.start, *sentence] for sentence in plain]
+    slow = sum(decoded(made, made.decoder, *pair, "both") for pair in zip(vectors, begin, strict=True))
+    assert loss.total.item() == pytest.approx(slow, rel=1e-5)
+    assert (loss.count, made.output.weight.shape[1]) == (sum(map(len, plain)), 7)
+
+
+@pytest.mark.parametrize("reads", ["steps", "start"])
+def test_skip_thoughts_equals_loops_over_the_words_that_are_there(learner, reads):
+    made = learner("skip-thoughts", reads=reads)
+    before, behind = [WHOLE[0], [2, 30, 31, 3], [2, 32, 3]], [[2, 33, 34, 3], WHOLE[1], [2, 35, 36, 37, 3]]
+    loss = made([tiny.pack(WHOLE), tiny.pack(before), tiny.pack(behind)])
+    vectors = numbers(made.model(tiny.pack(WHOLE)))
+    slow, count = 0.0, 0
+    for decoder, sides in zip(made.decoders, (before, behind), strict=True):
+        for vector, own, other in zip(vectors, WHOLE, sides, strict=True):
+            if other != own:  # where a document ends, the sentence itself is given
+                slow += decoded(made, decoder, vector, other, reads)
+                count += len(other) - 1
+    assert loss.total.item() == pytest.approx(slow, rel=1e-5)
+    assert loss.count == count == 12
+
+
+def test_where_nothing_is_beside_a_sentence_all_gradients_are_zero(learner):
+    made = learner("skip-thoughts")
+    loss = made([tiny.pack(WHOLE)] * 3)
+    loss.total.backward()
+    assert (loss.total.item(), loss.count) == (0, 0)
+    assert all(part.grad is not None and not part.grad.any() for part in made.parameters())
+
+
+def test_words_that_are_masked_need_a_mask_token(tmp_path):
+    from selfsent.data.views import Template, Tokens
+    from selfsent.errors import SettingsError
+
+    method = get_method("sdae")
+    tokens = Tokens(np.arange(4), np.array([4]), np.ones(4, bool), np.arange(1))
+    (view, _) = method.views(method.options(lost="masked", lose=1.0, swap=0.0))
+    assert view.noise(tokens, 0, Template((), (), 9, np.ones(10, bool))).ids.tolist() == [9] * 4
+    with pytest.raises(SettingsError, match="has no mask token"):
+        view.noise(tokens, 0, Template((), (), None, np.ones(10, bool)))
