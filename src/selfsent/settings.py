@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from selfsent.errors import SettingsError
 
 Schedule = Literal["constant", "linear", "cosine", "stairs"]
-Optimizer = Literal["adamw", "rmsprop"]
+Optimizer = Literal["adamw", "rmsprop", "sgd"]
 Precision = Literal["auto", "bfloat16", "float32"]
 DURATIONS = ("steps", "epochs", "budget")
 """The settings that say how long; one of them does."""

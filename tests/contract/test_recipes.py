@@ -17,7 +17,7 @@ from selfsent.recipes.variants import variants_of, with_variant
 
 FILES = [*shipped().values(), *(Path(__file__).parents[2] / "experiments").glob("*_small*.yaml")]
 AT_HAND = {"stsb", "stsb-dev", "ukp-aspect"}
-READ_DOCUMENTS = {"fastsent"}
+READ_DOCUMENTS = {"fastsent", "skip-thoughts"}
 LARGE = ("epochs", "batch_size", "max_length", "dev_every", "budget", "checkpoint_every", "sentences")
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+import selfsent
 import tiny
 from naive import supervision
 from selfsent.errors import SettingsError
@@ -39,6 +40,36 @@ def test_softmax_equals_loops(product, learner_of):
     slow = supervision.softmax(*vectors(learner, 0, 1), classes, weight, bias, product)
     assert loss.total.item() == pytest.approx(slow, rel=1e-4)
     assert loss.count == 6
+
+
+def test_the_classifier_of_infersent_equals_loops(learner_of):
+    learner, classes = learner_of("softmax", classes=3, product=True, hidden=5), [0, 2, 1, 1, 0, 2]
+    loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(classes))
+    *before, last = [(layer.weight.tolist(), layer.bias.tolist()) for layer in learner.classifier]
+    slow = supervision.softmax(*vectors(learner, 0, 1), classes, *last, product=True, before=before)
+    assert [len(biases) for _, biases in (*before, last)] == [5, 5, 3]
+    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def test_infersent_is_resumed_to_the_same_weights(base_of, tmp_path):
+    rows = [f"{a}\t{b}\t{'abc'[n % 3]}" for n, (a, b) in enumerate(zip(*COLUMNS[:2], strict=True))]
+    (tmp_path / "pairs.tsv").write_text("\n".join(["one\tother\tkind", *rows]))
+    corpus = selfsent.read_corpus(tmp_path / "pairs.tsv", text_columns=["one", "other"], label_column="kind")
+    options = {"method": "softmax", "preset": "infersent", "base": base_of("bilstm"), "steps": 6, "batch_size": 3}
+    options |= {"checkpoint_every": 2}
+
+    def stop(step, steps, figures):
+        if step == 5:
+            raise KeyboardInterrupt
+
+    whole = selfsent.train(corpus, output=tmp_path / "whole", quiet=True, **options)
+    assert json.loads((whole.directory / "run.json").read_text())["asked"]["settings"]["optimizer"] == "sgd"
+    with pytest.raises(KeyboardInterrupt):
+        selfsent.train(corpus, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
+    selfsent.train(corpus, output=tmp_path / "parts", resume=True, quiet=True, **options)
+    both = [[f.read_bytes() for f in sorted((tmp_path / n).glob("model/**/*.safetensors"))] for n in ("whole", "parts")]
+    assert len(both[0]) == 3  # word vectors, network and classifier
+    assert both[0] == both[1]
 
 
 def test_the_softmax_head_is_trained_and_saved(learner_of, tmp_path):

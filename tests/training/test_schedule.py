@@ -52,6 +52,16 @@ def test_stairs_go_down_by_a_fifth_every_500_steps_to_a_fifth():
     )
 
 
+def test_sgd_goes_down_the_gradient():
+    layer = torch.nn.Linear(2, 1, bias=False)
+    layer.parameter_groups = lambda settings: [{"params": [layer.weight]}]
+    optimizer = make_optimizer(layer, Settings(learning_rate=0.1, optimizer="sgd"))
+    before = layer.weight.detach().clone()
+    layer(torch.tensor([[1.0, -2.0]])).sum().backward()
+    optimizer.step()
+    torch.testing.assert_close(layer.weight.detach(), before - 0.1 * torch.tensor([[1.0, -2.0]]))
+
+
 def test_rmsprop_is_that_of_its_equation():
     layer = Layer(1, 1, bias=False)
     layer.parameter_groups = lambda settings: [{"params": [layer.weight]}]

@@ -28,6 +28,9 @@ class Options:
 
     classes: int | None = setting(None, "number of classes (default: as many as the corpus has)", minimum=2)
     product: bool = setting(False, "the classifier reads the products u∗v too, which the paper advises against")
+    hidden: int = setting(
+        0, "width of two linear layers before the classes, as in InferSent; 0: the classes at once", minimum=0
+    )
 
     def __post_init__(self) -> None:
         check_limits(self)
@@ -35,6 +38,9 @@ class Options:
 
 class SoftmaxLearner(Learner):
     """−log softmax(W [u; v; |u − v|] + b)ᵧ, u and v the vectors of a pair (Reimers and Gurevych 2019, section 3).
+
+    With `product` and `hidden` it is that of InferSent (Conneau et al. 2017, section 3.1): [u; v; |u − v|; u∗v], and
+    three linear layers, between which there is nothing in their code.
 
     | | shape | |
     |---|---|---|
@@ -54,7 +60,9 @@ class SoftmaxLearner(Learner):
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
-        self.classifier = nn.Linear((4 if options.product else 3) * model.embedding_size, options.classes or 2)
+        widths = [(4 if options.product else 3) * model.embedding_size, *[options.hidden] * 2 * bool(options.hidden)]
+        layers = [nn.Linear(*pair) for pair in zip(widths, [*widths[1:], options.classes or 2], strict=True)]
+        self.classifier = nn.Sequential(*layers) if options.hidden else layers[0]
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of pairs; `labels` are (batch,) classes."""
@@ -92,4 +100,19 @@ SOFTMAX = Method(
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
     large_learning_rate=2e-5,
     static=STATIC,
+    presets={
+        # Conneau, Kiela, Schwenk, Barrault and Bordes, 2017. arXiv:1705.02364. Their rate falls by the accuracy on
+        # held-out pairs; on a line here.
+        "infersent": {
+            "product": True,
+            "hidden": 512,
+            "batch_size": 64,
+            "optimizer": "sgd",
+            "learning_rate": 0.1,
+            "epochs": 20,
+            "clip": 5.0,
+            "weight_decay": 0.0,
+            "warmup": 0,
+        }
+    },
 )

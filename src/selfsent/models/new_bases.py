@@ -132,13 +132,13 @@ def _of_table(directory: Path) -> tuple[Any, Any, bool]:
     except Exception as error:  # what `tokenizers` raises has no class of its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"{directory} has no token vectors that can be read: {reason}") from error
-    if len(tokenizer.encode("").ids) < 2:
+    around = tokenizer.encode("").tokens
+    if len(around) < 2:
         raise BaseEncoderError(
             f"the tokenizer of {directory} puts no tokens around a sentence, which a recurrent network reads: make a"
             " table with selfsent table"
         )
-    begin, end = (tokenizer.id_to_token(tokenizer.encode("").ids[at]) for at in (0, -1))
-    return _wrapped(tokenizer, begin, end), vectors, is_sentence_encoder(directory)
+    return _wrapped(tokenizer, around[0], around[-1]), vectors, is_sentence_encoder(directory)
 
 
 def _wrapped(tokenizer: Any, begin: str, end: str) -> Any:

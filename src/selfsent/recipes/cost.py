@@ -18,7 +18,7 @@ SCORING = 0.02
 """Hours that a task takes to score."""
 _UNKNOWN = 100_000
 """Rows of a corpus of which nothing is known."""
-_LARGER = {"large": 3.5, "distil": 0.5, "bundled": 0.05}
+_LARGER = {"large": 3.5, "distil": 0.5, "bundled": 0.05, "gru:": 0.5, "lstm:": 0.5}
 """Work for a token, by a part of an encoder's name, as a multiple of a base encoder's."""
 
 

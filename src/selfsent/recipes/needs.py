@@ -19,6 +19,7 @@ from selfsent.evaluation.datasets.declared import DataSet
 from selfsent.evaluation.lexical import LEXICAL
 from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
 from selfsent.models.bases import SHIPPED
+from selfsent.models.new_bases import Network
 from selfsent.recipes.parts import names_of, placed
 from selfsent.recipes.recipe import FOLD, Recipe
 
@@ -114,6 +115,9 @@ def _model(name: str, mirror: str | Path | None) -> Need:
         return _need(name, True)
     if kind in WORD_FILES:
         return _need(name, Path(str(placed(rest, mirror))).is_file())
+    if network := Network.named(name):
+        vectors = Path(network.vectors).expanduser()
+        return _need(name, not network.vectors or network.vectors in SHIPPED or vectors.exists())
     if rest:  # module:factory
         return _need(name, (Path.cwd() / f"{kind.replace('.', '/')}.py").is_file() or _importable(kind))
     return _need(name, _cached(name, "hub"), True)

@@ -89,6 +89,8 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
         group["peak"] = group["lr"]
     if settings.optimizer == "rmsprop":
         return torch.optim.RMSprop(groups, alpha=settings.smoothing, eps=settings.epsilon, foreach=True)
+    if settings.optimizer == "sgd":
+        return torch.optim.SGD(groups, foreach=True)
     device = next(learner.parameters()).device.type
     return torch.optim.AdamW(groups, betas=(0.9, settings.beta2), eps=settings.epsilon, fused=device in {"cpu", "cuda"})
 
