@@ -63,6 +63,12 @@ def test_vectors_are_those_of_loops_and_of_sentence_transformers(kind, saved):
     assert found.shape == (len(TEXTS), model.embedding_size)
 
 
+def test_states_of_a_new_gru_are_turned_and_not_stretched(saved):
+    weight = load_encoder(saved / "gru").transformer.weight_hh_l0.detach()
+    for block in weight.split(6):
+        torch.testing.assert_close(block @ block.T, torch.eye(6), atol=1e-5, rtol=0)
+
+
 def test_only_a_gru_needs_selfsent(saved):
     assert {kind: needs_selfsent(saved / kind) for kind in KINDS} == {"gru": True, "lstm": False, "bilstm": False}
     with pytest.raises(ValueError, match=r"selfsent\.models\.heads\.gru\.Gru"):

@@ -95,7 +95,7 @@ SKIP_THOUGHTS = Method(
     published=Settings(
         batch_size=64, learning_rate=2e-4, epochs=5, schedule="constant", warmup=0, clip=5.0, max_length=30
     ),
-    defaults=Settings(batch_size=64, learning_rate=1e-3, epochs=1, max_length=64),
+    defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
     large_learning_rate=3e-5,
     static=STATIC,
     usual_base="gru",

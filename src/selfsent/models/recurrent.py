@@ -40,6 +40,17 @@ def run(network: nn.GRU | nn.LSTM, inputs: Tensor, packed: Packed, first: Tensor
     return cast(Tensor, states.data[back])
 
 
+def begin_orthogonal(network: nn.GRU) -> None:
+    """Give what states are multiplied by random orthogonal matrices, one for each gate (Kiros et al. 2015, section 3).
+
+    A state then keeps its length from step to step, and with it what was read first.
+    """
+    for name, weight in network.named_parameters():
+        if name.startswith("weight_hh"):
+            for block in weight.detach().split(network.hidden_size):
+                nn.init.orthogonal_(block)
+
+
 class RecurrentStates(TokenStates):
     """The states of a recurrent network on packed batches, sentence by sentence.
 
@@ -155,6 +166,8 @@ class RecurrentEncoder(Encoder):
         """Give word vectors and network random weights, as if nobody had trained them."""
         nn.init.normal_(self.words.weight, std=_SPREAD)
         self.transformer.reset_parameters()
+        if isinstance(self.transformer, nn.GRU):
+            begin_orthogonal(self.transformer)
 
 
 def new_recurrent(
@@ -188,5 +201,7 @@ def new_recurrent(
         words = WordEmbeddings(tokenizer, vectors, update_embeddings=not fixed, max_seq_length=LONGEST)
         width = vectors.shape[1]
         network = Gru(width, size) if kind == "gru" else LSTM(width, size, bidirectional=kind == "bilstm")
+        if isinstance(network, Gru):
+            begin_orthogonal(network.encoder)
     modules = [words, network, Pooling(network.get_embedding_dimension(), KINDS[kind])]
     return RecurrentEncoder(SentenceTransformer(modules=modules, device="cpu"))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from selfsent.fast.packing import Packed
 from selfsent.models.decoders.cross_attention import start_for
 from selfsent.models.encoder import Encoder
-from selfsent.models.recurrent import run
+from selfsent.models.recurrent import begin_orthogonal, run
 
 Reads = Literal["steps", "start", "both"]
 """Where a decoder reads the sentence vector: at every step, as its first state, or both."""
@@ -37,6 +37,7 @@ class RecurrentDecoder(nn.Module):
         self.size, self.reads = size or vector, reads
         width = model.word_vectors(torch.zeros(1, dtype=torch.long, device=model.device)).shape[-1]
         self.network = nn.GRU(width + (0 if reads == "start" else vector), self.size)
+        begin_orthogonal(self.network)
         self.begin: nn.Module | None = None
         if reads != "steps":
             plain = reads == "start" and self.size == vector
