@@ -86,6 +86,8 @@ class Cell:
     @property
     def refusal(self):
         """Why this cannot be; empty where it can."""
+        if self.method == "sent2vec" and not self.is_static:
+            return "it is a recurrent network" if self.is_recurrent else "it is no table of token vectors"
         if self.is_static and METHODS[self.method].static is None:
             return "it is a table of token vectors"
         if self.is_recurrent and self.method in ("tsdae", "mlm", "declutr", "cross-encoder"):

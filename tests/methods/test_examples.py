@@ -15,7 +15,8 @@ LEARNERS = sorted({method.learner for method in METHODS.values()}, key=lambda le
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
 def test_every_learner_has_inputs_and_an_example_that_runs(learner):
-    given = {"model": load_encoder("bundled-raw", "mean"), "pack": encoding.pack, "torch": torch}
+    given = {"model": load_encoder("bundled-raw", "mean"), "load_encoder": load_encoder, "pack": encoding.pack}
+    given |= {"torch": torch}
     text = learner.__doc__
     assert "| shape |" in text
     (test,) = doctest.DocTestFinder(recurse=False).find(learner, globs=vars(sys.modules[learner.__module__]) | given)

@@ -22,6 +22,7 @@ from selfsent.methods.neighbours import NEIGHBOURS
 from selfsent.methods.ntxent import NTXENT
 from selfsent.methods.quick_thoughts import QUICK_THOUGHTS
 from selfsent.methods.sdae import SDAE
+from selfsent.methods.sent2vec import SENT2VEC
 from selfsent.methods.simcse import SIMCSE
 from selfsent.methods.skip_thoughts import SKIP_THOUGHTS
 from selfsent.methods.softmax import SOFTMAX
@@ -31,7 +32,7 @@ from selfsent.methods.whitening import WHITENING
 from selfsent.methods.zscore import ZSCORE
 
 _RELATIVES = (CROPPING, QUICK_THOUGHTS, INVERSE_CLOZE, DECLUTR)
-_BASELINES = (SDAE, SKIP_THOUGHTS)
+_BASELINES = (SDAE, SKIP_THOUGHTS, SENT2VEC)
 _UNSUPERVISED = (
     NEIGHBOURS,
     *_RELATIVES,
@@ -58,7 +59,7 @@ RELATIVES = tuple(method.name for method in _RELATIVES)
 
 
 BASELINES = tuple(method.name for method in _BASELINES)
-"""Methods that train small networks from nothing, as others are held against them."""
+"""Methods of older papers, which others are held against; `compare` leaves them out."""
 
 
 def get_method(name: str) -> Method:

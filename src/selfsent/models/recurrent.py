@@ -47,7 +47,7 @@ def begin_orthogonal(network: nn.GRU) -> None:
     """
     for name, weight in network.named_parameters():
         if name.startswith("weight_hh"):
-            for block in weight.detach().split(network.hidden_size):
+            for block in torch.split(weight.detach(), network.hidden_size):
                 nn.init.orthogonal_(block)
 
 

@@ -1,0 +1,138 @@
+"""Sent2Vec: the mean of a sentence's word vectors, one left out, predicts the word that was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from selfsent.data.views import View
+from selfsent.distributed import gathered
+from selfsent.errors import BaseEncoderError
+from selfsent.fast.packing import Packed
+from selfsent.methods.losses import linear_cross_entropy
+from selfsent.methods.method import STATIC, Learner, Loss, Method
+from selfsent.models.encoder import Encoder
+from selfsent.settings import Settings, check_limits, setting
+
+_SPREAD = 0.02
+"""Standard deviation of the numbers that output vectors begin as."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of Sent2Vec."""
+
+    negatives: int = setting(10, "other words that each word is held against; 0: all of them (softmax)", minimum=0)
+    threshold: float = setting(
+        1e-4, "share of all words from which a word is predicted less often, the more frequent it is", above=0.0
+    )
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+
+class Sent2VecLearner(Learner):
+    """Σ_w ℓ(u_w·v) + Σ_n ℓ(−u_n·v), v the mean of the word vectors of a sentence but for w, ℓ(x) = log(1 + e⁻ˣ).
+
+    Pagliardini, Gupta and Jaggi 2018, section 2.2; without their vectors of bigrams. The n are drawn in proportion to
+    the root of their frequency f, and a word is predicted with probability √(t/f) + t/f, where that is below 1. Without
+    negatives it is −Σ_w log softmax(U v)_w.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | those of a single token predict nothing |
+    | loss | a sum | over the tokens that are predicted |
+
+    Raises:
+        BaseEncoderError: the base is no table of token vectors.
+
+    Example:
+        >>> learner = Sent2VecLearner(load_encoder("bundled"), Options(threshold=1.0))
+        >>> batch = pack(learner.model, ["a cat sat", "dogs"])
+        >>> learner([batch]).count
+        3
+    """
+
+    options: Options
+    frequency: Tensor
+
+    def __init__(self, model: Encoder, options: Options) -> None:
+        super().__init__(model, options)
+        if not model.is_static:
+            kind = model.transformer.config.model_type if model.has_transformer else "recurrent network"
+            raise BaseEncoderError(
+                f"sent2vec trains a table of token vectors, and this base is a {kind}: choose another base, such as"
+                " bundled"
+            )
+        self.output = nn.Embedding(model.vocabulary_size, model.hidden_size)
+        nn.init.normal_(self.output.weight, std=_SPREAD)
+        self.register_buffer("frequency", torch.full((model.vocabulary_size,), 1 / model.vocabulary_size))
+
+    def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
+        """Count how often each token occurs."""
+        counts = torch.zeros(self.model.vocabulary_size, dtype=torch.float64)
+        for view, *_ in batches:
+            counts += torch.bincount(view.flat_ids.cpu(), minlength=len(counts))
+        counts = torch.stack(gathered(counts)).sum(0)
+        if counts.any():
+            self.frequency.copy_(counts / counts.sum())
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch of sentences."""
+        packed = views[0]
+        words, owner = self.model.token_vectors(packed), packed.sentence
+        sums = words.new_zeros(len(packed), words.shape[1]).index_add(0, owner, words)
+        others = packed.lengths[owner] - 1
+        chosen = (others > 0) & self._drawn(packed.ids)
+        left = (sums[owner[chosen]] - words[chosen]) / others[chosen, None]
+        ids = packed.ids[chosen]
+        if not self.options.negatives:
+            return Loss(linear_cross_entropy(left, self.output.weight, None, ids), len(ids))
+        return Loss(self._against_others(left.float(), ids), len(ids))
+
+    def _against_others(self, left: Tensor, ids: Tensor) -> Tensor:
+        """The logistic loss of (n,) words against some others, by (n, d) means without them."""
+        total = F.softplus(-(left * self.output(ids)).sum(-1)).sum()
+        count = len(ids) * self.options.negatives
+        if not count:
+            return total
+        drawn = torch.multinomial(self.frequency.sqrt(), count, replacement=True, generator=self._random())
+        negatives = drawn.view(len(ids), -1)
+        scores = (self.output(negatives) @ left[:, :, None]).squeeze(-1)
+        return total + F.softplus(scores)[negatives != ids[:, None]].sum()
+
+    def _drawn(self, ids: Tensor) -> Tensor:
+        """(tokens,) which tokens are predicted; frequent ones are not always."""
+        share = self.options.threshold / self.frequency[ids].clamp_min(1e-12)
+        chance = torch.rand(len(ids), device=ids.device, generator=self._random())
+        return chance < share.sqrt() + share
+
+    def _random(self) -> torch.Generator | None:
+        """Random numbers of the step in training; always the same ones otherwise."""
+        return None if self.training else torch.Generator(self.model.device).manual_seed(0)
+
+
+SENT2VEC = Method(
+    name="sent2vec",
+    title="Sent2Vec, of words without bigrams",
+    citation="Pagliardini, Gupta and Jaggi, 2018. arXiv:1703.02507",
+    objective="Σ_w ℓ(u_w·v) + Σ_n ℓ(−u_n·v), v the mean of the word vectors of a sentence but for w, n other words",
+    learner=Sent2VecLearner,
+    options=Options,
+    views=lambda options: (View(),),
+    batchwise=False,
+    pooling="mean",
+    # Theirs are single sentences at a rate of 0.2, by plain gradient descent in several threads.
+    published=Settings(
+        batch_size=1, learning_rate=0.2, epochs=9, schedule="linear", warmup=0, optimizer="sgd", clip=0.0
+    ),
+    defaults=Settings(batch_size=128, learning_rate=0.004, epochs=15, max_length=64),
+    large_learning_rate=0.004,
+    static=STATIC.but(batch_size=128),
+    usual_base="bundled",
+    presets={"faithful": {"threshold": 5e-6}},
+)

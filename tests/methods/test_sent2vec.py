@@ -1,0 +1,105 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import selfsent
+import tiny
+from naive import predictions
+from selfsent.errors import BaseEncoderError
+from selfsent.methods import get_method
+from selfsent.models.loading import load_encoder
+
+METHOD = get_method("sent2vec")
+SENTENCES = [[20, 21, 22, 20, 20], [24, 25], [23]]
+"""The longest first: packed batches hold them so, and random numbers are drawn in their order."""
+
+
+@pytest.fixture
+def learner(base_of):
+    def of(**options):
+        torch.manual_seed(0)
+        made = METHOD.learner(load_encoder(base_of(tiny.STATIC)), METHOD.options(**options)).eval()
+        torch.nn.init.normal_(made.output.weight)
+        made.prepare([[tiny.pack(SENTENCES)]])
+        return made
+
+    return of
+
+
+@pytest.mark.parametrize("threshold", [0.02, 1.0])
+@pytest.mark.parametrize("negatives", [0, 3])
+def test_the_loss_equals_loops_over_words(learner, negatives, threshold):
+    made = learner(negatives=negatives, threshold=threshold)
+    loss = made([tiny.pack(SENTENCES)])
+    frequency = made.frequency
+    chances = torch.rand(8, generator=torch.Generator().manual_seed(0)).tolist()
+    others = None
+    if negatives:
+        drawn = torch.Generator().manual_seed(0)
+        others = torch.multinomial(frequency.sqrt(), loss.count * negatives, True, generator=drawn)
+        others = others.view(-1, negatives).tolist()
+    parts = made.model.table.weight.tolist(), made.output.weight.tolist()
+    total, count = predictions.sent2vec(SENTENCES, *parts, frequency.tolist(), threshold, chances, others)
+    assert loss.count == count
+    assert (count == 7) == (threshold == 1.0)  # the sentence of one word predicts nothing
+    assert loss.total.item() == pytest.approx(total, rel=1e-4)
+
+
+def test_words_are_counted(learner):
+    frequency = learner().frequency
+    assert frequency.sum().item() == pytest.approx(1)
+    assert frequency[[20, 21, 24, 30]].tolist() == pytest.approx([3 / 8, 1 / 8, 1 / 8, 0])
+
+
+def test_negatives_are_words_of_the_text_by_the_root_of_their_frequency(learner, monkeypatch):
+    made = learner(negatives=4000, threshold=1.0)
+    seen = []
+    lookup = torch.nn.Embedding.forward
+    monkeypatch.setattr(torch.nn.Embedding, "forward", lambda self, ids: (seen.append(ids), lookup(self, ids))[1])
+    made([tiny.pack(SENTENCES)])
+    counts = torch.bincount(seen[-1].flatten(), minlength=30)
+    assert counts[[20, 21, 22, 23, 24, 25]].sum() == counts.sum()
+    assert (counts[20] / counts[21]).item() == pytest.approx(math.sqrt(3), rel=0.05)
+
+
+def test_training_draws_anew_and_evaluation_does_not(learner):
+    made, batch = learner(threshold=1.0), [tiny.pack(SENTENCES)]
+    assert made(batch).total == made(batch).total
+    made.train()
+    assert made(batch).total != made(batch).total
+
+
+def test_a_batch_of_single_words_has_no_loss(learner):
+    for negatives in (0, 3):
+        loss = learner(negatives=negatives)([tiny.pack([[20], [21]])])
+        assert (loss.total.item(), loss.count) == (0, 0)
+        loss.total.backward()
+
+
+@pytest.mark.parametrize(("base", "kind"), [("bert", "bert"), ("gru", "recurrent network")])
+def test_other_bases_are_refused(base, kind, base_of):
+    with pytest.raises(BaseEncoderError, match=f"sent2vec trains a table of token vectors, and this base is a {kind}"):
+        METHOD.learner(load_encoder(base_of(base)), METHOD.options())
+
+
+def test_an_interrupted_run_ends_as_if_nothing_had_happened(base_of, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    options = {"method": "sent2vec", "base": base_of(tiny.STATIC), "steps": 8, "batch_size": 6, "checkpoint_every": 3}
+    texts = tiny.make_sentences(30, seed=4)
+
+    def stop(step, steps, figures):
+        if step == 7:
+            raise KeyboardInterrupt
+
+    selfsent.train(texts, output=tmp_path / "whole", quiet=True, **options)
+    with pytest.raises(KeyboardInterrupt):
+        selfsent.train(texts, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
+    selfsent.train(texts, output=tmp_path / "parts", resume=True, quiet=True, **options)
+    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
+    assert whole == parts
+    loaded = SentenceTransformer(str(tmp_path / "whole" / "model"), device="cpu")
+    own = load_encoder(tmp_path / "whole").table.weight.detach().numpy()
+    np.testing.assert_array_equal(loaded[0].embedding.weight.detach().numpy(), own)
