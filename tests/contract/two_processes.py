@@ -39,6 +39,8 @@ SETTINGS = Settings(
 RUNS = {
     "tsdae": ({}, 1),
     "tsdae, accumulated": ({}, 2),
+    "sdae": ({}, 1),
+    "skip-thoughts": ({}, 1),
     "neighbours": ({}, 1),
     "neighbours, spans": ({"span": 3, "within": 2, "overlap": True}, 1),
     "simcse of surroundings": ({"positives": "surroundings", "within": 2}, 1),

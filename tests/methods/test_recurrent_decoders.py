@@ -43,6 +43,8 @@ def decoded(made, decoder, vector, sentence, reads):
 @pytest.mark.parametrize("reads", ["steps", "start", "both"])
 def test_sdae_equals_loops_over_words(learner, reads):
     made = learner("sdae", reads=reads)
+    if reads == "both":
+        torch.nn.init.normal_(made.decoder.begin.weight, std=2.0)  # small numbers are nearly their own tanh
     loss = made([tiny.pack(DAMAGED), tiny.pack(WHOLE)])
     vectors = numbers(made.model(tiny.pack(DAMAGED)))
     slow = sum(decoded(made, made.decoder, *pair, reads) for pair in zip(vectors, WHOLE, strict=True))

@@ -90,7 +90,7 @@ SDAE = Method(
     published=Settings(
         batch_size=16, learning_rate=2e-4, epochs=1, schedule="constant", warmup=0, clip=2.0, max_length=100
     ),
-    defaults=Settings(batch_size=64, learning_rate=1e-3, epochs=1, max_length=64),
+    defaults=Settings(batch_size=64, learning_rate=2e-4, epochs=1, max_length=64),
     large_learning_rate=3e-5,
     static=STATIC,
     usual_base="gru",
