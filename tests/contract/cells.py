@@ -38,8 +38,13 @@ class Cell:
     def in_slice(self):
         """Whether it is looked at in every run of the tests."""
         if self.method in BASELINES:
-            return self.architecture in (tiny.STATIC, tiny.RECURRENT[0])
+            return self.architecture == (tiny.STATIC if self.method == "sent2vec" else tiny.RECURRENT[0])
         return self.architecture in (SLICE[:1] if self.method in SUPERVISED else SLICE)
+
+    @property
+    def is_refused_quickly(self):
+        """Whether a refusal is looked at in every run of the tests: sent2vec refuses all but one, each for itself."""
+        return bool(self.refusal) and self.method != "sent2vec"
 
     @property
     def trains_encoder(self):

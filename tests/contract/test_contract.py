@@ -21,7 +21,7 @@ from selfsent.training.schedule import make_optimizer
 def cells(wanted):
     """The cells of the grid for which `wanted` holds, as parameters of a test."""
     return [
-        pytest.param(cell, marks=() if cell.in_slice or cell.refusal else pytest.mark.full, id=str(cell))
+        pytest.param(cell, marks=() if cell.in_slice or cell.is_refused_quickly else pytest.mark.full, id=str(cell))
         for cell in GRID
         if wanted(cell)
     ]

@@ -82,6 +82,13 @@ def test_what_stands_behind_the_pooling_is_kept(saved, tmp_path):
     assert encode(load_encoder(tmp_path / "run"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-4)
 
 
+def test_vectors_that_were_cut_stay_cut(saved, tmp_path):
+    SentenceTransformer(str(saved / "bilstm"), device="cpu", truncate_dim=4).save(str(tmp_path / "cut"))
+    assert encode(load_encoder(tmp_path / "cut"), TEXTS) == pytest.approx(
+        encode(load_encoder(saved / "bilstm"), TEXTS)[:, :4], abs=1e-6
+    )
+
+
 def test_another_pooling_and_a_head_can_be_put_in(saved, tmp_path):
     model = load_encoder(saved / "bilstm", "mean")
     assert model.pooling == "mean"
