@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from encode import SAME as NEAR
+from time_to_score import STYLES, times_sooner
 from train import SAME, fastest
 
 from selfsent.files import read_json, write_text
@@ -211,6 +212,34 @@ def fast_paths(report: dict[str, Any]) -> str:
     return "\n".join([*lines, "", *map(about, report.values())])
 
 
+def time_to_score(report: dict[str, Any]) -> str:
+    """Score over time from the command, and how much sooner ours is there."""
+    lines = [
+        "## How soon an encoder is better\n",
+        wrapped(
+            "Seconds from the command to an encoder trained on neighbours, and its score on documents kept apart"
+            " (`context`) and on STS-B. Each point is a whole command. Ours reads, cleans, scores before and after and"
+            " draws a map; the peer is a script with the usual loss and the same pairs in a file, in the precision and"
+            " at the rate that are best for it. By default ours holds on to the base, which costs some of the corpus'"
+            " own score and guards the others; `--keep-base 0` is the peer's loss (`benchmarks/time_to_score.py`)."
+        ),
+        "![Score over seconds from the command](images/time-to-score.svg)\n",
+        "| corpus, base | who | steps | seconds | context | STS-B | times sooner at the peer's last context |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for row in report["rows"].values():
+        name, before = f"{row['corpus']}, {row['base']}", row["untrained"]
+        lines.append(f"| {name} | before | | | {before['context']:.2f} | {before['stsb']:.2f} | |")
+        for side, label, _ in STYLES:
+            for steps, point in row.get(side, {}).items():
+                last = steps == list(row[side])[-1] and side != "peer"
+                sooner = times_sooner(row, side) if last else float("nan")
+                said = "" if not last else "not reached" if sooner != sooner else f"{sooner:.1f}"
+                figures = f"{point['seconds']:.0f} | {point['context']:.2f} | {point['stsb']:.2f}"
+                lines.append(f"| | {label} | {steps} | {figures} | {said} |")
+    return "\n".join([*lines, "", about(report), ""])
+
+
 def kind(report: dict[str, Any]) -> str:
     """The machine in a few words."""
     machine = report["machine"]
@@ -256,6 +285,7 @@ def overview(results: Path) -> str:
 
 
 SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "time_to_score.json": time_to_score,
     "bench_train.json": train,
     "train_bfloat16_minilm_8.json": train,
     "train_bfloat16_minilm_8_ct.json": train,
@@ -285,10 +315,11 @@ def main() -> None:
     options = parser.parse_args()
     if not options.results.is_dir():
         raise SystemExit(f"there is no {options.results}: run it in the root of the repository")
-    parts = [HEAD, overview(options.results), HOW]
+    soon = "time_to_score.json"
+    parts = [HEAD, overview(options.results), SECTIONS[soon](read_json(options.results / soon)), HOW]
     for name, section in SECTIONS.items():
         path = options.results / name
-        if path.is_file():
+        if path.is_file() and name != soon:
             parts.append(f"{section(read_json(path))}\n\nRaw figures: `docs/results/speed/{name}`.\n")
     write_text(options.output, "\n".join(parts))
 

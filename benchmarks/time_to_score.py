@@ -38,6 +38,11 @@ from selfsent.models.loading import load_encoder
 from selfsent.report.scoring import scored
 from selfsent.training.plan import make_plan
 
+STYLES = (
+    ("selfsent", "selfsent train", "o-"),
+    ("selfsent --keep-base 0", "selfsent train --keep-base 0", "^-."),
+    ("peer", "sentence-transformers", "s--"),
+)
 WITHIN = 1
 """How far a neighbour is, as by default."""
 
@@ -121,26 +126,30 @@ def measure(options: argparse.Namespace, rows: dict[str, Any], key: str) -> None
             print(key, "peer at", rate, rates[rate], flush=True)
         peer += ["--rate", str(max(rates, key=lambda rate: rates[rate] or 0.0))]
         mine = [sys.executable, "-m", "selfsent", "train", options.corpus, "--base", options.base, "--overwrite"]
+        mine += ["--output", run]
+        sides = {"selfsent": mine, "peer": peer}
+        if options.keep_nothing:
+            sides["selfsent --keep-base 0"] = [*mine, "--keep-base", "0"]
         for steps in points:
-            for side, command in (("selfsent", [*mine, "--output", run]), ("peer", peer)):
+            for side, command in sides.items():
                 curve = done.setdefault(side, {})
                 if str(steps) in curve:
                     continue
                 seconds = timed([*command, "--steps", str(steps)])
-                model = str(Path(run, "model")) if side == "selfsent" else output
+                model = str(Path(run, "model")) if side != "peer" else output
                 curve[str(steps)] = {"seconds": round(seconds, 2), **scores(model, context)}
                 print(key, side, steps, curve[str(steps)], flush=True)
                 write_json(options.output, {"machine": machine(), "rows": rows})
 
 
-def times_sooner(row: dict[str, Any], score: str = "context") -> float:
+def times_sooner(row: dict[str, Any], side: str = "selfsent", score: str = "context") -> float:
     """How many times sooner ours is at the peer's last score; between two points ours is a straight line."""
     last = list(row["peer"].values())[-1]
     before = {"seconds": 0.0, **row["untrained"]}
-    for point in row["selfsent"].values():
+    for point in row[side].values():
         if point[score] >= last[score]:
             share = (last[score] - before[score]) / max(point[score] - before[score], 1e-9)
-            least = min(one["seconds"] for one in row["selfsent"].values())  # no command is faster than its start
+            least = min(one["seconds"] for one in row[side].values())  # no command is faster than its start
             sooner = before["seconds"] + max(share, 0.0) * (point["seconds"] - before["seconds"])
             return float(last["seconds"] / max(sooner, least))
         before = point
@@ -155,8 +164,10 @@ def plot(rows: dict[str, Any], path: Path) -> None:
     mpl.rcParams["svg.hashsalt"] = "time to score"
     figure, axes = plt.subplots(1, len(rows), figsize=(3.6 * len(rows), 3.2), layout="constrained", squeeze=False)
     for axis, row in zip(axes[0], rows.values(), strict=True):
-        for side, label, style in (("selfsent", "selfsent train", "o-"), ("peer", "sentence-transformers", "s--")):
-            points = list(row[side].values())
+        for side, label, style in STYLES:
+            points = list(row.get(side, {}).values())
+            if not points:
+                continue
             axis.plot(
                 [point["seconds"] for point in points], [point["context"] for point in points], style, label=label
             )
@@ -175,6 +186,7 @@ def main() -> None:
     parser.add_argument("--base", default="bundled")
     parser.add_argument("--name", help="of the base, where it is a directory")
     parser.add_argument("--steps", type=int, help="at most; by default what train takes")
+    parser.add_argument("--keep-nothing", action="store_true", help="ours with --keep-base 0, too: the peer's loss")
     parser.add_argument("--peer-rates", type=float, nargs="+", help="of which the best is taken; by default ours")
     parser.add_argument("--points", type=int, default=4, help="each of half as many steps as the next")
     parser.add_argument("--output", type=Path, default=Path("docs/results/speed/time_to_score.json"))
@@ -187,7 +199,8 @@ def main() -> None:
         measure(options, rows, f"{Path(options.corpus).name} | {options.name or options.base}")
         write_json(options.output, {"machine": machine(), "rows": rows})
     for key, row in rows.items():
-        print(f"{key}: at the peer's last score {times_sooner(row):.1f} times sooner")
+        for side in (side for side in row if side.startswith("selfsent")):
+            print(f"{key}, {side}: at the peer's last score {times_sooner(row, side):.1f} times sooner")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
     python tests/compat.py                       # both
     python tests/compat.py lowest -- tests/methods tests/models
+    python3.13 tests/compat.py newest --torch 2.13.0
 
-Each gets a virtual environment of its own under .compat. Of torch both get the version that runs this script, unless
---torch names another: an index offers builds for GPUs, which are gigabytes. What follows `--` goes to pytest.
+Each gets a virtual environment of its own under .compat, of the Python that runs this script. Of torch both get the
+version beside this script, unless --torch names another: an index offers builds for GPUs, which are gigabytes. What
+follows `--` goes to pytest.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ SHOWN = ("accelerate", "datasets", "numpy", "sentence-transformers", "tokenizers
 
 def run(which: str, torch: str, options: list[str]) -> int:
     """Make the environment, say what is in it, and test; returns pytest's status."""
-    place = ROOT / ".compat" / which
+    place = ROOT / ".compat" / f"{which}-{sys.version_info.major}.{sys.version_info.minor}"
     if not (place / "bin" / "python").exists():
         venv.create(place, with_pip=True)
     python, pins = str(place / "bin" / "python"), place / "constraints.txt"
@@ -41,16 +43,26 @@ def run(which: str, torch: str, options: list[str]) -> int:
     return subprocess.run([python, "-m", "pytest", "-n", "2", "--dist=loadfile", *options], cwd=ROOT).returncode
 
 
+def installed_torch() -> str | None:
+    """The version beside this script, if there is one."""
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def main() -> None:
     """Run one or both."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("which", nargs="*", metavar="lowest|newest")
-    parser.add_argument("--torch", metavar="VERSION", default=metadata.version("torch"))
+    parser.add_argument("--torch", metavar="VERSION", default=installed_torch())
     arguments = sys.argv[1:]
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:cut])
     if odd := set(options.which) - {"lowest", "newest"}:
         parser.error(f"{odd.pop()} is neither lowest nor newest")
+    if options.torch is None:
+        parser.error("this Python has no torch: say which version to take with --torch")
     failed = [
         which for which in options.which or ("lowest", "newest") if run(which, options.torch, arguments[cut + 1 :])
     ]
