@@ -43,6 +43,8 @@ STYLES = (
     ("selfsent --keep-base 0", "selfsent train --keep-base 0", "^-."),
     ("peer", "sentence-transformers", "s--"),
 )
+SAME = 0.1
+"""Points of a score that make no difference: its intervals are ten times as wide."""
 WITHIN = 1
 """How far a neighbour is, as by default."""
 
@@ -147,8 +149,8 @@ def times_sooner(row: dict[str, Any], side: str = "selfsent", score: str = "cont
     last = list(row["peer"].values())[-1]
     before = {"seconds": 0.0, **row["untrained"]}
     for point in row[side].values():
-        if point[score] >= last[score]:
-            share = (last[score] - before[score]) / max(point[score] - before[score], 1e-9)
+        if point[score] >= last[score] - SAME:
+            share = (min(last[score], point[score]) - before[score]) / max(point[score] - before[score], 1e-9)
             least = min(one["seconds"] for one in row[side].values())  # no command is faster than its start
             sooner = before["seconds"] + max(share, 0.0) * (point["seconds"] - before["seconds"])
             return float(last["seconds"] / max(sooner, least))

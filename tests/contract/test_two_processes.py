@@ -76,7 +76,7 @@ def test_two_processes_equal_one(architecture, run, of_one, of_two):
         assert 0.7 < float(process[operations] / mine[operations]) < 1.4
     del mine[operations]
     for name, tensor in mine.items():
-        # AdamW divides by the root of a gradient's square: where that is near zero, rounding is felt (transformers 5.8).
+        # AdamW divides by the root of a gradient's square: where that is near zero, rounding is felt.
         torch.testing.assert_close(
             of_two[0][name], tensor, atol=2e-5, rtol=1e-5, msg=lambda text, name=name: f"{name}: {text}"
         )
