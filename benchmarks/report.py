@@ -277,6 +277,7 @@ def overview(results: Path) -> str:
         ("training a table of token vectors", "its trainer", f"{table['ratios']['train']:.2f}", kind(table)),
         ("encoding", "its `encode`", *encoding("bench_encode.json", "bench_encode_base.json")),
         ("encoding, without `--int8`", "the same, OpenVINO too", *encoding("bench_encode_backends.json")),
+        ("encoding with AMX", "OpenVINO and torch.compile too", *encoding("bench_encode_amx.json")),
         ("encoding with a table", "its `encode`", f"{table['ratios']['encode']:.2f}", kind(table)),
         (f"most similar pairs, {pair['base']}", "`paraphrase_mining`", f"{pair['ratio']:.2f}", kind(pair)),
     ]
@@ -301,6 +302,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "bench_encode.json": encode,
     "bench_encode_base.json": encode,
     "bench_encode_backends.json": encode,
+    "bench_encode_amx.json": encode,
     "bench_pairs.json": pairs,
     "cost.json": cost,
     "fast_paths.json": fast_paths,
