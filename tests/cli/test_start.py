@@ -51,15 +51,39 @@ finally:
 
 
 @pytest.mark.parametrize(
-    ("load", "busy"),
-    [("0.50 0.20 0.10 1/300 77", False), ("0.00 0.00 0.00 2/300 77", True), ("odd", False), (None, False)],
+    ("load", "share", "busy"),
+    [
+        ("0.50 0.20 0.10 1/300 77", 0.5, False),
+        ("0.00 0.00 0.00 2/300 77", 0.5, True),
+        ("0.00 0.00 0.00 2/300 77", 0.9, False),
+        ("odd", 0.5, False),
+        (None, 0.5, False),
+    ],
 )
-def test_a_machine_is_busy_when_something_else_runs(load, busy, tmp_path):
+def test_a_machine_is_busy_when_something_else_takes_its_time(load, share, busy, tmp_path, monkeypatch):
     from selfsent.cli.main import is_busy
 
+    monkeypatch.setattr(sys.modules["selfsent.cli.main"], "least_share", lambda: share)
+    monkeypatch.setattr("threading.active_count", lambda: 1)
     if load is not None:
         (tmp_path / "loadavg").write_text(load)
     assert is_busy(tmp_path / "loadavg") == busy
+
+
+def test_the_share_of_a_core_is_measured_without_anything_left_behind():
+    code = """
+import os
+from selfsent.cli.main import least_share
+os.sched_getaffinity = lambda process: {0, 1, 2}
+print(least_share(0.05))
+try:
+    os.waitpid(-1, 0)
+except ChildProcessError:
+    print("none")
+"""
+    share, left = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
+    assert 0 < float(share) < 1.1  # the clock of the processor and that of the wall differ by a little
+    assert left == "none"
 
 
 @pytest.mark.parametrize("busy", [True, False])

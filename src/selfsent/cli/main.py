@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -84,6 +85,8 @@ def make_parser() -> Parser:
     return parser
 
 
+_FREE = 0.8
+"""Share of a core's time from which it counts as this program's own."""
 _WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
 
@@ -100,16 +103,42 @@ def set_environment() -> None:
 
 
 def is_busy(load: Path = Path("/proc/loadavg")) -> bool:
-    """Whether another program keeps a core busy now, as far as the system tells: where three glances find one."""
+    """Whether other programs take time on the cores away from this one, as far as the system tells.
+
+    Three glances must find one that runs, and a trial that it takes anything: one of low priority does not.
+    """
 
     def running() -> int:
         time.sleep(0.002)
         return int(load.read_text().split()[3].partition("/")[0])  # this one included
 
     try:
-        return min(running() for _ in range(3)) > 1
+        found = min(running() for _ in range(3)) > 1
     except (OSError, ValueError, IndexError):  # it is not Linux
         return False
+    return found and (threading.active_count() > 1 or least_share() < _FREE)
+
+
+def least_share(seconds: float = 0.03) -> float:
+    """The least share of a core that any process got, of as many as there are cores, each counting as fast as it can.
+
+    Args:
+        seconds: of counting, some turns of the scheduler.
+    """
+
+    def share() -> float:
+        start, used = time.perf_counter(), time.process_time()
+        while (passed := time.perf_counter() - start) < seconds:
+            pass
+        return (time.process_time() - used) / passed
+
+    others = []
+    for _ in range(len(os.sched_getaffinity(0)) - 1):
+        if not (child := os.fork()):
+            os._exit(round(100 * share()))
+        others.append(child)
+    shares = [share()]
+    return min(shares + [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) / 100 for child in others])
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
