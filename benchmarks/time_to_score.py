@@ -39,10 +39,11 @@ from selfsent.report.scoring import scored
 from selfsent.training.plan import make_plan
 
 STYLES = (
-    ("selfsent", "selfsent train", "o-"),
-    ("selfsent --keep-base 0", "selfsent train --keep-base 0", "^-."),
-    ("peer", "sentence-transformers", "s--"),
+    ("selfsent", "selfsent train", "oC0-"),
+    ("selfsent --keep-base 0", "selfsent train --keep-base 0", "^C2-."),
+    ("peer", "sentence-transformers", "sC1--"),
 )
+"""Side, what it is called, marker with colour and line."""
 SAME = 0.1
 """Points of a score that make no difference: its intervals are ten times as wide."""
 WITHIN = 1
@@ -177,7 +178,8 @@ def plot(rows: dict[str, Any], path: Path) -> None:
         axis.text(0, row["untrained"]["context"], " before", va="bottom", color="grey", fontsize=8)
         axis.set(title=f"{row['base']}, {row['corpus']}", xlabel="seconds from the command", xlim=(0, None))
     axes[0][0].set_ylabel("context")
-    axes[0][0].legend(fontsize=8)
+    named = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=3, fontsize=8, frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 
