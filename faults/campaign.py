@@ -100,6 +100,7 @@ def _run_case(part: Any, case: dict[str, Any]) -> dict[str, Any]:
         found = part.run(case)
     except Exception:
         found = {"fault": "the campaign itself: " + traceback.format_exc()}
+    found = {key: value.replace(str(ROOT), "") if isinstance(value, str) else value for key, value in found.items()}
     return {"case": case, **found, "seconds": round(time.perf_counter() - started, 1)}
 
 

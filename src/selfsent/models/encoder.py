@@ -40,6 +40,10 @@ class Encoder(nn.Module):
         whole: the directory of the encoder-decoder that the transformer is the first half of, if it is one.
     """
 
+    is_static = False
+    """Whether this is a table of token vectors instead of a transformer."""
+    has_transformer = True
+    """Whether there is a transformer, instead of a table of token vectors or a recurrent network."""
     _stem = 1
     """Modules at the beginning that are there in any case."""
 
@@ -72,16 +76,6 @@ class Encoder(nn.Module):
         return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
 
     @property
-    def is_static(self) -> bool:
-        """Whether this is a table of token vectors instead of a transformer."""
-        return False
-
-    @property
-    def has_transformer(self) -> bool:
-        """Whether there is a transformer, instead of a table of token vectors or a recurrent network."""
-        return True
-
-    @property
     def vocabulary_size(self) -> int:
         """Tokens that have an embedding."""
         return int(self.transformer.config.vocab_size)
@@ -94,7 +88,7 @@ class Encoder(nn.Module):
     @property
     def is_half(self) -> bool:
         """Whether the transformer is the first half of an encoder-decoder."""
-        return predicts_by_decoder(self.transformer.config)
+        return self.has_transformer and predicts_by_decoder(self.transformer.config)
 
     @property
     def tokenizer(self) -> Any:
@@ -180,7 +174,9 @@ class Encoder(nn.Module):
 
     @property
     def dropout_rate(self) -> float:
-        """The largest dropout rate anywhere in the transformer; 0 when it has none."""
+        """The largest dropout rate anywhere in the transformer; 0 when it has none, or when there is no transformer."""
+        if not self.has_transformer:
+            return 0.0
         return max((float(getattr(self.transformer.config, name, 0.0) or 0.0) for name in DROPOUTS), default=0.0)
 
     @property

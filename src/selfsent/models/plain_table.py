@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,8 +64,8 @@ class PlainTable(nn.Sequential):
 
     def get_embedding_dimension(self) -> int:
         """Numbers in a vector that comes out."""
-        sizes: Iterator[Any] = (getattr(module, "get_embedding_dimension", None) for module in list(self)[::-1])
-        return int(next(filter(None, sizes))())
+        modules: list[Any] = [module for module in self if hasattr(module, "get_embedding_dimension")]
+        return int(modules[-1].get_embedding_dimension())
 
     def save(self, directory: str, create_model_card: bool = False) -> None:
         """Write the ordinary directory, by sentence-transformers itself."""

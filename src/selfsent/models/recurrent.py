@@ -77,6 +77,7 @@ class RecurrentEncoder(Encoder):
         sentence_transformer: its first two modules are word vectors and network.
     """
 
+    has_transformer = False
     _stem = 2
 
     def __init__(self, sentence_transformer: Any) -> None:
@@ -100,16 +101,6 @@ class RecurrentEncoder(Encoder):
         return RecurrentStates(self.words, self.transformer)
 
     @property
-    def has_transformer(self) -> bool:
-        """Whether there is a transformer."""
-        return False
-
-    @property
-    def is_half(self) -> bool:
-        """Whether the transformer is the first half of an encoder-decoder."""
-        return False
-
-    @property
     def tokenizer(self) -> Any:
         """The tokenizer, which puts a token in front of a sentence and one behind it."""
         return self.sentence_transformer[0].tokenizer.tokenizer
@@ -129,11 +120,6 @@ class RecurrentEncoder(Encoder):
         """Width of a token state, of both directions where there are two."""
         network = self.transformer
         return int(network.hidden_size) * (2 if network.bidirectional else 1)
-
-    @property
-    def dropout_rate(self) -> float:
-        """There is no dropout."""
-        return 0.0
 
     def word_vectors(self, ids: Tensor) -> Tensor:
         """(..., d) vectors of token ids before anything is computed of them."""

@@ -31,6 +31,9 @@ class StaticEncoder(Encoder):
         sentence_transformer: its first module is a `StaticEmbedding`.
     """
 
+    is_static = True
+    has_transformer = False
+
     def __init__(self, sentence_transformer: Any) -> None:
         nn.Module.__init__(self)
         self.sentence_transformer, self.whole = sentence_transformer, None
@@ -46,21 +49,6 @@ class StaticEncoder(Encoder):
     def transformer(self) -> Any:
         """What stands where others have a transformer: the module with the table."""
         return self.sentence_transformer[0]
-
-    @property
-    def is_static(self) -> bool:
-        """Whether this is a table of token vectors."""
-        return True
-
-    @property
-    def has_transformer(self) -> bool:
-        """Whether there is a transformer."""
-        return False
-
-    @property
-    def is_half(self) -> bool:
-        """Whether the transformer is the first half of an encoder-decoder."""
-        return False
 
     @property
     def tokenizer(self) -> Any:
@@ -86,11 +74,6 @@ class StaticEncoder(Encoder):
     def hidden_size(self) -> int:
         """Width of a token vector."""
         return self.table.embedding_dim
-
-    @property
-    def dropout_rate(self) -> float:
-        """There is no dropout."""
-        return 0.0
 
     @property
     def pooling(self) -> str:
