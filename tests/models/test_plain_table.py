@@ -27,6 +27,7 @@ def table(base_of, tmp_path, request):
     whole = SentenceTransformer(str(base_of("static")), device="cpu")
     if request.param:
         whole.append(Normalize())
+        whole.similarity_fn_name = "dot"
     whole.save(str(tmp_path / "table"), create_model_card=False)
     return tmp_path / "table"
 
