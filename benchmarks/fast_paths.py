@@ -23,7 +23,7 @@ import torch
 from sides import base_of, machine, medians, sentences
 from trainers import ours
 
-from selfsent.fast import attention
+from selfsent.fast import attention, rows
 from selfsent.files import write_json
 from selfsent.methods import method as methods
 from selfsent.models import encoding
@@ -62,6 +62,11 @@ TRAINING: dict[str, tuple[str, Without, tuple[tuple[str, str, int], ...]]] = {
         "gradients of embeddings are added to their rows",
         partial(patch.object, loops, "put_lookups", lambda module: None),
         (("simcse", "bundled-raw", 8), ("mlm", "all-MiniLM-L6-v2", 8)),
+    ),
+    "rows of few lengths": (
+        "products in bfloat16 are compiled once for each shape",
+        partial(patch.object, rows, "_compiles", lambda device: False),
+        (("tsdae", "bundled-raw", 8), ("simcse", "bundled-raw", 32), ("simcse", "all-MiniLM-L6-v2", 32)),
     ),
     "two threads": (
         "two networks at the same time",
@@ -127,6 +132,7 @@ def main() -> None:
     options = parser.parse_args()
     low = computes_bfloat16("cuda" if torch.cuda.is_available() else "cpu")
     kind, precision = ("with bfloat16", "bfloat16") if low else ("without bfloat16", "float32")
+    kind = "with AMX" if torch.cpu._is_amx_tile_supported() else kind
     report: dict[str, Any] = json.loads(options.output.read_text()) if options.output.is_file() else {}
     here = report.setdefault(kind, {"machine": machine(), "rows": {}})
     texts, _ = sentences(4096, None)

@@ -12,7 +12,8 @@ by name, and instead of one base several `bases`: every row is then done for eac
 `selfsent evaluate` and the labelled domains of experiments/domain.py; `tasks_of` adds some for single corpora. With
 `fast: true` scores are computed in bfloat16. `context: dev` scores on documents kept apart for choosing settings,
 `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is the untrained base; it
-and what takes no steps are the same with any seed, and done once.
+and what takes no steps are the same with any seed, and done once. `curve: N` scores all tasks but `context` every N
+steps, too, and the row keeps these scores under `curve`.
 
 Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
 had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.
@@ -91,9 +92,18 @@ def balanced(rows: np.ndarray, sizes: list[int], count: int) -> np.ndarray:
 
 
 def train_row(
-    row: dict[str, Any], seed: int, corpus: Corpus, rows: np.ndarray, runs: Path
+    row: dict[str, Any], seed: int, corpus: Corpus, rows: np.ndarray, runs: Path, along: RunConfig | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Train one row; the model's directory and what is worth keeping of the run."""
+    """Train one row; the model's directory and what is worth keeping of the run.
+
+    Args:
+        row: its settings.
+        seed: of everything random.
+        corpus: the sentences.
+        rows: (sentences,) those of them to train on.
+        runs: the run directory, which is begun anew.
+        along: what a run does beside training; no checkpoints, and nothing, without it.
+    """
     row = dict(row)
     if "method" not in row:
         return row["base"], {}
@@ -114,10 +124,27 @@ def train_row(
     directory.match(asked(plan, corpus, rows))
     directory.begin()
     start = time.perf_counter()
-    fit(corpus, rows, plan, directory, RunConfig(checkpoint_every=10**9), Shown())
+    fit(corpus, rows, plan, directory, along or RunConfig(checkpoint_every=10**9), Shown())
     losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]
     kept = {"steps": directory.record["steps"], "seconds": round(time.perf_counter() - start, 1), "loss": losses[-1:]}
     return str(directory.model), kept
+
+
+class Curve:
+    """Scores on all tasks along a run."""
+
+    def __init__(self, tasks: list[str], recipe: dict[str, Any]) -> None:
+        self.tasks, self.recipe, self.scores = tasks, recipe, list[dict[str, float]]()
+
+    def __call__(self, encoder: Any) -> float:
+        """Score once more; the score of the first task."""
+        scores = score_tasks(scored(encoder, "along the way"), self.tasks, self.recipe)
+        self.scores.append({task: round(float(score[0]), 4) for task, score in scores.items()})
+        return next(iter(self.scores[-1].values()))
+
+    def along(self) -> RunConfig:
+        """The run that this curve is drawn of."""
+        return RunConfig(checkpoint_every=10**9, scorer=self, dev_every=self.recipe["curve"])
 
 
 def score_row(
@@ -126,17 +153,22 @@ def score_row(
     """The scores of a model on these tasks, context last; `pooling` instead of its own, where one is given."""
     loaded = load_encoder(model, pooling)
     encoder = scored(into_bfloat16(loaded) if recipe.get("fast") else loaded, model)
-    data = recipe.get("data")
-    scores: dict[str, Any] = {}
-    if general := [task for task in tasks if task not in DOMAIN]:
-        result = evaluate(encoder, task=general, data=data)
-        scores = {name: [score.score, score.low, score.high] for name, score in result.scores.items()}
-    scores |= {task: score_domain(task, encoder, data) for task in tasks if task in DOMAIN}
+    scores = score_tasks(encoder, tasks, recipe)
     if context is not None:
         score, tfidf = context.score(encoder), context.lexical["tfidf"]
         scores["context"] = [score.score, score.low, score.high]
         scores["context of TF-IDF"] = [tfidf.score, tfidf.low, tfidf.high]
     return scores
+
+
+def score_tasks(encoder: Any, tasks: list[str], recipe: dict[str, Any]) -> dict[str, Any]:
+    """Score and interval of each task."""
+    data = recipe.get("data")
+    scores: dict[str, Any] = {}
+    if general := [task for task in tasks if task not in DOMAIN]:
+        result = evaluate(encoder, task=general, data=data)
+        scores = {name: [score.score, score.low, score.high] for name, score in result.scores.items()}
+    return scores | {task: score_domain(task, encoder, data) for task in tasks if task in DOMAIN}
 
 
 def table(rows: dict[str, Any]) -> str:
@@ -246,7 +278,9 @@ def main() -> None:
             rows = hold_out.thinned(placed.pop("sentences", None)).train
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
-                model, kept = train_row(placed, seed, corpus, rows, runs)
+                curve = Curve(tasks, recipe) if "curve" in recipe and "method" in placed else None
+                model, kept = train_row(placed, seed, corpus, rows, runs, curve and curve.along())
+                kept |= {"curve": curve.scores} if curve else {}
                 done = {**settings, **kept, "scores": score_row(model, pooling, recipe, tasks, context)}
             except (TrainingError, SettingsError) as error:
                 done = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume

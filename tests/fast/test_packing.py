@@ -154,4 +154,4 @@ def test_torch_is_told_to_keep_the_code_of_few_shapes_unless_the_user_said_how_m
     environment |= dict.fromkeys(names, given) if given else {}
     script = f"import os, selfsent.fast.packing; print(*(os.environ[name] for name in {names}))"
     told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
-    assert told.stdout.split() == [given or "64"] * 2
+    assert told.stdout.split() == [given or "256"] * 2

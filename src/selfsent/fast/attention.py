@@ -176,7 +176,7 @@ def packed_attention(
     """Scaled dot-product attention within each sentence of a packed batch.
 
     Args:
-        query: (tokens, heads, head size).
+        query: (tokens, heads, head size), perhaps `filled` behind.
         key: the same shape.
         value: the same shape.
         packed: the batch the tokens belong to.
@@ -186,7 +186,7 @@ def packed_attention(
         window: largest distance at which a token sees another; None for no limit.
 
     Returns:
-        (tokens, heads, head size).
+        The same shape.
     """
     size = query.shape[-1]
     half = value.dtype in (torch.bfloat16, torch.float16)
@@ -194,11 +194,14 @@ def packed_attention(
         return _attend_by_borders(query, key, value, packed, causal, window, dropout, scaling)
     # A split's gradient is one concatenation; that of a slice would be a block of zeros as large as the whole.
     sizes = [group.tokens for group in packed.attention_groups]
-    pieces = (torch.split(states, sizes) for states in (query, key, value))
+    if fill := len(query) - packed.tokens:
+        sizes.append(fill)
+    pieces = [torch.split(states, sizes) for states in (query, key, value)]
     parts = [
         _attend(group, own_query, own_key, own_value, causal, window, dropout, scaling)
-        for group, own_query, own_key, own_value in zip(packed.attention_groups, *pieces, strict=True)
+        for group, own_query, own_key, own_value in zip(packed.attention_groups, *pieces, strict=False)
     ]
+    parts += pieces[2][len(parts) :]  # nobody looks at what comes of the zeros behind a row
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 

@@ -24,10 +24,10 @@ IGNORED = -1
 _WASTE = 4096
 """Scores of padding, of one head, that attention may compute for one group less: so long takes a group by itself."""
 
-# Hardly any two packed rows are as long as each other, and torch keeps the code of the last 1,024 shapes of products in
-# bfloat16, of each thread: up to 1 MB each, which is more than a small encoder takes to train.
+# torch keeps the code of the last 1,024 shapes of products in bfloat16, of each thread: up to 1 MB each, which is more
+# than a small encoder takes to train. Since rows are `filled`, a quarter of them serves a run.
 for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
-    os.environ.setdefault(_name, "64")
+    os.environ.setdefault(_name, "256")
 
 
 class Packed:

@@ -73,9 +73,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 if bias is not None:
                     scores += bias.float()
                 scores = torch.log_softmax(scores, dim=-1)
-                total -= scores.gather(1, goal).sum()
+                total -= scores[: len(goal)].gather(1, goal).sum()
                 if needed:
                     error = scores.exp_()
+                    error[len(goal) :] = 0
                     error.scatter_add_(1, goal, torch.full_like(goal, -1, dtype=error.dtype))
                     if grad_bias is not None:
                         grad_bias += error.sum(0)
@@ -97,7 +98,7 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
     """Sum of the cross-entropies of softmax(states weightᵀ + bias), without ever holding all scores in memory.
 
     Args:
-        states: (n, d).
+        states: (n, d), perhaps `filled` behind; what fills them counts for nothing.
         weight: (vocabulary, d).
         bias: (vocabulary,) or None.
         targets: (n,) indices into the vocabulary.

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from selfsent.data.views import MaskTokens, View
 from selfsent.fast.packing import IGNORED, Packed
+from selfsent.fast.rows import filled
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.models.encoder import Encoder
@@ -36,7 +37,9 @@ def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss
         packed: the masked batch, with targets.
     """
     chosen = (packed.targets != IGNORED).nonzero()[:, 0]
-    total = linear_cross_entropy(head(states[chosen]), head.output.weight, head.output.bias, packed.targets[chosen])
+    total = linear_cross_entropy(
+        head(filled(states[chosen])), head.output.weight, head.output.bias, packed.targets[chosen]
+    )
     return Loss(total, len(chosen))
 
 

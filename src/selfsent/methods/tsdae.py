@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from selfsent.data.views import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords, View
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import Packed
+from selfsent.fast.rows import filled
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.models.decoders.checkpoint import CheckpointDecoder
@@ -102,7 +103,7 @@ class DenoisingLearner(Learner):
                 for part in (self.model, self.decoder):  # a tied decoder runs the encoder's layers
                     still.enter_context(without_dropout(part))
             states = self.decoder(self.model, vectors, read)
-        total = linear_cross_entropy(head(states), head.output.weight, head.output.bias, read.targets)
+        total = linear_cross_entropy(head(filled(states)), head.output.weight, head.output.bias, read.targets)
         return Loss(total, read.tokens)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from selfsent.fast import attention
 from selfsent.fast.packing import Packed
+from selfsent.fast.rows import filled
 from selfsent.foreign.transformers import attention_of, not_packed
 from selfsent.models.dropout import without_dropout
 
@@ -73,10 +74,10 @@ class TokenStates:
         return torch.cat(parts)
 
     def _end_to_end(self, packed: Packed, read: Read = last_layer) -> Tensor:
-        positions = packed.positions + self.position_offset
-        typed = {} if (types := self.types(packed)) is None else {"token_type_ids": types[None]}
-        output = self.transformer(input_ids=packed.ids[None], position_ids=positions[None], packed=packed, **typed)
-        return read(output)[0]
+        ids, positions = filled(packed.ids), filled(packed.positions) + self.position_offset
+        typed = {} if (types := self.types(packed)) is None else {"token_type_ids": filled(types)[None]}
+        output = self.transformer(input_ids=ids[None], position_ids=positions[None], packed=packed, **typed)
+        return read(output)[0, : packed.tokens]
 
     def _try_packed(self) -> bool:
         """Switch to packed attention if this architecture provably gives the same states with it as without."""

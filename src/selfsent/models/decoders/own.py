@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.attention import ATTENTION
 from selfsent.fast.packing import Packed
+from selfsent.fast.rows import filled
 from selfsent.foreign.transformers import attend_then_feed, set_attention
 from selfsent.models.decoders.cross_attention import CrossAttention, start_for
 from selfsent.models.encoder import Encoder
@@ -49,14 +50,15 @@ class TiedDecoder(nn.Module):
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
         """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
         embeddings, layers, *projection = self.copied or _parts(model.transformer)
-        states = embeddings(input_ids=packed.ids[None], position_ids=packed.positions[None] + self.position_offset)
+        ids, positions, sentence = map(filled, (packed.ids, packed.positions, packed.sentence))
+        states = embeddings(input_ids=ids[None], position_ids=positions[None] + self.position_offset)
         for narrow_to_wide in projection:
             states = narrow_to_wide(states)
         for layer, cross_attention in zip(cast(nn.ModuleList, layers), self.cross_attention, strict=True):
             states, _ = cast(Any, layer).attention(states, None, packed=packed, is_causal=True)
-            states = cross_attention(states, vectors, packed.sentence)
+            states = cross_attention(states, vectors, sentence)
             states = cast(Any, layer).feed_forward_chunk(states)
-        return cast(Tensor, states[0])
+        return cast(Tensor, states[0, : packed.tokens])
 
 
 def _parts(transformer: Any) -> list[nn.Module]:
@@ -119,15 +121,16 @@ class SmallDecoder(nn.Module):
 
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
         """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
-        angles = packed.positions[:, None] * self.frequencies
+        ids, positions, sentence = map(filled, (packed.ids, packed.positions, packed.sentence))
+        angles = positions[:, None] * self.frequencies
         places = torch.cat([angles.sin(), angles.cos()], dim=-1)[:, : model.hidden_size]
-        words = self.widen(model.transformer.get_input_embeddings()(packed.ids))
+        words = self.widen(model.transformer.get_input_embeddings()(ids))
         states = self.norm(words + places.to(words.dtype))[None]
         for layer, cross_attention in zip(self.layers, self.cross_attention, strict=True):
             states, _ = layer.attention(states, None, packed=packed, is_causal=True)
-            states = cross_attention(states, vectors, packed.sentence)
+            states = cross_attention(states, vectors, sentence)
             states = layer.feed_forward_chunk(states)
-        return cast(Tensor, states[0])
+        return cast(Tensor, states[0, : packed.tokens])
 
 
 def _start(model: Encoder) -> int | None:
