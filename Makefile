@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 # A process for each core; a file of tests stays in one, with what its tests share.
-PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
+PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 DEMO_OUTPUT ?= runs/demo
 DEMO_OPTIONS ?=
@@ -29,8 +29,8 @@ lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture, every recipe in small, Ray
-	SELFSENT_CONTRACT_RESULTS=docs/results/quality/contract.json $(BIN)/python -m pytest tests/contract tests/encoding/test_on_ray.py tests/test_doc_examples.py -m ""
+contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture, every recipe in small, Ray, notebooks
+	SELFSENT_CONTRACT_RESULTS=docs/results/quality/contract.json $(BIN)/python -m pytest tests/contract tests/encoding/test_on_ray.py tests/cli/test_resume.py tests/test_notebooks.py tests/test_doc_examples.py -m ""
 
 bench: $(VENV)/.installed-test ## speed beside sentence-transformers, written to docs/benchmarks.md
 	$(BIN)/python benchmarks/train.py --output docs/results/speed/bench_train.json

@@ -23,7 +23,13 @@ def small(notebook, corpus):
     return notebook
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.ipynb")))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.stem, marks=[] if path.stem == "first_model" else pytest.mark.full)
+        for path in sorted(FOLDER.glob("*.ipynb"))
+    ],
+)
 def test_a_notebook_runs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
     sentences = tiny.make_sentences(1200)

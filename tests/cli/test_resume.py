@@ -13,7 +13,10 @@ import pytest
 
 from selfsent.training.checkpoint import is_whole
 
-METHODS = ("tsdae", "simcse", "mlm", "infomax", "bootstrap", "ntxent", "ct", "ct-inbatch")
+METHODS = (
+    *("tsdae", "infomax", "bootstrap", "ct"),
+    *(pytest.param(name, marks=pytest.mark.full) for name in ("simcse", "mlm", "ntxent", "ct-inbatch")),
+)
 STEPS = 12
 
 
@@ -114,6 +117,7 @@ def test_without_any_checkpoint_it_begins_again(whole_run, killed, selfsent):
     assert len((run / "metrics.jsonl").read_text().splitlines()) == STEPS
 
 
+@pytest.mark.full
 def test_many_deaths_while_files_are_put_in_place(whole_run, base, sentences, tmp_path):
     run, log = tmp_path / "run", tmp_path / "log"
     given = arguments("mlm", base, sentences, run, "--resume")

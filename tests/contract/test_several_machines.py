@@ -96,6 +96,7 @@ def killed_at(place, machine):
     machine.process.wait(60)
 
 
+@pytest.mark.full
 def test_a_run_goes_on_when_a_machine_was_killed(machines, port, tmp_path):
     whole = machines("whole")
     whole.start("--standalone", "--nproc-per-node", 2)

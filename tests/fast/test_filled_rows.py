@@ -41,7 +41,7 @@ def test_rows_are_filled_in_training_in_bfloat16_on_a_cpu(learns, low, device, l
         assert (len(rows.filled(torch.ones(3, device=device))) > 3) == longer
 
 
-@pytest.mark.parametrize("name", [name for name in tiny.ARCHITECTURES if name not in tiny.ENCODER_DECODER])
+@pytest.mark.parametrize("name", ["bert", "roberta", "albert", "modernbert", "gpt2"])
 @pytest.mark.parametrize("method", ["tsdae", "mlm", "mnrl"])
 def test_loss_and_gradients_are_those_of_rows_that_are_not_filled(name, method, base_of, monkeypatch):
     if method == "mlm" and name in tiny.CAUSAL:
