@@ -98,22 +98,22 @@ ENCODING: dict[str, tuple[str, Without, str]] = {
 """The same for encoding: the precision in place of the method."""
 
 
-def seconds_of(work: Callable[[], float], without: Without, repetitions: int) -> dict[str, list[float]]:
-    """Seconds with the path and without it, in turn."""
+def seconds_of(work: Callable[[int], float], without: Without, repetitions: int) -> dict[str, list[float]]:
+    """Seconds with the path and without it, in turn; each time with another seed, as products are kept for a shape."""
     found: dict[str, list[float]] = {"with": [], "without": []}
-    for _ in range(repetitions):
-        found["with"].append(work())
+    for seed in range(repetitions):
+        found["with"].append(work(seed))
         with without():
-            found["without"].append(work())
+            found["without"].append(work(seed))
     return found
 
 
-def train(method: str, base: str, batch: int, texts: list[str], precision: str) -> float:
+def train(method: str, base: str, batch: int, texts: list[str], precision: str, seed: int) -> float:
     """Seconds of a training."""
-    return ours(method, texts, base_of(base), batch, precision, 0).seconds
+    return ours(method, texts, base_of(base), batch, precision, seed).seconds
 
 
-def encode(base: str, texts: list[str], precision: str) -> float:
+def encode(base: str, texts: list[str], precision: str, seed: int) -> float:
     """Seconds from text to vectors, the second time of two."""
     model = load_encoder(base_of(base), "mean")
     quicken(model, fast=precision == "bfloat16", int8=precision == "int8")
@@ -129,6 +129,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--sentences", type=int, default=512, help="to train on")
+    parser.add_argument("--path", help="the name of one path, to measure it alone")
     options = parser.parse_args()
     low = computes_bfloat16("cuda" if torch.cuda.is_available() else "cpu")
     kind, precision = ("with bfloat16", "bfloat16") if low else ("without bfloat16", "float32")
@@ -136,7 +137,7 @@ def main() -> None:
     report: dict[str, Any] = json.loads(options.output.read_text()) if options.output.is_file() else {}
     here = report.setdefault(kind, {"machine": machine(), "rows": {}})
     texts, _ = sentences(4096, None)
-    jobs: dict[str, tuple[str, Without, Callable[[], float]]] = {}
+    jobs: dict[str, tuple[str, Without, Callable[[int], float]]] = {}
     for name, (what, without, cases) in TRAINING.items():
         for method, base, batch in cases:
             work = partial(train, method, base, batch, texts[: options.sentences], precision)
@@ -145,7 +146,7 @@ def main() -> None:
         for base in ("bundled-raw", "all-MiniLM-L6-v2"):
             jobs[f"{name} | encode, {base}, {form}"] = what, without, partial(encode, base, texts, form)
     for key, (what, without, work) in jobs.items():
-        if key in here["rows"]:
+        if key in here["rows"] or options.path not in (None, key.partition(" | ")[0]):
             continue
         found = seconds_of(work, without, options.repetitions)
         middle = medians(found)

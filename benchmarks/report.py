@@ -88,6 +88,7 @@ def train(report: dict[str, Any]) -> str:
     products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
     seconds = "Seconds of the processor" if report["processor_time"] else "Seconds"
     low = "" if "bfloat16" in report["gflops"] else ", on a processor without bfloat16"
+    low = ", on a processor with AMX" if report["machine"]["capability"] == "AMX" else low
     methods = list(dict.fromkeys(found["method"] for found in report["comparisons"]))
     some = f" with {', '.join(methods)}" if len(methods) < 4 else ""
     lines = [
@@ -297,6 +298,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "train_bfloat16_minilm_128.json": train,
     "train_bfloat16_minilm_128_ct.json": train,
     "train_bfloat16_bundled_8.json": train,
+    "train_amx_bundled_8.json": train,
     "train_bfloat16_bundled_128.json": train,
     "train_avx2_bundled_32.json": train,
     "bench_encode.json": encode,

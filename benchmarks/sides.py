@@ -109,7 +109,7 @@ def machine() -> dict[str, Any]:
             continue
     return {
         "processor": f"{torch.cuda.get_device_name()}; {name}" if DEVICE == "cuda" else name,
-        "capability": torch.backends.cpu.get_cpu_capability(),
+        "capability": "AMX" if torch.cpu._is_amx_tile_supported() else torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "versions": {**versions(), **others},
         "date": datetime.now(UTC).date().isoformat(),
