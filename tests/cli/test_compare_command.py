@@ -199,6 +199,7 @@ def test_a_seed_that_goes_wrong_is_not_in_the_mean(documents, base, tmp_path, mo
     assert "\nsimcse failed: this base has no dropout\n" in str(found)
 
 
+@pytest.mark.full
 def test_seeds_from_the_command_line(compare, tmp_path):
     assert "--seeds is 0; it must be at least 1" in compare("--seeds", 0).complaint
     assert not (tmp_path / "out").exists()

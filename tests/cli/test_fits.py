@@ -47,6 +47,7 @@ def test_any_method_can_be_whitened(train, sentences, tmp_path):
     assert "leave out --whiten" in train("--method", "whitening", "--whiten", "--overwrite").complaint
 
 
+@pytest.mark.full
 def test_a_killed_flow_resumes_to_the_same_weights(base, sentences, tmp_path, selfsent):
     def arguments(output, *more):
         common = ("--base", base, "--output", output, "--batch-size", 8, "--max-length", 32)
