@@ -29,8 +29,9 @@ lint: $(VENV)/.installed-lint ## check style, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture, every recipe in small, Ray, notebooks
-	SELFSENT_CONTRACT_RESULTS=docs/results/quality/contract.json $(BIN)/python -m pytest tests/contract tests/encoding/test_on_ray.py tests/cli tests/test_notebooks.py tests/test_doc_examples.py -m ""
+contract: $(VENV)/.installed-test ## the contract suite in full: every method on every architecture, every recipe in small; and all other tests that take long
+	SELFSENT_CONTRACT_RESULTS=docs/results/quality/contract.json $(BIN)/python -m pytest tests/contract -m ""
+	$(BIN)/python -m pytest --ignore=tests/contract -m full
 
 bench: $(VENV)/.installed-test ## speed beside sentence-transformers, written to docs/benchmarks.md
 	$(BIN)/python benchmarks/train.py --output docs/results/speed/bench_train.json

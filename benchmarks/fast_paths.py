@@ -23,7 +23,7 @@ import torch
 from sides import base_of, machine, medians, sentences
 from trainers import ours
 
-from selfsent.fast import attention, rows
+from selfsent.fast import attention, filled_rows
 from selfsent.files import write_json
 from selfsent.methods import method as methods
 from selfsent.models import encoding
@@ -65,7 +65,7 @@ TRAINING: dict[str, tuple[str, Without, tuple[tuple[str, str, int], ...]]] = {
     ),
     "rows of few lengths": (
         "products in bfloat16 are compiled once for each shape",
-        partial(patch.object, rows, "_compiles", lambda device: False),
+        partial(patch.object, filled_rows, "_compiles", lambda device: False),
         (("tsdae", "bundled-raw", 8), ("simcse", "bundled-raw", 32), ("simcse", "all-MiniLM-L6-v2", 32)),
     ),
     "two threads": (
@@ -133,7 +133,7 @@ def main() -> None:
     options = parser.parse_args()
     low = computes_bfloat16("cuda" if torch.cuda.is_available() else "cpu")
     kind, precision = ("with bfloat16", "bfloat16") if low else ("without bfloat16", "float32")
-    kind = "with AMX" if torch.cpu._is_amx_tile_supported() else kind
+    kind = "with AMX" if machine()["capability"] == "AMX" else kind
     report: dict[str, Any] = json.loads(options.output.read_text()) if options.output.is_file() else {}
     here = report.setdefault(kind, {"machine": machine(), "rows": {}})
     texts, _ = sentences(4096, None)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from selfsent.data.views import MaskTokens, View
+from selfsent.fast.filled_rows import filled
 from selfsent.fast.packing import IGNORED, Packed
-from selfsent.fast.rows import filled
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.models.encoder import Encoder

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from selfsent.data.views import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords, View
 from selfsent.errors import SettingsError
+from selfsent.fast.filled_rows import filled
 from selfsent.fast.packing import Packed
-from selfsent.fast.rows import filled
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.models.decoders.checkpoint import CheckpointDecoder

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.attention import ATTENTION
+from selfsent.fast.filled_rows import filled
 from selfsent.fast.packing import Packed
-from selfsent.fast.rows import filled
 from selfsent.foreign.transformers import attend_then_feed, set_attention
 from selfsent.models.decoders.cross_attention import CrossAttention, start_for
 from selfsent.models.encoder import Encoder
