@@ -38,6 +38,16 @@ def test_values_and_gradients_are_those_of_torch(bias, rows_in_chunk, monkeypatc
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("rows_in_chunk", [1, 3, 5, 100])
+def test_states_beyond_the_targets_count_for_nothing(rows_in_chunk, monkeypatch):
+    monkeypatch.setattr(losses, "_CHUNK", {"cpu": rows_in_chunk * VOCABULARY})
+    (*ours, targets), (states, weight, bias, _) = make(rows=12), make(rows=12)
+    found = gradients(linear_cross_entropy, [*ours, targets[:5]])
+    expected = gradients(lambda s, w, b, t: torch_cross_entropy(s[:5], w, b, t), [states, weight, bias, targets[:5]])
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b)
+
+
 def test_value_is_the_equation_s():
     states, weight, bias, targets = make()
     expected = cross_entropy(states.tolist(), weight.tolist(), bias.tolist(), targets.tolist())

@@ -73,7 +73,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 if bias is not None:
                     scores += bias.float()
                 scores = torch.log_softmax(scores, dim=-1)
-                total -= scores[: len(goal)].gather(1, goal).sum()
+                total -= scores.gather(1, goal).sum()
                 if needed:
                     error = scores.exp_()
                     error[len(goal) :] = 0
