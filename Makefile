@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 # A process for each core; a file of tests stays in one, with what its tests share.
-PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+PYTEST_OPTIONS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
 DEMO_OUTPUT ?= runs/demo
 DEMO_OPTIONS ?=
