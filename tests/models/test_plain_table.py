@@ -99,6 +99,17 @@ def test_half_precision_is_read_as_float32(base_of, tmp_path):
     assert load_encoder(tmp_path / "table").table.weight.dtype == torch.float32
 
 
+def test_saving_a_table_alone_imports_no_sentence_transformers(tmp_path):
+    code = (
+        "import sys; from selfsent.models.loading import load_encoder\n"
+        "load_encoder('bundled').save(sys.argv[1])\n"
+        "assert 'sentence_transformers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "saved")], check=True)
+    ordinary = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert ordinary.encode(TEXTS) == pytest.approx(encode(load_encoder("bundled"), TEXTS), abs=1e-6)
+
+
 def test_searching_with_it_imports_neither_library(tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(tiny.make_sentences(10)))
     code = (

@@ -1,13 +1,14 @@
-"""A table of token vectors as sentence-transformers saves it, read without that library, whose import takes seconds."""
+"""A table of token vectors as sentence-transformers saves it, read and saved without that library, whose import takes seconds."""
 
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -68,17 +69,40 @@ class PlainTable(nn.Sequential):
         return int(modules[-1].get_embedding_dimension())
 
     def save(self, directory: str, create_model_card: bool = False) -> None:
-        """Write the ordinary directory, by sentence-transformers itself."""
+        """Write the ordinary directory; by sentence-transformers itself if there is more to it than a table."""
+        mine = cast(StaticEmbedding, self[0])
+        if len(self) == 1 and not create_model_card:
+            self._save_alone(Path(directory), mine)
+            return
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer import modules as ordinary
 
-        mine = cast(StaticEmbedding, self[0])
         table = ordinary.StaticEmbedding(mine.tokenizer, embedding_weights=mine.embedding.weight.detach())
         rest = [ordinary.Normalize() if isinstance(module, Normalize) else module for module in list(self)[1:]]
         whole = SentenceTransformer(
             modules=[table, *rest], device=str(table.embedding.weight.device), similarity_fn_name=self.similarity
         )
         whole.save(directory, create_model_card=create_model_card)
+
+    def _save_alone(self, directory: Path, table: StaticEmbedding) -> None:
+        """The files that sentence-transformers writes of a table without anything after it, byte for byte."""
+        directory.mkdir(parents=True, exist_ok=True)
+        about = {
+            "__version__": {
+                "pytorch": str(torch.__version__),
+                "sentence_transformers": version("sentence-transformers"),
+                "transformers": version("transformers"),
+            },
+            "default_prompt_name": None,
+            "model_type": "SentenceTransformer",
+            "prompts": {"document": "", "query": ""},
+            "similarity_fn_name": self.similarity or "cosine",
+        }
+        (directory / "config_sentence_transformers.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
+        listed = [{"idx": 0, "name": "0", "path": "", "type": next(iter(_KINDS))}]
+        (directory / "modules.json").write_text(json.dumps(listed, indent=2), encoding="utf-8")
+        save_file({"embedding.weight": table.embedding.weight.detach()}, directory / "model.safetensors")
+        table.tokenizer.save(str(directory / "tokenizer.json"))
 
 
 def read_plain_table(directory: Path) -> PlainTable | None:
