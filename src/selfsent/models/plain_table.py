@@ -1,4 +1,4 @@
-"""A table of token vectors as sentence-transformers saves it, read and saved without that library, whose import takes seconds."""
+"""A table of token vectors in the form of sentence-transformers, without that library, whose import takes seconds."""
 
 from __future__ import annotations
 
