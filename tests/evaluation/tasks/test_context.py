@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import hypergeom
 
 from naive.metrics import alike, context_ranks
 from selfsent.errors import DataError, SettingsError
@@ -70,6 +71,16 @@ def test_expected_rank_is_the_mean_over_drawn_candidates():
     simulated = np.where(draws < 3, 1 / (1 + draws), 0).mean()
     exact = expected_reciprocal_rank(np.array([beaten]), np.array([others]), 19, cutoff=3)
     assert exact[0] == pytest.approx(simulated, abs=0.01)
+
+
+def test_expected_rank_is_hypergeometric():
+    rng, before = np.random.default_rng(0), np.arange(10)
+    others = np.concatenate([rng.integers(1, 300, 300), rng.integers(1, 1_000_000, 100)])
+    beaten = (others * rng.random(400) ** 6).astype(int)
+    chance = hypergeom.pmf(before, others[:, None], beaten[:, None], np.minimum(99, others)[:, None])
+    assert expected_reciprocal_rank(beaten, others, 99, cutoff=10) == pytest.approx(
+        chance @ (1 / (1 + before)), abs=1e-8
+    )
 
 
 def test_expected_rank_over_all_candidates_is_the_rank():
