@@ -299,6 +299,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "train_bfloat16_minilm_128_ct.json": train,
     "train_bfloat16_bundled_8.json": train,
     "train_amx_bundled_8.json": train,
+    "train_amx_minilm_8.json": train,
     "train_bfloat16_bundled_128.json": train,
     "train_avx2_bundled_32.json": train,
     "bench_encode.json": encode,

@@ -146,8 +146,12 @@ def measure(options: argparse.Namespace, rows: dict[str, Any], key: str) -> None
 
 
 def times_sooner(row: dict[str, Any], side: str = "selfsent", score: str = "context") -> float:
-    """How many times sooner ours is at the peer's last score; between two points ours is a straight line."""
-    last = list(row["peer"].values())[-1]
+    """How many times sooner ours is at the peer's last score; between two points ours is a straight line.
+
+    The peer's time is that of its first point with that score: what it trained beyond gained it nothing.
+    """
+    peer = list(row["peer"].values())
+    last = next(point for point in peer if point[score] >= peer[-1][score] - SAME)
     before = {"seconds": 0.0, **row["untrained"]}
     for point in row[side].values():
         if point[score] >= last[score] - SAME:
