@@ -141,6 +141,8 @@ def test_a_model_against_itself_is_no_difference(corpus, model):
 def test_near_duplicates_match_pairwise_comparison():
     texts = ["One two three four five", "one, two three four five!", "one two three four five six", "six seven", "!?"]
     texts += ["a b c d e f g h i", "a b c d e f g h j", "", "a b c d e f g h i j"]
+    rng = np.random.default_rng(0)
+    texts += [" ".join(rng.choice([*"abcdefghijkl"], rng.integers(1, 16))) for _ in range(300)]
     found = near_duplicates(texts).toarray()
     assert found.tolist() == [[alike(a, b) for b in texts] for a in texts]
 

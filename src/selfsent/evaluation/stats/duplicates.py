@@ -20,36 +20,46 @@ def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
         threshold: of the Jaccard index of their word sets.
 
     Returns:
-        (n, n) symmetric boolean scipy CSR matrix, the diagonal included.
+        (n, n) symmetric boolean scipy CSR array, the diagonal included.
     """
-    from scipy.sparse import coo_array
+    from scipy.sparse import csr_array
 
-    n = len(texts)
     keys = np.unique(["".join(filter(str.isalnum, text.casefold())) for text in texts], return_inverse=True)[1]
-    words = _word_matrix(texts)
-    left, right = [], []
-    for start in range(0, n, BLOCK):
-        same = (keys[start : start + BLOCK, None] == keys[None, :]) | _alike(words, start, threshold)
-        line, column = np.nonzero(same)
-        left.append(line + start)
-        right.append(column)
-    ones = np.ones(sum(map(len, left)), bool)
-    return coo_array((ones, (np.concatenate(left), np.concatenate(right))), shape=(n, n)).tocsr()
+    key = csr_array((np.ones(len(texts), bool), keys, np.arange(len(texts) + 1)))
+    same, words = key @ key.T, _word_matrix(texts)
+    return same if words is None else same + _alike(words, threshold)
 
 
 def _word_matrix(texts: Sequence[str]) -> Any:
+    from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
 
     try:
-        return CountVectorizer(binary=True, token_pattern=r"\w+", dtype=np.float32).fit_transform(texts)
+        return csr_array(CountVectorizer(binary=True, token_pattern=r"\w+", dtype=np.float32).fit_transform(texts))
     except ValueError:  # no words at all
         return None
 
 
-def _alike(words: Any, start: int, threshold: float) -> Any:
-    if words is None:
-        return False
-    size = np.asarray(words.sum(1)).ravel()
-    shared = (words[start : start + BLOCK] @ words.T).toarray()
-    union = size[start : start + BLOCK, None] + size[None, :] - shared
-    return shared > threshold * np.maximum(union, 1)
+def _alike(words: Any, threshold: float) -> Any:
+    """Which rows share more than this part of their words, (n, n).
+
+    Two such rows share one of their rarest words, too: of n words all but the last `threshold * n` (Chaudhuri et al.
+    2006, prefix filtering). So only rows that do are compared.
+    """
+    from scipy.sparse import csr_array
+
+    size = np.diff(words.indptr)
+    rarest = words[:, np.argsort(words.sum(0), kind="stable")]
+    rarest.sort_indices()
+    place = np.arange(rarest.nnz) - np.repeat(rarest.indptr[:-1], size)
+    rarest.data[place > np.repeat((1 - threshold) * size + 1e-6, size)] = 0  # the first is always kept
+    rarest.eliminate_zeros()
+    lines, columns = [], []
+    for start in range(0, len(size), BLOCK):
+        line, column = (rarest[start : start + BLOCK] @ rarest.T).nonzero()
+        shared = words[line + start].multiply(words[column]).sum(1)
+        near = shared > threshold * (size[line + start] + size[column] - shared)
+        lines.append(line[near] + start)
+        columns.append(column[near])
+    found = np.concatenate(lines), np.concatenate(columns)
+    return csr_array((np.ones(len(found[0]), bool), found), shape=(len(size), len(size)))
