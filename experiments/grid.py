@@ -13,7 +13,8 @@ by name, and instead of one base several `bases`: every row is then done for eac
 `fast: true` scores are computed in bfloat16. `context: dev` scores on documents kept apart for choosing settings,
 `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is the untrained base; it
 and what takes no steps are the same with any seed, and done once. `curve: N` scores all tasks but `context` every N
-steps, too, and the row keeps these scores under `curve`.
+steps, too, and the row keeps these scores under `curve`; with `plateau: M` a run ends when the mean over the tasks has
+had no new best in M scorings.
 
 Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
 had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.
@@ -130,17 +131,28 @@ def train_row(
     return str(directory.model), kept
 
 
+class PlateauError(Exception):
+    """The curve of a run rises no more."""
+
+
 class Curve:
-    """Scores on all tasks along a run."""
+    """Scores on all tasks along a run.
+
+    Raises:
+        PlateauError: when scored, and the best mean over the tasks is as many scorings ago as the recipe allows.
+    """
 
     def __init__(self, tasks: list[str], recipe: dict[str, Any]) -> None:
         self.tasks, self.recipe, self.scores = tasks, recipe, list[dict[str, float]]()
 
     def __call__(self, encoder: Any) -> float:
-        """Score once more; the score of the first task."""
+        """Score once more; the mean over the tasks."""
         scores = score_tasks(scored(encoder, "along the way"), self.tasks, self.recipe)
         self.scores.append({task: round(float(score[0]), 4) for task, score in scores.items()})
-        return next(iter(self.scores[-1].values()))
+        means = [float(np.mean(list(point.values()))) for point in self.scores]
+        if len(means) - 1 - int(np.argmax(means)) >= self.recipe.get("plateau", np.inf):
+            raise PlateauError
+        return means[-1]
 
     def along(self) -> RunConfig:
         """The run that this curve is drawn of."""
@@ -279,9 +291,14 @@ def main() -> None:
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
                 curve = Curve(tasks, recipe) if "curve" in recipe and "method" in placed else None
-                model, kept = train_row(placed, seed, corpus, rows, runs, curve and curve.along())
+                model, kept = train_row(placed, seed, corpus, rows, runs, curve.along() if curve else None)
                 kept |= {"curve": curve.scores} if curve else {}
                 done = {**settings, **kept, "scores": score_row(model, pooling, recipe, tasks, context)}
+            except PlateauError:
+                assert curve is not None
+                last = {task: [score] for task, score in curve.scores[-1].items()}
+                steps = len(curve.scores) * recipe["curve"]
+                done = {**settings, "steps": steps, "plateau": True, "curve": curve.scores, "scores": last}
             except (TrainingError, SettingsError) as error:
                 done = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
             keep(options.output, options.recipe.name, key, done)
