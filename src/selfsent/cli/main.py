@@ -23,7 +23,7 @@ from selfsent.version import __version__
 
 _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and proof of whether it helped.
 
-  selfsent train tickets.csv --text-column body --method tsdae --output runs/tickets
+  selfsent train tickets.csv --text-column body --output runs/tickets
   selfsent evaluate runs/tickets/model --task stsb
   selfsent search runs/tickets/model tickets.csv --text-column body "printer does not answer"
 """
