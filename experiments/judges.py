@@ -186,7 +186,6 @@ def main() -> None:
     parser.add_argument("--text", type=Path, default=Path(), metavar="DIR", help="where the text of the domains is")
     parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
     parser.add_argument("--bases", default="bundled", help="names of bases, between commas")
-    parser.add_argument("--rows", help="names of candidates, with ; between them (default: all)")
     parser.add_argument("--domains", help="names of domains, between commas (default: all)")
     parser.add_argument("--report", action="store_true", help="print what the output holds, and run nothing")
     options = parser.parse_args()
@@ -203,8 +202,6 @@ def main() -> None:
         table = is_static(resolve(directory))
         for name in options.domains.split(",") if options.domains else recipe["domains"]:
             todo = {f"{name} | {base} | {title}": row for title, row in candidates(recipe, table).items()}
-            wanted = options.rows.split(";") if options.rows else [key.split(" | ")[2] for key in todo]
-            todo = {key: row for key, row in todo.items() if key.split(" | ")[2] in wanted}
             todo = {key: row for key, row in todo.items() if key not in finished(options.output)}
             if not todo:
                 continue

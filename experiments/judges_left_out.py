@@ -3,7 +3,9 @@
     python experiments/judges_left_out.py --text DIR --model minilm=DIR --output judges_left_out.json
 
 Both are computed for encoders whose order is known, beside `robust` and `document`, which ask for the same. WordNet
-(Debian's wordnet-base) and Apertium (apertium-eng-spa) make the paraphrases. What is done already is not done again.
+(Debian's wordnet-base) and Apertium (apertium-eng-spa) make the paraphrases. banking77.txt and tweets.txt hold the
+texts of domain/banking77/train.parquet and of kwang2049/useb/data-train/twitter/unsupervised/train.parquet, one to a
+line. What is done already is not done again.
 """
 
 from __future__ import annotations
@@ -66,8 +68,6 @@ def clusters(path: Path, encoders: dict[str, Any]) -> dict[str, Any]:
     judge = make_judges(held, ["document"])[0]["document"]
     found: dict[str, Any] = {"documents": int(held.document.max()) + 1}
     for title, encoder in encoders.items():
-        if title == "tfidf":
-            continue
         vectors = np.asarray(encoder(held.texts))
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         drawn = [KMeans(found["documents"], random_state=seed).fit_predict(vectors) for seed in SEEDS]
@@ -84,11 +84,12 @@ def main() -> None:
     parser.add_argument("--model", action="append", default=[], metavar="NAME=DIR", help="another encoder")
     options = parser.parse_args()
     given = dict(each.split("=", 1) for each in options.model)
-    encoders = {name: as_encoder(given.get(name, name)) for name in ("bundled-raw", "bundled", *given, "tfidf")}
-    for names, measured in ((SINGLE, paraphrases), (DOCUMENTS, clusters)):
+    encoders = {name: as_encoder(given.get(name, name)) for name in ("bundled-raw", "bundled", *given)}
+    words = {"tfidf": as_encoder("tfidf")}  # has no vectors to put into groups
+    for names, measured, scored in ((SINGLE, paraphrases, encoders | words), (DOCUMENTS, clusters, encoders)):
         for name in names:
             if name not in finished(options.output):
-                keep(options.output, "", name, measured(options.text / name, encoders))
+                keep(options.output, Path(__file__).name, name, measured(options.text / name, scored))
                 print(name, finished(options.output)[name], flush=True)
 
 

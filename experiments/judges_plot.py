@@ -1,6 +1,8 @@
 """Draw what label-free scores and labels say of steps and learning rates.
 
-python experiments/judges_plot.py docs/results/quality/judges_rates.json docs/images/judges-steps.svg
+    python experiments/judges_plot.py docs/results/quality/judges_rates.json docs/images/judges-steps.svg
+
+The JSON is written by judges.py from judges_rates.yaml. Labels are drawn solid, label-free scores dashed.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from grid import finished
+from scipy.stats import gmean
 
 from selfsent.evaluation.judges import MEAN_OF
 from selfsent.report.plots import COLOURS, GREY, save
@@ -25,7 +28,7 @@ TITLES = {"newsgroups": "news groups", "counsel": "counsel", "banking77": "bank 
 def label_free(row: Mapping[str, Any]) -> float:
     """`context`, or the geometric mean of the judges of single sentences."""
     found = {name: row["judges"][name][0] for name in MEAN_OF if name in row["judges"]}
-    return float(found["context"] if "context" in found else np.exp(np.mean(np.log(list(found.values())))))
+    return float(found["context"] if "context" in found else gmean(list(found.values())))
 
 
 def labelled(row: Mapping[str, Any]) -> float:

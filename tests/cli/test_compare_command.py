@@ -7,6 +7,7 @@ import pytest
 import selfsent as package
 import tiny
 from selfsent import api
+from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.models.loading import load_encoder
@@ -51,6 +52,7 @@ def test_the_best_encoder_is_chosen_and_scored_on_other_documents(compare, tmp_p
     best = found["candidates"][0]
     if best["dev"]["score"] > found["bases"]["untrained"]["score"]:
         assert found["chosen"] == found["best"] == best["name"]
+        assert trained_by(tmp_path / "out" / "model") == (best["name"],)
         assert (tmp_path / "out" / "model" / "modules.json").is_file()
         assert best["test"]["trained"]["signature"] != best["dev"]["signature"]
     else:

@@ -1,5 +1,9 @@
+import json
+import shutil
+
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.encoders import as_encoder
@@ -8,6 +12,7 @@ from selfsent.evaluation.suites import check_request, evaluate
 from selfsent.evaluation.tasks.damage import damage
 from selfsent.evaluation.tasks.passages import halves_task
 from selfsent.evaluation.tasks.together import DocumentTask
+from selfsent.models.bases import resolve
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 
@@ -106,10 +111,22 @@ def test_the_mean_of_judges_is_paired(topics, model):
     assert good.minus(poor).low > 0
 
 
+def test_what_a_method_aims_at_is_marked_however_its_model_is_given(topics, tmp_path):
+    shutil.copytree(resolve("bundled-raw"), tmp_path / "run" / "model")
+    (tmp_path / "run" / "run.json").write_text(json.dumps({"asked": {"method": "neighbours"}}))
+    for given in (
+        tmp_path / "run",
+        as_encoder(str(tmp_path / "run")),
+        SentenceTransformer(str(tmp_path / "run/model")),
+    ):
+        assert evaluate(given, documents=topics, hold_out=30, judges=("title", "robust")).aimed == ("title",)
+
+
 def test_judges_in_evaluate_and_what_is_refused(topics, model):
     result = evaluate(as_encoder(model), documents=topics, hold_out=30, judges=("title", "crops", "spectrum"))
     assert list(result.scores) == ["title", "crops"]
     assert list(result.absent) == ["spectrum"]
+    assert not result.aimed
     with pytest.raises(SettingsError, match=r"no judge 'titel'.*title"):
         check_judges(["titel"])
     with pytest.raises(SettingsError, match="give --documents"):

@@ -33,7 +33,9 @@ def finish(found: Selection, directory: RunDirectory, about: dict[str, str]) -> 
             (directory.path / "scores.json").unlink(missing_ok=True)
         write_json(directory.path / RESULT, found.to_json())
         write_text(directory.path / PAGE, _page(found, about))
-        directory.update(status="finished", chosen=found.chosen.name if found.chosen else None)
+        chosen = found.chosen
+        method = chosen.run.record["asked"]["method"] if chosen else None
+        directory.update(status="finished", chosen=chosen.name if chosen else None, method=method)
     wait()
 
 

@@ -26,10 +26,18 @@ class Encoder:
         pooling: for the signature, with what it computes in where that is not float32; `custom` when the model does not
             say.
         trained_on: the corpora it was trained on, as far as they are known.
+        trained_by: likewise the methods.
     """
 
-    def __init__(self, encode: Encode, name: str, pooling: str = UNKNOWN, trained_on: Sequence[str] = ()) -> None:
-        self.name, self.pooling, self.trained_on = name, pooling, trained_on
+    def __init__(
+        self,
+        encode: Encode,
+        name: str,
+        pooling: str = UNKNOWN,
+        trained_on: Sequence[str] = (),
+        trained_by: Sequence[str] = (),
+    ) -> None:
+        self.name, self.pooling, self.trained_on, self.trained_by = name, pooling, trained_on, trained_by
         self._encode = encode
         self.has_vectors = True
         """Whether it gives every text a vector, and can so be used by every task."""

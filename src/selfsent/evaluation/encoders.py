@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.evaluation.datasets.leaks import trained_on
+from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
@@ -54,10 +54,11 @@ def as_encoder(
     if isinstance(model, str | Path):
         return _from_name(str(model), name, fast, int8, pooling)
     label = name or _own_name(model)
+    corpora, methods = _training_of(_directory_of(model))
     if callable(getattr(model, "encode", None)):
-        return Encoder(_encode_with(model), label, _pooling_of(model), _trained_on(model))
+        return Encoder(_encode_with(model), label, _pooling_of(model), corpora, methods)
     if callable(getattr(model, "predict", None)):
-        return PairEncoder(lambda pairs: model.predict(pairs, show_progress_bar=False), label, _trained_on(model))
+        return PairEncoder(lambda pairs: model.predict(pairs, show_progress_bar=False), label, corpora)
     if callable(model):
         return Encoder(model, label)
     raise BaseEncoderError(f"{label} is no encoder: it needs a method encode(list of texts), or to be such a function")
@@ -155,7 +156,7 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
-    return Encoder(lambda texts: encode(model, texts), label, described, trained_on(directory))
+    return Encoder(lambda texts: encode(model, texts), label, described, *_training_of(directory))
 
 
 def _in(precision: str, pooling: str) -> str:
@@ -205,15 +206,20 @@ def _pooling_of(model: Any) -> str:
     return UNKNOWN
 
 
-def _trained_on(model: Any) -> tuple[str, ...]:
-    """What the directory that a model of sentence-transformers was loaded from says; nothing for any other model."""
+def _training_of(directory: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The corpora and the methods that a model was trained with, as far as its directory says so."""
+    return (trained_on(directory), trained_by(directory)) if directory else ((), ())
+
+
+def _directory_of(model: Any) -> Path | None:
+    """Where a model of sentence-transformers was loaded from; None for any other model."""
     if not type(model).__module__.startswith("sentence_transformers"):
-        return ()
+        return None
     for module in model.modules():
         place = getattr(getattr(module, "config", None), "_name_or_path", None)
         if place and Path(place).is_dir():
-            return trained_on(Path(place))
-    return ()
+            return Path(place)
+    return None
 
 
 def _own_name(model: Any) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -120,20 +118,9 @@ JUDGES: dict[str, Callable[[Held], Judge]] = {
 """How the task of each judge is made."""
 
 
-def aimed_at(model: Any) -> tuple[str, ...]:
-    """The judges that ask for what a model was trained to do, as far as the record of its run says so.
-
-    Args:
-        model: as it was given; of anything but a run's directory nothing is known.
-    """
-    if not isinstance(model, str | Path):
-        return ()
-    for path in (Path(model) / "run.json", Path(model).parent / "run.json"):
-        try:
-            return AIMED_AT.get(json.loads(path.read_text(encoding="utf-8"))["asked"]["method"], ())
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return ()
+def aimed_at(methods: Iterable[str]) -> set[str]:
+    """The judges that ask for what a model was trained to do by one of these methods."""
+    return {judge for method in methods for judge in AIMED_AT.get(method, ())}
 
 
 def check_judges(names: Sequence[str]) -> tuple[str, ...]:

@@ -136,7 +136,7 @@ def evaluate(
     elif corpus is not None:
         tasks[SCORE_NAME] = partial(score_context, encoder, corpus, hold_out=hold_out)
     tasks |= {each: partial(score, encoder) for each, score in files.items()}
-    scores = _run(tasks, encoder, aimed_at(model), absent, progress)
+    scores = _run(tasks, encoder, aimed_at(encoder.trained_by), absent, progress)
     if not scores:
         missing, reason = next(iter(absent.items()))
         raise DataError(f"nothing of {suite or ', '.join(names)} could be scored; {missing} is absent: {reason}")

@@ -66,8 +66,10 @@ def _lineage(directory: Path, seen: set[Path]) -> Iterator[tuple[Path, list[dict
 
 
 def _asked(record: Path) -> dict[str, Any]:
-    asked = read_json(record).get("asked")
-    return asked if isinstance(asked, dict) else {}
+    found = read_json(record)
+    asked = found.get("asked")
+    of_chosen = {"method": method} if (method := found.get("method")) else {}  # the record is a comparison's
+    return asked | of_chosen if isinstance(asked, dict) else {}
 
 
 def _dicts(found: Any) -> list[dict[str, Any]]:
