@@ -81,17 +81,29 @@ WIDE = 40 * np.random.default_rng(1).normal(size=1000)
 """What makes a difference unsure."""
 
 
-def concluded(best=35.0, base=30.0, tfidf=20.0, bm25=19.0, start="untrained", tests=None, unsure=0):
+def concluded(best=35.0, base=30.0, tfidf=20.0, bm25=19.0, start="untrained", tests=None, unsure=0, was_strong=False):
     """The conclusion from scores, of which one shared noise leaves every difference sure but those of `unsure`."""
     words = {"TF-IDF": score(tfidf, unsure), "BM25": score(bm25, unsure)}
     dev = {"simcse": score(best), "untrained": score(base)} if start else {"untrained": score(base)}
-    return conclusion("simcse" if start else "untrained", start, dev, words, tests or {})
+    best = "simcse" if start else "untrained"
+    return conclusion(best, start, dev, words, tests or {}, was_strong=was_strong)
 
 
 def test_an_encoder_that_beats_words_and_its_base_is_used():
     headline, advice = concluded()
     assert headline == "simcse beats TF-IDF and BM25 here"
     assert advice == "Use its model. It beats the untrained base, too: +5.00 [+5.00, +5.00]."
+
+
+def test_from_a_sentence_encoder_a_choice_without_labels_is_for_what_its_score_asks():
+    """From such a base it was worth nothing by labels of topics and paraphrases: docs/log/evaluation.md."""
+    assert concluded(was_strong=True) == (
+        "simcse beats TF-IDF and BM25 here",
+        "Use its model where this score asks for what you need: it beats the untrained base, +5.00 [+5.00, +5.00]. For"
+        " topics and paraphrases use the untrained base, which is a sentence encoder already, or label a hundred pairs"
+        " with selfsent label, and choose by them with --dev.",
+    )
+    assert concluded(base=36.0, was_strong=True)[1].startswith("It does worse than the untrained base: ")
 
 
 def test_words_that_beat_every_encoder_are_the_headline():

@@ -16,7 +16,8 @@ from selfsent.evaluation.stats.resampling import Difference
 
 MOST = 3000
 """Sentences that are judged at most: all judges look at two encoders, and each in its own way."""
-_LABEL = "label a hundred pairs with selfsent label, and choose by them with --dev"
+LABEL = "label a hundred pairs with selfsent label, and choose by them with --dev"
+"""What to do where no score without labels can be relied on."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,13 @@ def doubt(found: Mapping[str, Opinion], best: str, base: str) -> str:
     if worse:
         others = f"{', '.join(better)} find{'s' * (len(better) == 1)} {best} better than {base}, " if better else ""
         verb = "finds" if len(worse) == 1 else "find"
-        return f"The judges do not agree: {others}{', '.join(worse)} {verb} it worse{marked}: {_LABEL}"
+        return f"The judges do not agree: {others}{', '.join(worse)} {verb} it worse{marked}: {LABEL}"
     if not better:
-        return f"No judge tells {best} from {base}: {_LABEL}"
+        return f"No judge tells {best} from {base}: {LABEL}"
     verb = "finds" if len(better) == 1 else "find"
     said = f"{', '.join(better)} {verb} {best} better than {base}, and none finds it worse{marked}"
     if not apart:
-        return f"Only judges that it was trained for speak for it: {said}: {_LABEL}"
+        return f"Only judges that it was trained for speak for it: {said}: {LABEL}"
     return f"The judges agree: {said}"
 
 

@@ -44,6 +44,7 @@ class Selection:
         tests: scores on documents that nothing was trained on or chosen by: of the best encoder, of bases beside it,
             and of TF-IDF and BM25; none without documents.
         judges: what other label-free scores say of the best encoder beside its base.
+        was_strong: whether it was chosen without labels from a base that is a sentence encoder already.
     """
 
     directory: Path
@@ -55,6 +56,7 @@ class Selection:
     baselines: Mapping[str, Score] = field(default_factory=dict)
     tests: Mapping[str, Score] = field(default_factory=dict)
     judges: Mapping[str, Opinion] = field(default_factory=dict)
+    was_strong: bool = False
 
     def beside(self, name: str, run: Run, score: Score, start: str = UNTRAINED) -> Selection:
         """This, and one more run of a method from a base, with its score on the development documents."""
@@ -116,7 +118,7 @@ class Selection:
     def conclusion(self) -> tuple[str, str]:
         """What was found, as a headline, and what to do next."""
         start = self.chosen.start if self.chosen else None
-        return conclusion(self.best, start, self.scores, self.baselines, self.tests)
+        return conclusion(self.best, start, self.scores, self.baselines, self.tests, was_strong=self.was_strong)
 
     @property
     def remarks(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from selfsent.comparison.bases import UNTRAINED
+from selfsent.comparison.doubts import LABEL
 from selfsent.evaluation.results import Score
 
 _THE_BASE = f"the {UNTRAINED} base"
@@ -13,7 +14,13 @@ _OR_ELSE = "A stronger base, named with --bases, may change that."
 
 
 def conclusion(
-    best: str, start: str | None, dev: Mapping[str, Score], words: Mapping[str, Score], tests: Mapping[str, Score]
+    best: str,
+    start: str | None,
+    dev: Mapping[str, Score],
+    words: Mapping[str, Score],
+    tests: Mapping[str, Score],
+    *,
+    was_strong: bool = False,
 ) -> tuple[str, str]:
     """What was found, as a headline, and what to do next.
 
@@ -24,6 +31,7 @@ def conclusion(
         words: those of TF-IDF and BM25 on it; empty where it needs vectors.
         tests: on documents apart, the scores of the best, of its base and of TF-IDF and BM25; they decide where there
             are any.
+        was_strong: whether it was chosen without labels from a base that is a sentence encoder already.
     """
     scores = tests or {**dev, **words}
     called = _THE_BASE if best == UNTRAINED else best
@@ -45,6 +53,9 @@ def conclusion(
     base = _THE_BASE if start == UNTRAINED else start
     gain = scores[best].minus(scores[start])
     interval = f"{gain.difference:+z.2f} [{gain.low:+z.2f}, {gain.high:+z.2f}]"
+    if gain.low > 0 and was_strong:
+        there = f"For topics and paraphrases use {base}, which is a sentence encoder already, or {LABEL}."
+        return beats, f"Use its model where this score asks for what you need: it beats {base}, {interval}. {there}"
     if gain.low > 0:
         return beats, f"Use its model. It beats {base}, too: {interval}."
     found = "It does worse than" if gain.high < 0 else "It is not shown to beat"

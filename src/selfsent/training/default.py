@@ -14,7 +14,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, Method
 from selfsent.methods.two_views import NOISES
 from selfsent.models.bases import resolve
-from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
+from selfsent.models.heads.loading import is_trained_transformer, saved_pooling
 from selfsent.training.plan import Plan, make_plan
 
 USUAL = "neighbours"
@@ -42,7 +42,8 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
         return METHODS["mnrl"], {}, "rows of several texts"
     if corpus.documents is not None and Documents(np.asarray(corpus.documents)).in_company >= _ENOUGH:
         return METHODS[USUAL], {}, "the sentences have neighbours"
-    name, settings = FOR_SINGLE_FROM_ENCODER if _is_trained_transformer(base) else FOR_SINGLE
+    was_strong = base is not None and is_trained_transformer(resolve(base))
+    name, settings = FOR_SINGLE_FROM_ENCODER if was_strong else FOR_SINGLE
     no_documents = corpus.documents is None
     reason = "the corpus has no documents" if no_documents else "few sentences have a neighbour in their document"
     return METHODS[name], settings, reason
@@ -50,17 +51,12 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
 
 def doubt(plan: Plan) -> str | None:
     """What is said of a default from which little can be hoped; None of the others."""
-    if plan.method.name != FOR_SINGLE_FROM_ENCODER[0] or not _is_trained_transformer(plan.base):
+    if plan.method.name != FOR_SINGLE_FROM_ENCODER[0] or not is_trained_transformer(resolve(plan.base)):
         return None
     return (
         "the base is a sentence encoder already, and single sentences change one by about a point:"
         " look at the scores before you use the result"
     )
-
-
-def _is_trained_transformer(base: str | Path | None) -> bool:
-    """Whether a base is a sentence encoder, and no table of token vectors."""
-    return base is not None and is_sentence_encoder(resolve(base)) and not is_static(resolve(base))
 
 
 def default_plan(corpus: Corpus, base: str | Path | None, **told: Any) -> tuple[Plan, str]:

@@ -81,6 +81,11 @@ def is_sentence_encoder(directory: Path) -> bool:
     return not isinstance(asked, dict) or asked.get("method") not in ("mlm", "pretrain", "table")
 
 
+def is_trained_transformer(directory: Path) -> bool:
+    """Whether a base is a sentence encoder, and no table of token vectors."""
+    return is_sentence_encoder(directory) and not is_static(directory)
+
+
 def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
     """The SentenceTransformer in a local directory; of code beside sentence-transformers', only selfsent's own runs.
 
