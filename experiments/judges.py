@@ -86,7 +86,8 @@ class Place:
 
     def _corpus(self, options: argparse.Namespace) -> Corpus:
         if "corpus" in self.domain:
-            return read_corpus(options.text / self.domain["corpus"])
+            named = self.domain["corpus"]
+            return read_corpus(named if named.startswith("python:") else options.text / named)
         path = Path(options.data or os.environ["SELFSENT_DATA"]) / self.domain["data"]
         table = pq.read_table(path)
         texts = [text for name in self.domain.get("columns", ["text"]) for text in table.column(name).to_pylist()]
