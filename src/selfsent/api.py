@@ -45,7 +45,7 @@ def train(
     preset: str | None = None,
     pooling: Pooling | None = None,
     dropout: float | None = None,
-    whiten: bool = False,
+    whiten: float | None = None,
     head: str | None = None,
     views: str | None = None,
     sentences: int | None = None,
@@ -72,7 +72,8 @@ def train(
         pooling: `cls`, `mean`, `max` or `lasttoken` instead of what the base was saved with, or the method's own where
             it was saved with none.
         dropout: dropout rate of the encoder instead of the base's own.
-        whiten: whiten the trained encoder's vectors, by a fit on the training sentences.
+        whiten: whiten the trained encoder's vectors with this strength, by a fit on the training sentences: 1 in full,
+            0 not at all; None for the method's own, mostly 0.
         head: `ngram-cnn` or `cnn-pool`, to give the encoder that head; one that the base has already stays without it.
         views: one or two makers between commas, such as `synonym` or `translate:pivot=spa,translate:pivot=cat`: the
             views they make become the two columns that the method reads, and stay in the corpus' cache.

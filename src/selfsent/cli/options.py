@@ -134,7 +134,14 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
-    parser.add_argument("--whiten", action="store_true", help="whiten the vectors of the trained encoder")
+    parser.add_argument(
+        "--whiten",
+        type=float,
+        nargs="?",
+        const=1.0,
+        metavar="X",
+        help="whiten the vectors of the trained encoder: in full, or with a strength from 0 (not at all) to 1",
+    )
 
 
 def add_method_options(parser: argparse.ArgumentParser, method: Method, head: str | None) -> set[str]:

@@ -153,6 +153,7 @@ class Method:
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
         static: what is used instead where the base is a table of token vectors; None where that cannot be trained.
+        static_whiten: how strongly such a table is whitened after training, unless told otherwise.
         predicts_words: whether it needs a head for words, for given options; a base that has one serves it best.
         suits_static: whether such a table can be trained with given options: it has no dropout, and predicts no words.
         sums: for given options, whether the loss is a sum over sentences after all.
@@ -184,6 +185,7 @@ class Method:
     in_batch_negatives: bool = True
     by_document: bool = True
     for_encoders: Mapping[str, Any] = field(default_factory=dict)
+    static_whiten: float = 0.0
     usual_base: str | None = None
     presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
     closed_form: bool = False

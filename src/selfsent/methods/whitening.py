@@ -15,7 +15,6 @@ from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Method
 from selfsent.methods.moments import Moments, moments_of
 from selfsent.models.encoder import Encoder
-from selfsent.models.heads.affine import affine
 from selfsent.models.heads.layers import Layers
 from selfsent.settings import Settings, check_limits, setting
 
@@ -29,6 +28,9 @@ _FLAT = 1e-9
 class Options:
     """Options of whitening."""
 
+    strength: float = setting(
+        1.0, "s: 1 makes all directions equally wide, 0 only takes the mean off", minimum=0.0, maximum=1.0
+    )
     dimensions: int = setting(0, "principal directions kept; 0 keeps all that have any variance", minimum=0)
     ridge: float = setting(
         0.0, "share of the mean eigenvalue that is added to each, to calm those of few sentences", minimum=0.0
@@ -41,11 +43,13 @@ class Options:
 
 
 def whitening_map(moments: Moments, options: Options) -> tuple[Tensor, Tensor]:
-    """W and −Wμ of z = W(u − μ), W = Λ^(−1/2)ᵀUᵀ from Σ = UΛUᵀ (Su et al. 2021, algorithm 1), largest variance first.
+    """W and −Wμ of z = W(u − μ), W = Λ^(−s/2)ᵀUᵀ from Σ = UΛUᵀ, largest variance first.
+
+    With strength s = 1 this is algorithm 1 of Su et al. 2021.
 
     Args:
         moments: mean μ and covariance Σ of the sentences' vectors u.
-        options: how many directions to keep, and the ridge on Λ.
+        options: the strength, how many directions to keep, and the ridge on Λ.
 
     Returns:
         (k, d) and (k,), float64.
@@ -65,8 +69,14 @@ def whitening_map(moments: Moments, options: Options) -> tuple[Tensor, Tensor]:
         )
     if kept < len(variances) and not options.dimensions:
         logger.warning("the sentences vary in %d of %d directions: only these are kept", kept, len(variances))
-    weight = (directions[:, :kept] * variances[:kept].rsqrt()).T
+    weight = (directions[:, :kept] * variances[:kept] ** (-options.strength / 2)).T
     return weight, -weight @ moments.mean
+
+
+def whitened(strength: float) -> str:
+    """What is said of a run whose result is whitened, to be put behind it; nothing where it is not."""
+    partly = f" with strength {strength:g}" if strength < 1 else ""
+    return f", whitened at the end{partly}" if strength else ""
 
 
 def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Options | None = None) -> None:
@@ -75,14 +85,14 @@ def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Options
     Args:
         model: the encoder.
         batches: every sentence once.
-        options: by default, all directions and no ridge.
+        options: by default, the identity as covariance, all directions and no ridge.
     """
     weight, bias = whitening_map(moments_of(model, batches), options or Options())
-    model.sentence_transformer.append(affine(weight, bias))
+    model.put_affine(weight, bias)
 
 
 class WhiteningLearner(Learner):
-    """z = (u − μ) U Λ^(−1/2): a fit, without steps (Su, Cao, Liu and Ou 2021, section 3).
+    """z = (u − μ) U Λ^(−s/2): a fit, without steps (Su, Cao, Liu and Ou 2021, section 3).
 
     | | shape | |
     |---|---|---|
@@ -110,7 +120,7 @@ WHITENING = Method(
     name="whitening",
     title="Whitening sentence representations",
     citation="Su, Cao, Liu and Ou, 2021. arXiv:2103.15316",
-    objective="z = (u − μ) U Λ^(−1/2), Σ = U Λ Uᵀ the covariance of the vectors u",
+    objective="z = (u − μ) U Λ^(−s/2), Σ = U Λ Uᵀ the covariance of the vectors u",
     learner=WhiteningLearner,
     options=Options,
     views=lambda options: (View(),),

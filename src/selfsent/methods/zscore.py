@@ -13,7 +13,6 @@ from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Method
 from selfsent.methods.moments import moments_of
 from selfsent.models.encoder import Encoder
-from selfsent.models.heads.affine import affine
 from selfsent.models.heads.layers import Layers
 from selfsent.settings import Settings, check_limits, setting
 
@@ -59,7 +58,7 @@ class ZScoreLearner(Learner):
         if not bool(varies.any()):
             raise SettingsError("the vectors of all sentences are the same: choose another --base or --pooling")
         scale = torch.where(varies, variances, 1.0).rsqrt() * varies
-        self.model.sentence_transformer.append(affine(scale.diag(), -scale * moments.mean))
+        self.model.put_affine(scale.diag(), -scale * moments.mean)
 
 
 ZSCORE = Method(

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.fast.packing import Packed
 from selfsent.models.dropout import DROPOUTS
+from selfsent.models.heads.affine import affine
 from selfsent.models.heads.language_model import (
     LanguageModelHead,
     new_head,
@@ -161,6 +162,10 @@ class Encoder(nn.Module):
         config = self.transformer.config
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
         config.output_hidden_states = True
+
+    def put_affine(self, weight: Tensor, bias: Tensor) -> None:
+        """From now on vectors u come out as weight u + bias, of shapes (k, d) and (k,)."""
+        self.sentence_transformer.append(affine(weight, bias))
 
     @property
     def hidden_size(self) -> int:

@@ -102,6 +102,18 @@ class StaticEncoder(Encoder):
         mean = F.embedding_bag(packed.flat_ids, self.table.weight, packed.starts, mode="mean")
         return self.after_pooling(mean, leave_out)
 
+    def put_affine(self, weight: Tensor, bias: Tensor) -> None:
+        """As everywhere; put into the table itself where nothing follows it, since a mean of vectors maps as they do.
+
+        So it stays a table alone, and a text without tokens stays at zero.
+        """
+        if len(self.sentence_transformer) > 1:
+            super().put_affine(weight, bias)
+            return
+        rows = (self.table.weight.detach().to(weight) @ weight.T + bias).float()
+        module = self.sentence_transformer[0]
+        module.embedding, module.embedding_dim = nn.EmbeddingBag.from_pretrained(rows, freeze=False), rows.shape[1]
+
     def average_layers(self, layers: Layers) -> None:
         """There is one layer.
 

@@ -42,8 +42,9 @@ _TRAIN: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("sentences", "hold_out", "checkpoint_every", "keep", "dev_every"), lambda value: type(value) is int
     ),
-    **dict.fromkeys(("keep_best", "whiten"), lambda value: isinstance(value, bool)),
+    "keep_best": lambda value: isinstance(value, bool),
     "dropout": lambda value: type(value) in (int, float),
+    "whiten": lambda value: type(value) in (bool, int, float),
 }
 """The arguments of `selfsent.train` that a stage may give, and what their values must be."""
 _PLANNED = ("preset", "pooling", "dropout", "whiten", "head")

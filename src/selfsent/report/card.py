@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.display import counted
+from selfsent.methods.whitening import whitened
 from selfsent.report.differences import differences
 from selfsent.settings import WITHOUT_STEPS
 
@@ -154,7 +155,7 @@ def model_card(
         corpus=_plain(corpus),
         pooling=asked["pooling"],
         steps=_steps(record, settings),
-        whitened=", whitened at the end" if asked.get("whiten") else "",
+        whitened=whitened(asked.get("whiten", 0)),
         needs="" if alone else "\n\nThis model has a module of selfsent's own: `pip install selfsent` first.",
         settings="\n".join(f"| {name} | {value} |" for name, value in listed.items() if value is not None),
         scores=_score_lines(scores),

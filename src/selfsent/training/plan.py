@@ -16,7 +16,7 @@ from selfsent.data.views import View
 from selfsent.errors import BaseEncoderError, SettingsError, guess
 from selfsent.methods import SUPERVISED, Method, whose_option
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
-from selfsent.methods.whitening import WHITENING
+from selfsent.methods.whitening import WHITENING, whitened
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.loading import is_recurrent, is_sentence_encoder, is_static, saved_pooling
@@ -39,7 +39,7 @@ class Plan:
         base: name of the base encoder.
         pooling: how token states become a vector; None to leave it as the base has it, or to a CNN.
         dropout: dropout rate of the encoder; None for what its configuration says.
-        whiten: whether the trained encoder is whitened at the end.
+        whiten: strength of the whitening of the trained encoder at the end; 0 for none.
         ignored: settings the user gave that mean nothing to this method.
         longest: steps that are not exceeded where the user did not say how long; None for no limit.
         head: options of the head that the encoder is given; None to leave it as it is.
@@ -51,7 +51,7 @@ class Plan:
     base: str
     pooling: Pooling | None
     dropout: float | None
-    whiten: bool = False
+    whiten: float = 0.0
     ignored: tuple[str, ...] = ()
     longest: int | None = None
     head: Any = None
@@ -60,7 +60,7 @@ class Plan:
         """The plan in one line."""
         how = "a fit, without steps" if self.method.closed_form else self.settings.summary()
         pooled = f"pooling {self.pooling}, " if self.pooling else ""
-        return f"{self.method.name} from {self.base}: {pooled}{how}{', whitened at the end' if self.whiten else ''}"
+        return f"{self.method.name} from {self.base}: {pooled}{how}{whitened(self.whiten)}"
 
     @property
     def other_pooling(self) -> str | None:
@@ -146,7 +146,7 @@ def make_plan(
     preset: str | None = None,
     pooling: Pooling | None = None,
     dropout: float | None = None,
-    whiten: bool = False,
+    whiten: float | None = None,
     head: str | None = None,
     **changes: Any,
 ) -> Plan:
@@ -158,7 +158,8 @@ def make_plan(
         preset: `published` for the paper's settings, or one of the method's own presets.
         pooling: another pooling than the base was saved with, or than the method's where it has none.
         dropout: another dropout rate than the base's.
-        whiten: fit whitening on the trained encoder's vectors, and put it behind the encoder.
+        whiten: fit whitening of this strength on the trained encoder's vectors, and put it behind the encoder; 0 for
+            none, None for what the method has for tables of token vectors.
         head: name of a head in `HEADS` to give the encoder.
         **changes: fields of `Settings`, of the method's options and of the head's.
 
@@ -184,11 +185,13 @@ def make_plan(
     chosen_head = _head(method, head, pooling, changes)
     usual = usual_settings(method, base)  # which refuses a base that the method cannot train
     settings, options, ignored = _changed(method, method.published if preset else usual, changes)
+    if whiten is None:
+        whiten = method.static_whiten if preset is None and is_static(resolve(base)) else 0.0
     _refuse(method, settings, options, dropout, whiten)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
-    return Plan(method, options, settings, str(base), pooling, dropout, whiten, ignored, longest, chosen_head)
+    return Plan(method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head)
 
 
 def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tuple[Settings, Any, tuple[str, ...]]:
@@ -210,7 +213,7 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
     return settings, method.options(**{name: changes[name] for name in changes if name in own}), ignored
 
 
-def _refuse(method: Method, settings: Settings, options: Any, dropout: float | None, whiten: bool) -> None:
+def _refuse(method: Method, settings: Settings, options: Any, dropout: float | None, whiten: float) -> None:
     """Refuse what does not go together.
 
     Raises:
@@ -218,8 +221,10 @@ def _refuse(method: Method, settings: Settings, options: Any, dropout: float | N
     """
     if dropout is not None and not 0 <= dropout < 1:
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
+    if not 0 <= whiten <= 1:
+        raise SettingsError(f"--whiten is {whiten:g}; it must be from 0 to 1")
     if whiten and method is WHITENING:
-        raise SettingsError("whitening is whitened already: leave out --whiten")
+        raise SettingsError("whitening is whitened already: leave out --whiten, or give --strength")
     if whiten and any(view.joined is not None for view in method.views(options)):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
     check_batch_size(method, options, settings.batch_size)
