@@ -116,6 +116,7 @@ def main() -> None:
     parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
     parser.add_argument("--bases", default="bundled", help="names of bases, between commas")
     parser.add_argument("--method", help="train by it first, with its defaults, where the domain has documents")
+    parser.add_argument("--start", type=float, help="strength of a whitening of the base before it is trained")
     parser.add_argument("--table", action="store_true", help="print what the output holds, and run nothing")
     options = parser.parse_args()
     if options.table:
@@ -125,7 +126,9 @@ def main() -> None:
     recipe, named = read_document(options.recipe), dict(given.split("=", 1) for given in options.base)
     options.runs.mkdir(parents=True, exist_ok=True)
     for base in options.bases.split(","):
-        directory, title = named.get(base, base), base + (f", {options.method}" if options.method else "")
+        directory, title = named.get(base, base), base
+        title += f", whitened {options.start}" if options.start is not None else ""
+        title += f", {options.method}" if options.method else ""
         for domain in recipe["domains"]:
             todo = [name for name in MAPS if f"{domain} | {title} | {name}" not in finished(options.output)]
             if not todo:
@@ -137,7 +140,10 @@ def main() -> None:
             vectors = options.runs / f"{title}, {domain}.npz"
             model = directory
             if not vectors.is_file() and options.method:
-                row = {"method": options.method, "base": directory}
+                if options.start is not None:
+                    row = {"method": "whitening", "base": model, "strength": options.start}
+                    model, _ = train_row(row, 0, place.corpus, place.train, options.runs / "start")
+                row = {"method": options.method, "base": model, "whiten": 0.0}
                 model, _ = train_row(row, 0, place.corpus, place.train, options.runs / "model")
             encoder = as_encoder(str(vectors)) if vectors.is_file() else load(model)
             fit = encoder(place.corpus.texts(place.train)).astype(np.float64)

@@ -135,15 +135,20 @@ class Batches:
             packed.vectors = torch.from_numpy(np.concatenate(parts, axis=1, dtype=np.float32))
         return packed.to(device)
 
-    def once(self, device: str = "cpu") -> Iterator[list[Packed]]:
-        """Every sentence once, undamaged, one packed batch a text column: this process' share, in random order."""
+    def once(self, device: str = "cpu", most: int | None = None) -> Iterator[list[Packed]]:
+        """Every sentence once, undamaged, one packed batch a text column: this process' share, in random order.
+
+        Args:
+            device: where the batches are wanted.
+            most: sentences of all processes together that are enough; the same ones on any number of processes.
+        """
         columns = sorted({view.column: view for view in self.views}.items())
-        for rows in self._parts(rank(), world_size()):
+        for rows in self._parts(rank(), world_size(), most):
             yield [self._pack(self.tables[column][rows], view, device) for column, view in columns]
 
-    def _parts(self, first: int, every: int) -> Iterator[np.ndarray]:
+    def _parts(self, first: int, every: int, most: int | None = None) -> Iterator[np.ndarray]:
         """All rows, some thousand tokens at a time, in random order: chunk `first` and every `every`th from there."""
-        columns, order = sorted({view.column for view in self.views}), self._order(0)
+        columns, order = sorted({view.column for view in self.views}), self._order(0)[:most]
         told = bool(self._vectors)  # of sentences that were made ready before
         for begin in range(_CHUNK * first, len(order), _CHUNK * every):
             chunk = self.rows[order[begin : begin + _CHUNK]]
