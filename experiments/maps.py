@@ -61,6 +61,9 @@ MAPS: dict[str, Callable[[np.ndarray], Map]] = {
     "whitened, 0.25, not centred": lambda fit: power(fit, 0.25, centre=False),
     "whitened, 0.25, on 1,000": lambda fit: power(fit[:: max(1, len(fit) // 1000)], 0.25),
     "whitened, 0.25, ridge 0.1": lambda fit: power(fit, 0.25, 0.1),
+    "whitened, 0.1, ridge 0.1": lambda fit: power(fit, 0.1, 0.1),
+    "whitened, 0.1, ridge 0.1, on 1,000": lambda fit: power(fit[:: max(1, len(fit) // 1000)], 0.1, 0.1),
+    "whitened, 0.1, ridge 0.1, on 100": lambda fit: power(fit[:: max(1, len(fit) // 100)], 0.1, 0.1),
     "whitened, 0.3": lambda fit: power(fit, 0.3),
     "whitened, 0.4": lambda fit: power(fit, 0.4),
     "whitened, 0.5": lambda fit: power(fit, 0.5),
@@ -116,6 +119,8 @@ def main() -> None:
     parser.add_argument("--base", action="append", default=[], metavar="NAME=DIR", help="the directory of a named base")
     parser.add_argument("--bases", default="bundled", help="names of bases, between commas")
     parser.add_argument("--method", help="train by it first, with its defaults, where the domain has documents")
+    parser.add_argument("--maps", help="names of maps, between semicolons (default: all)")
+    parser.add_argument("--sentences", type=int, default=SIZE["sentences"], help="to train and to fit on, at most")
     parser.add_argument("--start", type=float, help="strength of a whitening of the base before it is trained")
     parser.add_argument("--table", action="store_true", help="print what the output holds, and run nothing")
     options = parser.parse_args()
@@ -124,17 +129,20 @@ def main() -> None:
         return
     warnings.simplefilter("ignore")
     recipe, named = read_document(options.recipe), dict(given.split("=", 1) for given in options.base)
+    wanted = options.maps.split(";") if options.maps else list(MAPS)
+    size = {**SIZE, "sentences": options.sentences}
     options.runs.mkdir(parents=True, exist_ok=True)
     for base in options.bases.split(","):
         directory, title = named.get(base, base), base
         title += f", whitened {options.start}" if options.start is not None else ""
         title += f", {options.method}" if options.method else ""
+        title += f", {options.sentences:,} sentences" if options.sentences != SIZE["sentences"] else ""
         for domain in recipe["domains"]:
-            todo = [name for name in MAPS if f"{domain} | {title} | {name}" not in finished(options.output)]
+            todo = [name for name in wanted if f"{domain} | {title} | {name}" not in finished(options.output)]
             if not todo:
                 continue
             without_pairs = {k: v for k, v in recipe["domains"][domain].items() if k != "pairs"}
-            place = Place(without_pairs, "bundled", SIZE, options)
+            place = Place(without_pairs, "bundled", size, options)
             if options.method and place.corpus.documents is None:
                 continue
             vectors = options.runs / f"{title}, {domain}.npz"

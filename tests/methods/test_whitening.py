@@ -6,7 +6,7 @@ import tiny
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.moments import Moments
-from selfsent.methods.whitening import Options, whitening_map
+from selfsent.methods.whitening import Options, at_the_end, whitening_map
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
@@ -109,3 +109,38 @@ def test_it_loads_without_selfsent_and_again_with_it(method, fitted, tmp_path):
     assert {type(module).__module__.partition(".")[0] for module in plain} == {"sentence_transformers"}
     np.testing.assert_allclose(plain.encode(SENTENCES[:20]), vectors, atol=1e-4)
     np.testing.assert_allclose(encode(load_encoder(tmp_path / "model"), SENTENCES[:20]), vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3])
+def test_strength_is_the_power_of_the_deviations(strength, fitted):
+    learner, before = fitted("whitening", strength=strength)
+    vectors = encode(learner.model, SENTENCES)
+    np.testing.assert_allclose(vectors.mean(axis=0), 0, atol=1e-3)
+    variances = np.linalg.eigvalsh(covariance(before))[::-1]  # largest first, as the directions come
+    found, expected = np.diag(covariance(vectors))[:5], (variances ** (1 - strength))[:5]
+    np.testing.assert_allclose(found, expected, rtol=0.02)
+
+
+def test_in_part_no_direction_is_lost_at_the_end():
+    moments = Moments(3)
+    moments.add(torch.tensor([[3.0, 0.0, 1.0], [-3.0, 0.0, 1.0]]))  # variances 9, 0 and 0
+    weight, bias = whitening_map(moments, at_the_end(0.5))
+    assert weight.shape == (3, 3)
+    scale = torch.tensor([9.3, 0.3, 0.3]).double() ** -0.25  # a ridge of a tenth of the mean
+    torch.testing.assert_close(torch.linalg.svdvals(weight), scale.sort(descending=True).values, rtol=1e-5, atol=0)
+    assert whitening_map(moments, at_the_end(1.0))[0].shape == (1, 3)
+
+
+def test_some_of_the_sentences_are_the_same_on_any_number_of_processes(learner_of, monkeypatch):
+    monkeypatch.setattr("selfsent.data.batches._CHUNK", 30)
+    learner = learner_of("whitening")
+    views = get_method("whitening").views(learner.options)
+    batches = tiny.make_batches(learner, views, Settings(max_length=tiny.LONGEST), SENTENCES)
+
+    def of(rank, processes):
+        return [row for rows in batches._parts(rank, processes, 70) for row in rows]
+
+    alone = of(0, 1)
+    assert len(set(alone)) == 70
+    assert sorted([*of(0, 2), *of(1, 2)]) == sorted(alone)
+    assert len(of(0, 2)) == 40  # chunks of 30, in turn: the first and the third

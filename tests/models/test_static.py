@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
 
 import selfsent
 import tiny
@@ -48,6 +49,26 @@ def test_what_is_behind_the_table_is_kept(table, tmp_path):
     selfsent.train(TEXTS, method="whitening", base=table, output=tmp_path / "run")
     ordinary = SentenceTransformer(str(tmp_path / "run" / "model"), device="cpu")
     assert encode(load_encoder(tmp_path / "run"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-5)
+
+
+def test_a_linear_map_becomes_part_of_the_table(table):
+    """The mean of mapped rows is the mapped mean, so that nothing needs to follow the table."""
+    model, before = load_encoder(table), encode(load_encoder(table), TEXTS)
+    weight, bias = torch.randn(5, model.hidden_size).double(), torch.randn(5).double()
+    model.put_affine(weight, bias)
+    assert (len(model.sentence_transformer), model.hidden_size, model.embedding_size) == (1, 5, 5)
+    has_tokens = before.any(axis=1)
+    expected = np.where(has_tokens[:, None], before @ weight.numpy().T + bias.numpy(), 0)
+    assert not has_tokens.all()
+    assert encode(model, TEXTS) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_linear_map_stands_behind_what_follows_the_table(table):
+    model = load_encoder(table)
+    model.sentence_transformer.append(Normalize())
+    before = encode(model, TEXTS[:5])
+    model.put_affine(2 * torch.eye(model.hidden_size), torch.ones(model.hidden_size))
+    assert encode(model, TEXTS[:5]) == pytest.approx(2 * before + 1, abs=1e-5)
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "ct-inbatch", "distil"])

@@ -47,6 +47,18 @@ def test_a_table_has_settings_of_its_own_and_a_new_one_a_higher_rate(base_of, tm
     assert make_plan(whitening, "bundled").settings == whitening.static
 
 
+def test_only_tables_are_whitened_after_neighbours_unless_told(base_of):
+    neighbours = get_method("neighbours")
+    assert make_plan(neighbours, "bundled").whiten == 0.1
+    assert make_plan(neighbours, "bundled-encoder").whiten == 0
+    assert make_plan(neighbours, "bundled", preset="published").whiten == 0
+    assert make_plan(neighbours, "bundled", whiten=0).whiten == 0
+    assert make_plan(neighbours, "bundled-encoder", whiten=0.5).whiten == 0.5
+    assert make_plan(get_method("simcse"), "bundled").whiten == 0
+    with pytest.raises(SettingsError, match="--whiten is 2; it must be from 0 to 1"):
+        make_plan(neighbours, "bundled", whiten=2)
+
+
 def test_changes_go_where_they_belong():
     plan = make_plan(get_method("tsdae"), ratio=0.3, seed=4, steps=7, pooling="mean", dropout=0.2)
     assert (plan.options.ratio, plan.settings.seed, plan.settings.steps, plan.settings.epochs) == (0.3, 4, 7, None)

@@ -35,5 +35,5 @@ NEIGHBOURS = Method(
     large_learning_rate=2e-5,
     static=STATIC,
     for_encoders={"keep_base": 1.0},
-    static_whiten=0.2,
+    static_whiten=0.1,
 )

@@ -75,6 +75,11 @@ def whitening_map(moments: Moments, options: Options) -> tuple[Tensor, Tensor]:
     return weight, -weight @ moments.mean
 
 
+def at_the_end(strength: float) -> Options:
+    """How a trained encoder is whitened: in full as published; in part with a ridge, so that no direction is lost."""
+    return Options(strength=strength, ridge=0.1 if strength < 1 else 0.0)
+
+
 def whitened(strength: float) -> str:
     """What is said of a run whose result is whitened, to be put behind it; nothing where it is not."""
     partly = f" with strength {strength:g}" if strength < 1 else ""

@@ -18,8 +18,7 @@ from selfsent.display import counted
 from selfsent.distributed import wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
-from selfsent.methods.whitening import ENOUGH, whiten
-from selfsent.methods.whitening import Options as Whitening
+from selfsent.methods.whitening import ENOUGH, at_the_end, whiten
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import LOOKED_AT, complaint_of_unknown
@@ -77,7 +76,7 @@ def fit(
 
     def finish(encoder: Encoder) -> None:
         if plan.whiten:
-            whiten(encoder, batches.once(str(encoder.device), ENOUGH), Whitening(strength=plan.whiten))
+            whiten(encoder, batches.once(str(encoder.device), ENOUGH), at_the_end(plan.whiten))
 
     loop = None
     try:
