@@ -129,7 +129,7 @@ def measure(options: argparse.Namespace, rows: dict[str, Any], key: str) -> None
             print(key, "peer at", rate, rates[rate], flush=True)
         peer += ["--rate", str(max(rates, key=lambda rate: rates[rate] or 0.0))]
         mine = [sys.executable, "-m", "selfsent", "train", options.corpus, "--base", options.base, "--overwrite"]
-        mine += ["--output", run]
+        mine += ["--whiten", "0", "--output", run]
         sides = {"selfsent": mine, "peer": peer}
         if options.keep_nothing:
             sides["selfsent --keep-base 0"] = [*mine, "--keep-base", "0"]

@@ -134,7 +134,7 @@ def main() -> None:
         save_half(trained(output, "static", text, new_table(output, "table", 384), **after), output / "bundled")
     elif options.stage == "raw":
         files = [options.text / f"{name}.txt.zst" for name in SOURCES if name != UNCONNECTED]
-        run = trained(output, "raw", files, new_table(output, "raw-table", 256), method="neighbours")
+        run = trained(output, "raw", files, new_table(output, "raw-table", 256), method="neighbours", whiten=0)
         save_half(run, output / "bundled-raw-static")
     else:
         begin = output / "encoder-start"

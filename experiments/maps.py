@@ -44,7 +44,7 @@ def diagonal(fit: np.ndarray, strength: float) -> Map:
 
 
 def without_top(fit: np.ndarray, count: int) -> Map:
-    """u - mean, less its largest directions (Mu and Viswanath 2018)."""
+    """The vectors less their mean and their largest directions (Mu and Viswanath 2018)."""
     mean = fit.mean(0)
     top = np.linalg.eigh(np.cov(fit.T))[1][:, -count:]
     return lambda u: (u - mean) - (u - mean) @ top @ top.T

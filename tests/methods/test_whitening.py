@@ -124,7 +124,7 @@ def test_strength_is_the_power_of_the_deviations(strength, fitted):
 def test_in_part_no_direction_is_lost_at_the_end():
     moments = Moments(3)
     moments.add(torch.tensor([[3.0, 0.0, 1.0], [-3.0, 0.0, 1.0]]))  # variances 9, 0 and 0
-    weight, bias = whitening_map(moments, at_the_end(0.5))
+    weight, _ = whitening_map(moments, at_the_end(0.5))
     assert weight.shape == (3, 3)
     scale = torch.tensor([9.3, 0.3, 0.3]).double() ** -0.25  # a ridge of a tenth of the mean
     torch.testing.assert_close(torch.linalg.svdvals(weight), scale.sort(descending=True).values, rtol=1e-5, atol=0)
