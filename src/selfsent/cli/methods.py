@@ -121,6 +121,7 @@ def _settings(method: Any) -> list[str]:
 def _static(method: Any) -> str:
     """What is done with a table of token vectors, such as `bundled`."""
     from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
+    from selfsent.methods.whitening import whitened
 
     said = "a table of token vectors, such as bundled"
     if method.static is None:
@@ -130,5 +131,5 @@ def _static(method: Any) -> str:
     return (
         f"{said}: batch {STATIC.batch_size}, rate {STATIC.learning_rate:g}"
         f" (a new one: {NEW_STATIC.batch_size}, {NEW_STATIC.learning_rate:g}), {STATIC.epochs:g} passes,"
-        f" {STATIC_STEPS:,} steps at most"
+        f" {STATIC_STEPS:,} steps at most{whitened(method.static_whiten)}"
     )
