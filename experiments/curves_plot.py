@@ -1,6 +1,6 @@
 """Draw the scores of curves.yaml against steps: each colour is a method, its runs at other rates are dotted.
 
-    python experiments/curves_plot.py docs/results/quality/curves.json docs/images/curves.svg
+python experiments/curves_plot.py docs/results/quality/curves.json docs/images/curves.svg
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ def draw(rows: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         axis.axhline(start, color=GREY, linewidth=1)
         for (method, rate), runs in curves.items():
             points = [start]
-            for number in range(max(map(len, runs))):
-                there = [run[number] for run in runs if len(run) > number]
+            for there in zip(*runs, strict=False):  # as far as all seeds go
                 points.append(float(np.mean([point[task] for point in there for task in tasks])))
             shown = f"{method}" if rate == RATE else f"{method} at {rate:g}"
             style = "-o" if rate == RATE else ":"

@@ -73,7 +73,7 @@ def train(
             it was saved with none.
         dropout: dropout rate of the encoder instead of the base's own.
         whiten: whiten the trained encoder's vectors with this strength, by a fit on the training sentences: 1 in full,
-            0 not at all; None for the method's own, mostly 0.
+            0 not at all; by default 0.1 after `neighbours` on a table of token vectors, else 0.
         head: `ngram-cnn` or `cnn-pool`, to give the encoder that head; one that the base has already stays without it.
         views: one or two makers between commas, such as `synonym` or `translate:pivot=spa,translate:pivot=cat`: the
             views they make become the two columns that the method reads, and stay in the corpus' cache.
@@ -146,6 +146,11 @@ def _train(
     if makers:
         corpus = _with_views(corpus, makers, plan.settings.seed, progress)
     plan = plan.on(corpus)
+    before = directory.record.get("asked", {}).get("whiten")
+    if wanted.given["whiten"] is None and isinstance(
+        before, bool
+    ):  # of a version without strengths, and without defaults
+        plan = replace(plan, whiten=float(before))
     hold_out = wanted.hold_out
     shared_out = isinstance(hold_out, HoldOut)
     if not isinstance(hold_out, HoldOut):

@@ -47,6 +47,15 @@ def test_any_method_can_be_whitened(train, sentences, tmp_path):
     assert "leave out --whiten" in train("--method", "whitening", "--whiten", "--overwrite").complaint
 
 
+def test_whitening_has_a_strength_on_the_command_line(train, sentences, tmp_path):
+    done = train("--method", "mlm", "--whiten", 0.3, "--max-length", 96)
+    assert done.status == 0, done.err
+    assert "whitened at the end with strength 0.3" in done.err
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["whiten"] == 0.3
+    assert "--whiten is 3; it must be from 0 to 1" in train("--whiten", 3, "--overwrite").complaint
+    assert "give the corpus before --whiten" in train("--whiten", "corpus.txt", "--overwrite").complaint
+
+
 @pytest.mark.full
 def test_a_killed_flow_resumes_to_the_same_weights(base, sentences, tmp_path, selfsent):
     def arguments(output, *more):

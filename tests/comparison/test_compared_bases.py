@@ -1,7 +1,9 @@
 import pytest
 
-from selfsent.comparison.bases import Base, known_bases
+from selfsent.comparison.bases import Base, is_strong, known_bases
 from selfsent.errors import SettingsError
+from selfsent.models.bases import resolve
+from selfsent.models.loading import load_encoder
 
 
 def test_a_base_has_a_short_name_that_no_other_has(tmp_path):
@@ -28,6 +30,17 @@ def test_two_directories_of_one_name_keep_their_paths(base_of, tmp_path):
 def test_a_single_base_needs_no_name():
     assert known_bases("bundled", print) == [Base("bundled")]
     assert (Base("bundled").untrained, Base("bundled").trained("mlm")) == ("untrained", "mlm")
+
+
+def test_strong_is_a_transformer_that_others_trained_to_make_sentence_vectors(base_of, tmp_path):
+    assert is_strong(resolve("bundled-encoder"))
+    assert not is_strong(resolve("bundled-raw"))  # a language model
+    assert not is_strong(resolve("bundled"))  # a table
+    model = tmp_path / "run" / "model"
+    load_encoder(base_of("bert"), "mean").save(model)
+    assert is_strong(model)
+    (tmp_path / "run" / "run.json").write_text('{"asked": {"method": "tsdae"}}')
+    assert not is_strong(model)  # selfsent's own: it may be weak yet
 
 
 def test_there_must_be_something_to_train(tmp_path):

@@ -11,7 +11,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 
 import selfsent
 import tiny
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import BaseEncoderError, RunError, SettingsError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.methods import METHODS
 from selfsent.models.encoding import encode
@@ -46,9 +46,47 @@ def test_vectors_are_means_and_those_of_sentence_transformers(table):
 
 
 def test_what_is_behind_the_table_is_kept(table, tmp_path):
-    selfsent.train(TEXTS, method="whitening", base=table, output=tmp_path / "run")
+    unit = SentenceTransformer(str(table), device="cpu")
+    unit.append(Normalize())
+    unit.save(str(tmp_path / "unit"))
+    selfsent.train(TEXTS, method="whitening", base=tmp_path / "unit", output=tmp_path / "run")
     ordinary = SentenceTransformer(str(tmp_path / "run" / "model"), device="cpu")
+    assert [type(module).__name__ for module in ordinary] == ["StaticEmbedding", "Normalize", "Dense"]
     assert encode(load_encoder(tmp_path / "run"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-5)
+
+
+DOCUMENTS = "\n\n".join("\n".join(TEXTS[start : start + 5]) for start in range(0, 30, 5))
+
+
+def test_neighbours_whiten_a_table_in_part_and_leave_it_a_table(table, tmp_path):
+    (tmp_path / "documents.txt").write_text(DOCUMENTS)
+    common = {"base": table, "epochs": 1, "batch_size": 8, "hold_out": 0, "quiet": True}
+    corpus = selfsent.read_corpus(tmp_path / "documents.txt")
+    for name, whiten in (("usual", None), ("not", 0), ("more", 0.5)):
+        selfsent.train(corpus, output=tmp_path / name, whiten=whiten, **common)
+    usual, plain, more = (encode(load_encoder(tmp_path / name), TEXTS[:30]) for name in ("usual", "not", "more"))
+    assert usual.mean(axis=0) == pytest.approx(np.zeros(usual.shape[1]), abs=1e-5)
+    assert np.abs(plain.mean(axis=0)).max() > 1e-3
+    spread = [np.linalg.svd(each - each.mean(axis=0), compute_uv=False) for each in (plain, usual, more)]
+    steep = [float(values[0] / values[5]) for values in spread]
+    assert steep[0] > steep[1] > steep[2]
+    modules = json.loads((tmp_path / "usual" / "model" / "modules.json").read_text())
+    assert len(modules) == 1
+    assert "whitened at the end with strength 0.1" in (tmp_path / "usual" / "model" / "README.md").read_text()
+
+
+def test_a_run_of_a_version_without_strengths_is_gone_on_with_as_it_was(table, tmp_path):
+    (tmp_path / "documents.txt").write_text(DOCUMENTS)
+    corpus = selfsent.read_corpus(tmp_path / "documents.txt")
+    common = {"base": table, "epochs": 1, "batch_size": 8, "hold_out": 0, "quiet": True, "output": tmp_path / "run"}
+    selfsent.train(corpus, whiten=0, **common)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    record["asked"]["whiten"] = False  # as it was written then
+    del record["checksum"]
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    assert selfsent.train(corpus, resume=True, **common).record["asked"]["whiten"] is False
+    with pytest.raises(RunError, match=r"whiten was False, now 0\.2"):
+        selfsent.train(corpus, resume=True, whiten=0.2, **common)
 
 
 def test_a_linear_map_becomes_part_of_the_table(table):

@@ -33,6 +33,7 @@ def describe(method: Any) -> dict[str, Any]:
         "published": dataclasses.asdict(method.published),
         "defaults": {**dataclasses.asdict(method.defaults), "large_learning_rate": method.large_learning_rate},
         "static": None if method.static is None else dataclasses.asdict(method.static),
+        "static_whiten": method.static_whiten,
         "presets": {name: dict(values) for name, values in method.presets.items()},
         "options": {
             item.name: {"default": item.default, "description": item.metadata["description"]}

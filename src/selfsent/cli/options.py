@@ -126,6 +126,15 @@ class Unset:
         return None
 
 
+def _strength(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number; give the corpus before --whiten, or a strength behind it"
+        ) from None
+
+
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """How the base becomes the encoder that is trained."""
     parser.add_argument("--settings", metavar="PRESET", dest="preset", help="published: exactly the paper's settings")
@@ -136,11 +145,12 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     parser.add_argument(
         "--whiten",
-        type=float,
+        type=_strength,
         nargs="?",
         const=1.0,
         metavar="X",
-        help="whiten the vectors of the trained encoder: in full, or with a strength from 0 (not at all) to 1",
+        help="whiten the vectors of the trained encoder: in full, or with a strength from 0 (not at all) to 1; default:"
+        " 0.1 after neighbours on a table of token vectors, else 0",
     )
 
 

@@ -12,6 +12,7 @@ from selfsent.evaluation.lexical import LEXICAL
 from selfsent.evaluation.word_vectors import words_file
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
+from selfsent.models.heads.loading import is_trained_transformer
 from selfsent.models.loading import load_encoder
 from selfsent.training.identity import weights_digest
 from selfsent.training.run_config import Notice
@@ -97,3 +98,11 @@ def _labels(names: Sequence[str]) -> list[str]:
         kind = f"{name.partition(':')[0]}:" if words_file(name) else ""
         short.append(kind + label.removeprefix(kind))
     return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
+
+
+def is_strong(directory: Path) -> bool:
+    """Whether a base makes good sentence vectors as it is, so that a choice without labels gains little.
+
+    A transformer that was trained to, and not by selfsent itself: what that trained may be weak yet.
+    """
+    return is_trained_transformer(directory) and not (directory.resolve().parent / "run.json").is_file()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent import api
-from selfsent.comparison.bases import Base, known_bases
+from selfsent.comparison.bases import Base, is_strong, known_bases
 from selfsent.comparison.candidate import Candidate
 from selfsent.comparison.doubts import Opinion, opinions
 from selfsent.comparison.ending import finish
@@ -34,7 +34,6 @@ from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import read_json
 from selfsent.models.bases import resolve
-from selfsent.models.heads.loading import is_trained_transformer
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
@@ -153,9 +152,7 @@ def _compare(
     if hold_out.test is not None and found.candidates:
         found = replace(found, tests=_tests(found, bases, ContextTask(corpus, hold_out.test)))
     if found.chosen:
-        was_strong = found.dev in LABEL_FREE and is_trained_transformer(
-            resolve(found.chosen.run.record["asked"]["base"])
-        )
+        was_strong = found.dev in LABEL_FREE and is_strong(resolve(found.chosen.run.record["asked"]["base"]))
         found = replace(found, judges=_opinions(found.chosen, corpus, hold_out), was_strong=was_strong)
     about = {"corpus": f"{corpus.source}: {corpus.report.summary('; ')}"}
     if hold_out.test is not None:

@@ -55,7 +55,10 @@ def conclusion(
     interval = f"{gain.difference:+z.2f} [{gain.low:+z.2f}, {gain.high:+z.2f}]"
     if gain.low > 0 and was_strong:
         there = f"For topics and paraphrases use {base}, which is a sentence encoder already, or {LABEL}."
-        return beats, f"Use its model where this score asks for what you need: it beats {base}, {interval}. {there}"
+        return (
+            beats,
+            f"Use its model where what it was chosen by is what you need: it beats {base}, {interval}. {there}",
+        )
     if gain.low > 0:
         return beats, f"Use its model. It beats {base}, too: {interval}."
     found = "It does worse than" if gain.high < 0 else "It is not shown to beat"

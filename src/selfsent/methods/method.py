@@ -153,7 +153,8 @@ class Method:
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
         static: what is used instead where the base is a table of token vectors; None where that cannot be trained.
-        static_whiten: how strongly such a table is whitened after training, unless told otherwise.
+        static_whiten: how strongly such a table is whitened after training, if somebody trained it before, and nothing
+            follows it.
         predicts_words: whether it needs a head for words, for given options; a base that has one serves it best.
         suits_static: whether such a table can be trained with given options: it has no dropout, and predicts no words.
         sums: for given options, whether the loss is a sum over sentences after all.

@@ -19,7 +19,7 @@ from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.methods.whitening import WHITENING, whitened
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
 from selfsent.models.encoder import Pooling
-from selfsent.models.heads.loading import is_recurrent, is_sentence_encoder, is_static, saved_pooling
+from selfsent.models.heads.loading import is_bare_table, is_recurrent, is_sentence_encoder, is_static, saved_pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
@@ -159,7 +159,7 @@ def make_plan(
         pooling: another pooling than the base was saved with, or than the method's where it has none.
         dropout: another dropout rate than the base's.
         whiten: fit whitening of this strength on the trained encoder's vectors, and put it behind the encoder; 0 for
-            none, None for what the method has for tables of token vectors.
+            none, None for what the method has for tables of token vectors that somebody trained.
         head: name of a head in `HEADS` to give the encoder.
         **changes: fields of `Settings`, of the method's options and of the head's.
 
@@ -186,7 +186,7 @@ def make_plan(
     usual = usual_settings(method, base)  # which refuses a base that the method cannot train
     settings, options, ignored = _changed(method, method.published if preset else usual, changes)
     if whiten is None:
-        whiten = method.static_whiten if preset is None and is_static(resolve(base)) else 0.0
+        whiten = method.static_whiten if preset is None and knows and is_bare_table(resolve(base)) else 0.0
     _refuse(method, settings, options, dropout, whiten)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling

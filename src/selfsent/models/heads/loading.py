@@ -70,6 +70,11 @@ def saved_pooling(directory: Path) -> str | None:
     return None
 
 
+def is_bare_table(directory: Path) -> bool:
+    """Whether a base is a table of token vectors, and nothing else."""
+    return is_static(directory) and len(_modules(directory)) == 1
+
+
 def is_sentence_encoder(directory: Path) -> bool:
     """Whether a base makes sentence vectors that somebody trained: it was saved with a pooling, and by more than `mlm`.
 
