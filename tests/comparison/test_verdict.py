@@ -100,8 +100,8 @@ def test_from_a_sentence_encoder_a_choice_without_labels_is_for_what_its_score_a
     assert concluded(was_strong=True) == (
         "simcse beats TF-IDF and BM25 here",
         "Use its model where what it was chosen by is what you need: it beats the untrained base, +5.00 [+5.00, +5.00]."
-        " For topics and paraphrases use the untrained base, which is a sentence encoder already, or label a hundred pairs"
-        " with selfsent label, and choose by them with --dev.",
+        " For topics and paraphrases use the untrained base, which is a sentence encoder already, or label a hundred"
+        " pairs with selfsent label, and choose by them with --dev.",
     )
     assert concluded(base=36.0, was_strong=True)[1].startswith("It does worse than the untrained base: ")
 

@@ -21,8 +21,9 @@ from selfsent.settings import Settings, check_limits, setting
 logger = logging.getLogger(__name__)
 
 ENOUGH = 1 << 16
-"""Sentences that whitening is fitted on where it follows a training: 85 for each dimension of a large encoder. In part, a
-thousand are nearly as good: docs/log/methods.md."""
+"""Sentences that whitening is fitted on where it follows a training: 85 for each dimension of a large encoder.
+
+In part, a thousand are nearly as good: docs/log/methods.md."""
 _FLAT = 1e-9
 """Variance, as a share of the largest, below which a direction holds nothing but the rounding errors of float32."""
 
