@@ -147,9 +147,7 @@ def _train(
         corpus = _with_views(corpus, makers, plan.settings.seed, progress)
     plan = plan.on(corpus)
     before = directory.record.get("asked", {}).get("whiten")
-    if wanted.given["whiten"] is None and isinstance(
-        before, bool
-    ):  # of a version without strengths, and without defaults
+    if wanted.given["whiten"] is None and isinstance(before, bool):  # a run of before there were strengths
         plan = replace(plan, whiten=float(before))
     hold_out = wanted.hold_out
     shared_out = isinstance(hold_out, HoldOut)

@@ -144,3 +144,9 @@ def test_some_of_the_sentences_are_the_same_on_any_number_of_processes(learner_o
     assert len(set(alone)) == 70
     assert sorted([*of(0, 2), *of(1, 2)]) == sorted(alone)
     assert len(of(0, 2)) == 40  # chunks of 30, in turn: the first and the third
+    heard = []
+    batches.told = heard.append
+    for processes in (1, 2):
+        heard.clear()
+        of(0, processes)
+        assert sum(heard) == len(SENTENCES)  # so that a bar ends

@@ -10,7 +10,8 @@ from selfsent.methods import METHODS, get_method
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.training.fit import fitted
 from selfsent.training.identity import asked
-from selfsent.training.plan import LARGE, make_plan
+from selfsent.training.plan import make_plan
+from selfsent.training.usual import LARGE
 
 STEPPING = [method for method in METHODS.values() if not method.closed_form]
 NEEDED = {"distil": {"teacher": "bundled-raw"}}
@@ -27,7 +28,7 @@ def test_published_means_published(method):
 def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method, monkeypatch):
     needed = {"base": "bundled-raw", **NEEDED.get(method.name, {})}
     assert make_plan(method, **needed).settings == method.defaults
-    monkeypatch.setattr("selfsent.training.plan._parameters", lambda directory: LARGE + 1)
+    monkeypatch.setattr("selfsent.training.usual._parameters", lambda directory: LARGE + 1)
     assert make_plan(method, **needed).settings.learning_rate == method.large_learning_rate
     assert make_plan(method, learning_rate=0.5, **needed).settings.learning_rate == 0.5
 

@@ -157,6 +157,8 @@ class Batches:
             yield from (rows for rows in np.split(chunk, cuts) if len(rows))
             if not told:
                 self.told(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
+        if not told and len(order) < len(self.rows):
+            self.told(len(self.rows) - len(order))  # are not wanted
 
     def make_ready(
         self,

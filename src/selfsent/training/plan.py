@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import MISSING
 from pathlib import Path
@@ -13,19 +12,17 @@ import numpy as np
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.views import View
-from selfsent.errors import BaseEncoderError, SettingsError, guess
-from selfsent.methods import SUPERVISED, Method, whose_option
-from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
+from selfsent.errors import SettingsError, guess
+from selfsent.methods import Method, whose_option
+from selfsent.methods.method import STATIC_STEPS
 from selfsent.methods.whitening import WHITENING, whitened
-from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
+from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
-from selfsent.models.heads.loading import is_bare_table, is_recurrent, is_sentence_encoder, is_static, saved_pooling
+from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
-
-LARGE = 15_000_000
-"""Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
+from selfsent.training.usual import usual_base, usual_settings, usual_whitening
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +183,7 @@ def make_plan(
     usual = usual_settings(method, base)  # which refuses a base that the method cannot train
     settings, options, ignored = _changed(method, method.published if preset else usual, changes)
     if whiten is None:
-        whiten = method.static_whiten if preset is None and knows and is_bare_table(resolve(base)) else 0.0
+        whiten = usual_whitening(method, base) if preset is None and knows else 0.0
     _refuse(method, settings, options, dropout, whiten)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
@@ -235,55 +232,6 @@ def _refuse(method: Method, settings: Settings, options: Any, dropout: float | N
         )
 
 
-def usual_settings(method: Method, base: str | Path) -> Settings:
-    """The settings where nothing is said, for a kind of base.
-
-    Raises:
-        SettingsError: the method cannot train a table of token vectors, and the base is one.
-    """
-    directory = resolve(base)
-    if not is_static(directory):
-        # Without labels, what is a sentence encoder already has something to lose at the larger rates (docs/log).
-        knows = method.name not in SUPERVISED and is_sentence_encoder(directory)
-        # Large networks want small rates where they were pretrained, which recurrent ones never are.
-        small = is_recurrent(directory) or (_parameters(directory) <= LARGE and not knows)
-        return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
-    if method.static is None:
-        raise SettingsError(
-            f"{method.name} needs a transformer, and {base} is a table of token vectors: give another --base, such as"
-            f" {RAW}, or leave it out"
-        )
-    is_new = method.static is STATIC and not is_sentence_encoder(directory)
-    return NEW_STATIC if is_new else method.static
-
-
-def usual_base(
-    method: Method, told: Mapping[str, Any], head: str | None, pooling: Pooling | None, dropout: float | None
-) -> str:
-    """The base where nobody named one: the best that ships with selfsent and that the method can train so.
-
-    A table of token vectors if that will do, else a transformer, and one with a head for words if these are predicted.
-
-    Args:
-        method: what is to be learned.
-        told: options and settings that were given.
-        head: name of a head that was asked for.
-        pooling: that was asked for.
-        dropout: that was asked for.
-
-    Raises:
-        SettingsError: an option is out of range.
-    """
-    own = {item.name for item in dataclasses.fields(method.options)}
-    options = method.options(**{name: value for name, value in told.items() if name in own})
-    if method.usual_base is not None:
-        return method.usual_base
-    if method.predicts_words(options):
-        return RAW
-    plain = head is None and pooling in (None, "mean") and not dropout
-    return BUNDLED if plain and method.static is not None and method.suits_static(options) else ENCODER
-
-
 def check_batch_size(method: Method, options: Any, size: int) -> None:
     """Refuse a batch too small for a method.
 
@@ -312,17 +260,3 @@ def _head(method: Method, head: str | None, pooling: Pooling | None, changes: di
         raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out --pooling")
     names = changes.keys() & {item.name for item in dataclasses.fields(HEADS[head])}
     return HEADS[head](**{name: changes.pop(name) for name in names})
-
-
-def _parameters(directory: Path) -> int:
-    """Roughly how many parameters the weights in a directory hold, by the header of the safetensors files alone."""
-    from safetensors import SafetensorError, safe_open
-
-    total = 0
-    for file in directory.rglob("*.safetensors"):
-        try:
-            with safe_open(str(file), framework="numpy") as tensors:
-                total += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 — not a dict
-        except SafetensorError as error:
-            raise BaseEncoderError(f"{file} is damaged ({error}): fetch or save the model again") from None
-    return total
