@@ -138,6 +138,14 @@ def test_the_page_shows_what_was_found(compared, base):
     assert str(base) in page
 
 
+def test_what_is_chosen_without_labels_from_a_strong_base_is_marked(base, documents, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfsent.comparison.result.Selection.chosen", property(lambda found: found.candidates[0]))
+    asked = []
+    monkeypatch.setattr("selfsent.comparison.run.is_strong", lambda directory: asked.append(directory) or True)
+    assert package.compare(documents, ["whitening"], base, tmp_path / "out", quiet=True).was_strong
+    assert asked == [base]
+
+
 @pytest.fixture(scope="module")
 def thrice(base, documents, tmp_path_factory, cache):
     """A comparison over three seeds, of which two came later."""
