@@ -10,7 +10,7 @@ thins the training rows at random; with `balanced: true` each file of the corpus
 A row may have a smaller number of `sentences` of its own. Instead of one `corpus` a recipe may have several `corpora`
 by name, and instead of one base several `bases`: every row is then done for each of them. Tasks are those of
 `selfsent evaluate` and the labelled domains of experiments/domain.py; `tasks_of` adds some for single corpora. With
-`fast: true` scores are computed in bfloat16. `context: dev` scores on documents kept apart for choosing settings,
+`fast: true` scores are computed in bfloat16 where the processor is fast at it. `context: dev` scores on documents kept apart for choosing settings,
 `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is the untrained base; it
 and what takes no steps are the same with any seed, and done once. `curve: N` scores all tasks but `context` every N
 steps, too, and the row keeps these scores under `curve`; with `plateau: M` a run ends when the mean over the tasks has
@@ -44,7 +44,6 @@ from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
-from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.encoder import Pooling
@@ -56,6 +55,7 @@ from selfsent.settings import DURATIONS, parse_duration
 from selfsent.training.fit import fit
 from selfsent.training.identity import asked
 from selfsent.training.plan import make_plan
+from selfsent.training.precision import inference_device, quicken, resolve_precision
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory, versions
 
@@ -164,7 +164,7 @@ def score_row(
 ) -> dict[str, Any]:
     """The scores of a model on these tasks, context last; `pooling` instead of its own, where one is given."""
     loaded = load_encoder(model, pooling)
-    encoder = scored(into_bfloat16(loaded) if recipe.get("fast") else loaded, model)
+    encoder = scored(quicken(loaded, fast=recipe.get("fast", False), int8=False), model)
     scores = score_tasks(encoder, tasks, recipe)
     if context is not None:
         score, tfidf = context.score(encoder), context.lexical["tfidf"]
@@ -286,6 +286,8 @@ def main() -> None:
                 continue
             settings = merged(recipe.get("all", {}), row)
             settings = {**settings, "base": base or settings.get("base", "bundled-raw")}
+            if "method" in row:
+                settings["precision"] = resolve_precision(settings.get("precision", "auto"), inference_device())
             placed = {**settings, "base": bases.get(settings["base"], settings["base"])}
             rows = hold_out.thinned(placed.pop("sentences", None)).train
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
