@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from grid import finished
+from grid import kept
 
 from selfsent.report.plots import COLOURS, GREY, save
 
@@ -53,4 +53,4 @@ def draw(rows: Mapping[str, Mapping[str, Any]], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(finished(Path(sys.argv[1])), Path(sys.argv[2]))
+    draw(kept(Path(sys.argv[1])), Path(sys.argv[2]))

@@ -6,15 +6,16 @@
 The recipe names a corpus, what all rows share, and the rows; each row is trained for each seed and scored on the
 recipe's tasks. A run that goes wrong is a row with its reason. --table prints what the output holds as Markdown.
 Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `sentences: N`
-thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has.
-A row may have a smaller number of `sentences` of its own. Instead of one `corpus` a recipe may have several `corpora`
-by name, and instead of one base several `bases`: every row is then done for each of them. Tasks are those of
-`selfsent evaluate` and the labelled domains of experiments/domain.py; `tasks_of` adds some for single corpora. With
-`fast: true` scores are computed in bfloat16 where the processor is fast at it. `context: dev` scores on documents kept apart for choosing settings,
-`context: test` on those that `selfsent evaluate --documents` uses. A row without a method is the untrained base; it
-and what takes no steps are the same with any seed, and done once. `curve: N` scores all tasks but `context` every N
-steps, too, and the row keeps these scores under `curve`; with `plateau: M` a run ends when the mean over the tasks has
-had no new best in M scorings.
+thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has. A row
+may have a smaller number of `sentences` of its own. Instead of one `corpus` a recipe may have several `corpora` by
+name, and instead of one base several `bases`: every row is then done for each of them. Tasks are those of `selfsent
+evaluate` and the labelled domains of experiments/domain.py; `tasks_of` adds some for single corpora. With `fast:
+true` scores are computed in bfloat16 where the processor is fast at it. `context: dev` scores on documents kept apart
+for choosing settings, `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is
+the untrained base; it and what takes no steps are the same with any seed, and done once. `curve: N` scores all tasks
+but `context` every N steps, too, and the row keeps these scores under `curve`; with `plateau: M` a run ends when the
+mean over the tasks has had no new best in M scorings. What is known of the curve of a run that is stopped is kept,
+and the run is done again.
 
 Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
 had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.
@@ -27,7 +28,9 @@ import json
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -142,17 +145,23 @@ class Curve:
         PlateauError: when scored, and the best mean over the tasks is as many scorings ago as the recipe allows.
     """
 
-    def __init__(self, tasks: list[str], recipe: dict[str, Any]) -> None:
-        self.tasks, self.recipe, self.scores = tasks, recipe, list[dict[str, float]]()
+    def __init__(self, tasks: list[str], recipe: dict[str, Any], keep: Callable[[dict[str, Any]], None]) -> None:
+        self.tasks, self.recipe, self.keep, self.scores = tasks, recipe, keep, list[dict[str, float]]()
 
     def __call__(self, encoder: Any) -> float:
         """Score once more; the mean over the tasks."""
         scores = score_tasks(scored(encoder, "along the way"), self.tasks, self.recipe)
         self.scores.append({task: round(float(score[0]), 4) for task, score in scores.items()})
+        self.keep(self.so_far())
         means = [float(np.mean(list(point.values()))) for point in self.scores]
         if len(means) - 1 - int(np.argmax(means)) >= self.recipe.get("plateau", np.inf):
             raise PlateauError
         return means[-1]
+
+    def so_far(self) -> dict[str, Any]:
+        """What is known of the run: its steps, the curve, and the scores at its end."""
+        last = {task: [score] for task, score in self.scores[-1].items()}
+        return {"steps": len(self.scores) * self.recipe["curve"], "curve": self.scores, "scores": last}
 
     def along(self) -> RunConfig:
         """The run that this curve is drawn of."""
@@ -227,13 +236,24 @@ def merged(shared: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
 def keep(output: Path, recipe: str, key: str, row: dict[str, Any]) -> None:
     """Add a row to the output, which others may be filling too."""
     with alone_at(output):
-        write_json(output, {"recipe": recipe, "versions": versions(), "rows": {**finished(output), key: row}})
+        write_json(output, {"recipe": recipe, "versions": versions(), "rows": {**kept(output), key: row}})
 
 
-def finished(output: Path) -> dict[str, Any]:
+def keep_begun(output: Path, recipe: str, key: str, settings: dict[str, Any], so_far: dict[str, Any]) -> None:
+    """Keep the curve of a run that is under way, unless an earlier one that was stopped has got further."""
+    if so_far["steps"] >= kept(output).get(key, {}).get("steps", 0):
+        keep(output, recipe, key, {**settings, **so_far, "stopped": True})
+
+
+def kept(output: Path) -> dict[str, Any]:
     """The rows that the output holds."""
     rows: dict[str, Any] = json.loads(output.read_text())["rows"] if output.is_file() else {}
     return rows
+
+
+def finished(output: Path) -> dict[str, Any]:
+    """Those of them whose runs were not stopped."""
+    return {key: row for key, row in kept(output).items() if not row.get("stopped")}
 
 
 def is_same_with_any_seed(row: dict[str, Any]) -> bool:
@@ -261,7 +281,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
     options = parser.parse_args()
     if options.table:
-        print(table(finished(options.output)))
+        print(table(kept(options.output)))
         return
     if options.processor_time:
         time.perf_counter = time.process_time
@@ -292,15 +312,14 @@ def main() -> None:
             rows = hold_out.thinned(placed.pop("sentences", None)).train
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
-                curve = Curve(tasks, recipe) if "curve" in recipe and "method" in placed else None
-                model, kept = train_row(placed, seed, corpus, rows, runs, curve.along() if curve else None)
-                kept |= {"curve": curve.scores} if curve else {}
-                done = {**settings, **kept, "scores": score_row(model, pooling, recipe, tasks, context)}
+                drawn = partial(keep_begun, options.output, options.recipe.name, key, settings)
+                curve = Curve(tasks, recipe, drawn) if "curve" in recipe and "method" in placed else None
+                model, run = train_row(placed, seed, corpus, rows, runs, curve.along() if curve else None)
+                run |= {"curve": curve.scores} if curve else {}
+                done = {**settings, **run, "scores": score_row(model, pooling, recipe, tasks, context)}
             except PlateauError:
                 assert curve is not None
-                last = {task: [score] for task, score in curve.scores[-1].items()}
-                steps = len(curve.scores) * recipe["curve"]
-                done = {**settings, "steps": steps, "plateau": True, "curve": curve.scores, "scores": last}
+                done = {**settings, **curve.so_far(), "plateau": True}
             except (TrainingError, SettingsError) as error:
                 done = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
             keep(options.output, options.recipe.name, key, done)
