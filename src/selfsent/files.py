@@ -212,6 +212,18 @@ def locked_part(path: Path, start: int, end: int, patient: bool) -> Iterator[boo
         yield mine
 
 
+def check_file(path: Path) -> None:
+    """Refuse a name that no file may have, since another thing is there: a directory, a device, a pipe.
+
+    Raises:
+        OutputError: it is one.
+    """
+    if path.is_dir():
+        raise OutputError(f"{path} is a directory: name a file")
+    if path.exists() and not path.is_file():  # it would be replaced, which root may do even to /dev/null
+        raise OutputError(f"{path} is no ordinary file: name one, or - for standard output where that is possible")
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A name beside `path` to write to; the file takes its place, safely on disk, when the block ends without an error.
@@ -219,8 +231,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     Raises:
         OutputError: it cannot be written.
     """
-    if path.is_dir():
-        raise OutputError(f"{path} is a directory: name a file")
+    check_file(path)
+    path = path.resolve() if path.is_symlink() else path  # the file that a link means, and not the link
     temporary = _beside(path)
     with saying(path):
         path.parent.mkdir(parents=True, exist_ok=True)

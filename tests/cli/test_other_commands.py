@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -173,13 +174,34 @@ def test_text_that_the_encoder_cannot_read_is_told(selfsent, model, tmp_path):
         assert "100% of the tokens are unknown to this encoder" in done.err
 
 
+def test_names_of_a_corpus_are_never_its_sentences(selfsent, model, sentences, tmp_path):
+    for names in (("absent",), ("-", "absent"), (tmp_path / "*.nothing",)):
+        done = selfsent("encode", model, sentences, *names, "--output", tmp_path / "v.npy")
+        assert "no such file" in done.complaint or "no file matches" in done.complaint
+    (tmp_path / "more.txt").write_text("ba de\nko mi\n")
+    done = selfsent("encode", model, sentences, tmp_path / "*ore.txt", "--output", tmp_path / "v.parquet")
+    assert done.status == 0, done.err
+    assert pq.read_table(tmp_path / "v.parquet")["text"].to_pylist()[-2:] == ["ba de", "ko mi"]
+
+
+def test_standard_output_that_lacks_a_character(selfsent, model, tmp_path):
+    (tmp_path / "a.txt").write_text("ba → de\nko mi\n")
+    command = ("search", model, tmp_path / "a.txt", "ba de", "--top", 2)
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    for more, shown in (((), rb"ba \u2192 de"), (("--json", "-"), "ba → de".encode())):
+        words = [sys.executable, "-m", "selfsent", *map(str, (*command, *more))]
+        done = subprocess.run(words, env=environment, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert shown in done.stdout
+
+
 def test_what_is_read_is_not_replaced(selfsent, model, sentences, tmp_path):
     folder = tmp_path / "texts"
     folder.mkdir()
     table = folder / "a.csv"
     table.write_text("text\nba de\nko mi\nla nu po\n")
     before = table.read_bytes()
-    for source in (table, folder, folder / "*.csv"):
+    for source in (table, folder, folder / "*.csv", table.as_uri()):
         for command in (("search", model, source, "ba"), ("pairs", model, source), ("cluster", model, source)):
             options = ("--clusters", 2) if command[0] == "cluster" else ()
             assert "which is read" in selfsent(*command, *options, "--output", table).complaint

@@ -188,3 +188,14 @@ def test_a_number_in_one_file_and_text_in_another_is_text(base, tmp_path):
     do(job, parts)
     assert pq.read_table(tmp_path / "out")["x"].to_pylist() == ["1", "2"]
     assert parts[1] == Part(1, 0, 0, None)
+
+
+def test_large_numbers_and_long_texts_are_as_plain_encode_has_them(base, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfsent.encoding.part.LONGEST_TEXT", 30)
+    ids = pa.array([1, (1 << 63) + 5], pa.uint64())
+    pq.write_table(pa.table({"text": ["ba de", "ko mi " * 20], "id": ids}), tmp_path / "in.parquet")
+    job, parts = make_job(BatchEncoder(base), [str(tmp_path / "in.parquet")], str(tmp_path / "out"), carry=("id",))
+    do(job, parts)
+    found = pq.read_table(tmp_path / "out" / parts[0].name)
+    assert found["id"].to_pylist() == ["1", str((1 << 63) + 5)]
+    assert found["text"].to_pylist() == ["ba de", ("ko mi " * 5).strip()]

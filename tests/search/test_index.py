@@ -1,6 +1,8 @@
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from selfsent.data.corpus import read_corpus
@@ -232,3 +234,44 @@ def test_a_damaged_index_is_one_line(encoder, rows, tmp_path, file):
         path.write_bytes(damaged)
         with pytest.raises(SelfsentError, match=r"damaged|holds no index"):
             Index(tmp_path / "i")
+
+
+def test_rows_of_parts_are_those_of_the_file_they_were_made_of(encoder, sentences, tmp_path):
+    """As `encode --engine ray` writes them: some parts of one file, one of nothing, one of another file."""
+    vectors = encode(encoder, sentences[:9])
+    size = encoder.embedding_size
+
+    def write(name, file, rows, texts, vectors):
+        columns = {"file": pa.array([file] * len(texts), pa.string()), "row": pa.array(rows, pa.int64())}
+        lists = pa.array(list(vectors), pa.list_(pa.float32(), size))
+        pq.write_table(pa.table({**columns, "text": pa.array(texts, pa.string()), "embedding": lists}), tmp_path / name)
+
+    write("part-0-0.parquet", "a", range(3), sentences[:3], vectors[:3])
+    write("part-0-1.parquet", "a", range(3, 7), sentences[3:7], vectors[3:7])
+    write("part-1-0.parquet", "b", [], [], [])
+    write("part-2-0.parquet", "c", range(2), sentences[7:9], vectors[7:9])
+    source = from_files(encoder, tmp_path)
+    assert source.rows == 9
+    assert [row for part in source.parts for row in part.cells["row"]] == [*range(9)]
+
+
+def test_arrays_of_sentences_tell_their_rows(encoder, tmp_path, sentences):
+    (tmp_path / "t.txt").write_text(f"{sentences[0].capitalize()}. {sentences[1].capitalize()}.\n{sentences[2]}\n")
+    corpus = read_corpus(tmp_path / "t.txt", split_sentences=True, carry=(), cache=tmp_path)
+    encode_to_file(encoder, corpus, tmp_path / "v.npz")
+    [part] = from_files(encoder, tmp_path / "v.npz").parts
+    assert part.cells == {"row": [0, 0, 1], "sentence": [0, 1, 0]}
+
+
+def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path):
+    def table(name, rows):
+        (tmp_path / name).write_text("a,b,text\n" + "".join(f"{a},{b},{text}\n" for a, b, text in rows))
+        return tmp_path / name
+
+    first, later = table("1.csv", [("x1", 1, sentences[0]), ("x2", 2, sentences[1])]), table("2.csv", [(5, 3, "ko mi")])
+    output = tmp_path / "i"
+    for path, carry in ((first, ("a", "b")), (later, ("b", "a"))):
+        corpus = read_corpus(path, carry=carry, cache=tmp_path, least=1)
+        old = Index(output) if output.exists() else None
+        write_index(from_corpus(encoder, corpus), output, "name", fingerprint(encoder), old)
+    assert [(told["a"], told["b"]) for told in Index(output).told([0, 1, 2])] == [("x1", 1), ("x2", 2), ("5", 3)]

@@ -1,5 +1,6 @@
 """Files of vectors that line up with the input: repeated and empty texts have their rows."""
 
+import csv
 import random
 
 import numpy as np
@@ -184,3 +185,11 @@ def test_every_row_with_a_text_has_its_group(tmp_path):
     assert sorted((row["row"], row["cluster"]) for row in found[3:]) == [(2, 1), (3, 1)]
     write_table(found, group_columns(corpus), tmp_path / "g.parquet")
     assert pq.read_table(tmp_path / "g.parquet").to_pylist() == found
+
+
+def test_a_carriage_return_in_a_cell_breaks_no_line(tmp_path):
+    row = {"note": "a\rb\r\nc", "n": 1}
+    for name, mark in (("t.csv", ","), ("t.tsv", "\t")):
+        write_table([row, row], {"note": str, "n": int}, tmp_path / name)
+        with (tmp_path / name).open(newline="") as file:
+            assert list(csv.reader(file, delimiter=mark)) == [["note", "n"], ["a\nb\nc", "1"], ["a\nb\nc", "1"]]

@@ -70,8 +70,15 @@ def _check(options: argparse.Namespace) -> None:
             raise SettingsError(f"{flag} is {number}; it must be at least 1")
     if "file" in carried(options):
         raise SettingsError("--id-column or --keep: results have a column 'file' of their own; rename yours")
+    from selfsent.data.corpus.remote import local_path
+
     if Path(options.output).suffix in (".npy", ".npz", ".parquet"):
         raise OutputError(f"--output {options.output} is to be a folder with --engine ray: leave out its ending")
+    output = Path(local_path(options.output) or options.output).resolve()
+    for name in options.input:
+        place = Path(local_path(name) or name)
+        if place.is_dir() and place.resolve() in (output, *output.parents):
+            raise SettingsError(f"--output lies in {name}, which is read: name a folder outside of it")
     for name in (*options.input, options.output):
         if name.startswith("memory://"):
             raise SettingsError(f"{name} lies in the memory of one process, where Ray's workers do not see it")

@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
         " best encoder is chosen on documents that none was trained on, and scored on others that nothing was chosen"
         " by. TF-IDF and BM25 are scored beside all of them.",
         epilog="A method may have settings and options of its own, as selfsent train takes them:"
-        ' --methods "tsdae, simcse, simcse --pick-words 16 --no-mlp"',
+        ' --methods "neighbours, ct, simcse --pick-words 16 --no-mlp"',
     )
     parser.add_argument(
         "corpus", nargs="+", metavar="CORPUS", help="sentences with documents, as selfsent train takes them"

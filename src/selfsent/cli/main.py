@@ -145,9 +145,11 @@ def least_share(seconds: float = 0.03) -> float:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit status: 0 done, 1 a run went wrong, 2 bad input, 130 interrupted."""
     set_environment()
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by whoever started this: what is said there goes nowhere
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 — to the end
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 — to the end
+    if hasattr(sys.stdout, "reconfigure"):  # whose encoding may lack a character; standard error escapes it already
+        sys.stdout.reconfigure(errors="backslashreplace")
     if getattr(warnings.showwarning, "func", None) is not _warn:  # as it is where this is called a second time
         warnings.showwarning = partial(_warn, warnings.showwarning)
     given = list(sys.argv[1:] if arguments is None else arguments)

@@ -169,7 +169,7 @@ def read(options: argparse.Namespace, source: str | list[str], least: int = 2) -
     from selfsent.cli.console import notice
     from selfsent.data.corpus import read_corpus
 
-    corpus = read_corpus(_single(source), **_how(options), least=least)
+    corpus = read_corpus(_named(source), **_how(options), least=least)
     if line := corpus.report.advice():
         notice(line)
     return corpus
@@ -179,7 +179,7 @@ def check(options: argparse.Namespace, source: str | list[str]) -> None:
     """Find the faults of a corpus that show at once, before anything that takes time to import."""
     from selfsent.data.corpus import check_corpus
 
-    check_corpus(_single(source), **_how(options))
+    check_corpus(_named(source), **_how(options))
 
 
 def refuse_unread(options: argparse.Namespace, corpus: str) -> None:
@@ -197,8 +197,11 @@ def refuse_unread(options: argparse.Namespace, corpus: str) -> None:
             raise SettingsError(f"--{name.replace('_', '-')} says how to read {corpus}: give {corpus}, too")
 
 
-def _single(source: str | list[str]) -> str | list[str]:
-    return source[0] if isinstance(source, list) and len(source) == 1 else source
+def _named(source: str | list[str]) -> str | list[dict[str, str]]:
+    """Each name as a source of its own: a list of names that are no files would be taken for the sentences."""
+    if isinstance(source, str):
+        return source
+    return source[0] if len(source) == 1 else [{"source": name} for name in source]
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:

@@ -37,9 +37,10 @@ def check_outputs(files: Mapping[str, str | None], read: Sequence[str | None] = 
             where = "standard output" if file == STANDARD_OUTPUT else file
             raise SettingsError(f"{taken[target]} and {flag} cannot both go to {where}: name another file for one")
         taken[target] = flag
+    from selfsent.files import check_file
+
     for path in (Path(file) for file in files.values() if file and file != STANDARD_OUTPUT):
-        if path.is_dir():
-            raise OutputError(f"{path} is a directory: name a file")
+        check_file(path)
         place = next(parent for parent in path.absolute().parents if parent.exists())
         if not place.is_dir():
             raise OutputError(f"{path} cannot be written: {place} is a file")
@@ -53,9 +54,12 @@ def _is_read(file: Path, source: str) -> bool:
     """Whether a file is one that is there, and among those that a source names."""
     if not file.is_file():
         return False
+    from selfsent.data.corpus.formats import format_of
+    from selfsent.data.corpus.remote import local_path
+
+    source = str(local_path(source) or source)
     if file == Path(source).resolve():
         return True
-    from selfsent.data.corpus.formats import format_of
 
     if not format_of(file):  # nobody reads it as text
         return False
@@ -78,5 +82,11 @@ def write_outputs(contents: Mapping[str | None, Callable[[], str]]) -> bool:
         if file is not None and file != STANDARD_OUTPUT:
             write_text(Path(file), text())
     if STANDARD_OUTPUT in contents:
-        sys.stdout.write(contents[STANDARD_OUTPUT]())
+        text = contents[STANDARD_OUTPUT]()
+        if (buffer := getattr(sys.stdout, "buffer", None)) is None:
+            sys.stdout.write(text)
+        else:  # UTF-8 as in a file, whatever a terminal has
+            sys.stdout.flush()
+            buffer.write(text.encode("utf-8", "backslashreplace"))
+            buffer.flush()
     return STANDARD_OUTPUT in contents

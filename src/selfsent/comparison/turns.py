@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from selfsent.methods import BASELINES, METHODS, RELATIVES, SUPERVISED, get_meth
 from selfsent.models.bases import resolve
 from selfsent.models.heads.loading import is_static
 from selfsent.settings import DURATIONS
+from selfsent.training.default import for_single
 from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice
 
@@ -53,21 +54,39 @@ class Turn:
     given: dict[str, Any]
 
 
-def usual_methods(bases: Sequence[Base], notice: Notice) -> list[str]:
-    """The methods that are compared where none is named: those that need no labels, and can train one of the bases."""
-    found = list(CANDIDATES)
-    static = [base for base in bases if base.trainable and is_static(resolve(base.name))]
+def usual_methods(bases: Sequence[Base], notice: Notice) -> dict[str, dict[str, Any]]:
+    """What is compared where no method is named, with its settings, by name.
+
+    Those that need no labels and can train one of the bases, and what `selfsent train` takes for single sentences.
+    """
+    found: dict[str, dict[str, Any]] = {name: {"method": name} for name in CANDIDATES}
+    trainable = [base for base in bases if base.trainable]
+    static = [base for base in trainable if is_static(resolve(base.name))]
     for base in static:
-        left = [name for name in CANDIDATES if not _suits_static(name)]
+        left = [name for name, given in found.items() if not _suits_static(given)]
         notice(f"{base.name} is a table of token vectors; left out, since they need a transformer: {', '.join(left)}")
-    if len(static) == sum(base.trainable for base in bases):
-        found = [name for name in found if _suits_static(name)]
+    for base in trainable:
+        name, settings = for_single(base.name)
+        found[_as_typed(name, settings)] = {"method": name, **settings}
+    if len(static) == len(trainable):
+        found = {name: given for name, given in found.items() if _suits_static(given)}
     return found
 
 
-def _suits_static(name: str) -> bool:
-    method = METHODS[name]
-    return bool(method.static and method.suits_static(method.options()))
+def _as_typed(name: str, settings: Mapping[str, Any]) -> str:
+    """A method with its settings, as they stand on a command line."""
+    words = [name]
+    for key, value in settings.items():
+        flag = key.replace("_", "-")
+        words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag} {value}"]
+    return " ".join(words)
+
+
+def _suits_static(given: Mapping[str, Any]) -> bool:
+    """Whether a method with such settings can train a table of token vectors."""
+    method = METHODS[given["method"]]
+    own = {item.name for item in fields(method.options)}
+    return bool(method.static and method.suits_static(method.options(**{k: v for k, v in given.items() if k in own})))
 
 
 def arguments(
@@ -105,7 +124,7 @@ def jobs(asked: Mapping[str, Mapping[str, Any]], bases: Sequence[Base], usual: b
     for name, given in asked.items():
         wrong: dict[Base, SettingsError | BaseEncoderError] = {}
         for base in trainable:
-            if usual and not _suits_static(name) and is_static(resolve(base.name)):
+            if usual and not _suits_static(given) and is_static(resolve(base.name)):
                 continue
             try:
                 found.append(Job(name, base, _plan(name, base.name, given)))

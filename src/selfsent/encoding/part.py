@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.corpus.batch import Batch
-from selfsent.data.corpus.clean import clean
+from selfsent.data.corpus.clean import LONGEST_TEXT, clean
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.encoding.batch import as_column
@@ -87,7 +87,8 @@ def _table(job: Job, part: Part, batch: Batch, start: int, schema: Any) -> tuple
     """Rows of a batch with their vectors, and how many of these are of nothing."""
     import pyarrow as pa
 
-    texts, rows = Cleaners(job.encoder.clean)(batch.texts[0]), np.arange(len(batch))
+    texts, rows = [text[:LONGEST_TEXT] for text in batch.texts[0]], np.arange(len(batch))
+    texts = Cleaners(job.encoder.clean)(texts)
     cells: dict[str, Any] = {}
     if job.split:
         sentences = [split_sentences(text) or [""] for text in texts]

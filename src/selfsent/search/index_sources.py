@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -90,8 +91,10 @@ def from_files(model: Encoder, path: Path) -> Source:
     paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     if not paths:
         raise DataError(f"{path} holds no .parquet files")
-    files = [VectorsFile(each) for each in paths]
-    columns, *others = [_columns(file.path) for file in files]
+    files = [file for file in map(VectorsFile, paths) if file.rows]
+    if not files:
+        raise DataError(f"{path} holds no vectors")
+    columns, *others = map(_columns, files)
     for file, theirs in zip(files, [columns, *others], strict=True):
         if theirs != columns:
             raise DataError(f"{file.path} has other columns than {files[0].path}: index them apart")
@@ -100,34 +103,31 @@ def from_files(model: Encoder, path: Path) -> Source:
                 f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}"
             )
     check_carried([name for name in columns if name not in (*PLACES, "text")], f"a column of {path}")
-    rows = [_rows(file) for file in files]
+    starts, rows = _starts(files)
     return Source(
         {"row": int, **{name: kind for name, kind in columns.items() if name != "row"}},
         model.embedding_size,
         sum(file.rows for file in files),
-        sum(rows),
-        (
-            part
-            for file, start in zip(files, np.cumsum([0, *rows]).tolist(), strict=False)
-            for part in _parts(model, file, list(columns), start)
-        ),
+        rows,
+        (part for file, start in zip(files, starts, strict=True) for part in _parts(model, file, columns, start)),
     )
 
 
-def _columns(path: Path) -> dict[str, type]:
-    """The columns of a `.parquet` file that an index keeps, `text` last; none of other files."""
-    if path.suffix != ".parquet":
-        return {}
+def _columns(file: VectorsFile) -> dict[str, type]:
+    """The columns of a `.parquet` file that an index keeps, `text` last; of other files those that say the place."""
+    if file.path.suffix != ".parquet":
+        return dict.fromkeys(file.places, int)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     found: dict[str, type] = {}
-    for field in pq.read_schema(path):
+    for field in pq.read_schema(file.path):
         for kind, fits in (
             (bool, pa.types.is_boolean),
-            (int, pa.types.is_integer),
+            (int, lambda kind: pa.types.is_integer(kind) and kind != pa.uint64()),
             (float, pa.types.is_floating),
-            (str, lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind)),
+            # Numbers of 64 bits without a sign do not all fit into an int of an index, and are text there.
+            (str, lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.uint64()),
         ):
             if fits(field.type):
                 found[field.name] = kind
@@ -135,18 +135,37 @@ def _columns(path: Path) -> dict[str, type]:
     return found if text is None else {**found, "text": text}
 
 
-def _rows(file: VectorsFile) -> int:
-    """How many rows the input of a file had."""
-    if file.path.suffix != ".parquet" or "row" not in _columns(file.path):
-        return int(file.rows)
+def _starts(files: Sequence[VectorsFile]) -> tuple[list[int], int]:
+    """How many rows of the input stand before the file that each of these was made of, and how many there are in all.
+
+    Files with one and the same value in all of their column `file` are parts of one, whose rows are counted through.
+    """
+    starts, start, behind, before = list[int](), 0, 0, None
+    for file in files:
+        rows, made_of = _extent(file)
+        if made_of is None or made_of != before:
+            start = behind
+        starts.append(start)
+        before, behind = made_of, max(behind, start + rows)
+    return starts, behind
+
+
+def _extent(file: VectorsFile) -> tuple[int, str | None]:
+    """The rows that the input of a file had at least, and the name of this input, where the file tells it."""
+    if file.path.suffix != ".parquet":
+        return int(file.places["row"].max()) + 1 if "row" in file.places else int(file.rows), None
+    columns = _columns(file)
+    if columns.get("row") is not int:
+        return int(file.rows), None
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    last = pc.max(pq.read_table(file.path, columns=["row"])["row"]).as_py()
-    return int(last) + 1
+    held = pq.read_table(file.path, columns=["row", "file"] if columns.get("file") is str else ["row"])
+    names = pc.unique(held["file"]).to_pylist() if "file" in held.column_names else []
+    return int(pc.max(held["row"]).as_py()) + 1, names[0] if len(names) == 1 else None
 
 
-def _parts(model: Encoder, file: VectorsFile, columns: Sequence[str], start: int) -> Iterator[Part]:
+def _parts(model: Encoder, file: VectorsFile, columns: Mapping[str, type], start: int) -> Iterator[Part]:
     draw, done = np.random.default_rng(0), 0
     for (vectors, texts), cells in zip(file.parts(), _cells(file, columns), strict=False):
         if not (finite := np.isfinite(vectors).all(1)).all():
@@ -162,16 +181,26 @@ def _parts(model: Encoder, file: VectorsFile, columns: Sequence[str], start: int
         yield Part(vectors[filled], cells, np.ones(len(filled), np.int64))
 
 
-def _cells(file: VectorsFile, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
+def _cells(file: VectorsFile, columns: Mapping[str, type]) -> Iterator[dict[str, list[Any]]]:
     """The columns of each part of a file, as `VectorsFile.parts` cuts it."""
     if not columns:
         yield from ({} for _ in range(0, file.rows, TOGETHER))
+        return
+    if file.places:
+        for start in range(0, file.rows, TOGETHER):
+            yield {name: file.places[name][start : start + TOGETHER].tolist() for name in columns}
         return
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file.path) as opened:
         for batch in opened.iter_batches(TOGETHER, columns=list(columns)):
-            yield batch.to_pydict()
+            cells = batch.to_pydict()
+            yield {name: as_text(cells[name]) if kind is str else cells[name] for name, kind in columns.items()}
+
+
+def as_text(values: Sequence[Any]) -> list[str | None]:
+    """Values as a column of text holds them: what is no text, as JSON writes it."""
+    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
 
 
 def schema_of(columns: dict[str, type]) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import read_json, whole_directory, write_json
 from selfsent.search.cells import Cells, wanted
 from selfsent.search.index import ABOUT, REPEATS, ROWS, VECTORS, VERSION, Index, is_index
-from selfsent.search.index_sources import Part, Source, schema_of
+from selfsent.search.index_sources import Part, Source, as_text, schema_of
 from selfsent.search.vectors import unit
 from selfsent.version import __version__
 
@@ -92,10 +92,9 @@ def write_index(
     _check_still(add_to, output)
     if add_to is not None:
         add_to.check_model(fingerprint, model)
+        source = _fitting(source, add_to.columns)
         if add_to.columns != source.columns:
-            was, now = (
-                ", ".join(f"{n} ({k.__name__})" for n, k in c.items()) for c in (add_to.columns, source.columns)
-            )
+            was, now = _named(add_to.columns), _named(source.columns)
             raise SettingsError(
                 f"{output} has the columns {was}, and not {now}: give the options that it was made with"
             )
@@ -129,6 +128,17 @@ def write_index(
         write_json(temporary / ABOUT, about)
         _check_still(add_to, output)
     return Added(filling.count - filling.old, known)
+
+
+def _fitting(source: Source, columns: Mapping[str, type]) -> Source:
+    """A source whose values become text in columns that are text in the index: one of x1, x2 may go on with 5, 6."""
+    numbers = [name for name, kind in source.columns.items() if kind is not columns.get(name, kind) is str]
+
+    def fitted() -> Iterator[Part]:
+        for part in source.parts:
+            yield replace(part, cells=part.cells | {name: as_text(part.cells[name]) for name in numbers})
+
+    return replace(source, columns={**source.columns, **dict.fromkeys(numbers, str)}, parts=fitted())
 
 
 def _named(columns: dict[str, type]) -> str:
@@ -190,7 +200,7 @@ class _Filling:
             reader = pa.ipc.open_file(file)
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
-                table.write_batch(batch)
+                table.write_batch(batch.select(self._schema.names))
                 if "text" in self._source.columns and len(batch):
                     self._known.number(
                         hash_keys(batch.column(self._schema.get_field_index("text")).to_pylist(), len(batch))

@@ -139,8 +139,13 @@ def write_table(
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
                 return
             table = csv.writer(file, delimiter="\t" if output.suffix == ".tsv" else ",", lineterminator="\n")
-            lines = chain([tuple(columns)], (row.values() for row in rows))
+            lines = (map(_on_lines, line) for line in chain([tuple(columns)], (row.values() for row in rows)))
             table.writerows(map(_harmless, line) if for_spreadsheets else line for line in lines)
+
+
+def _on_lines(cell: Any) -> Any:
+    """A cell whose lines end as those of the table do: it is not put in quotes for a lone carriage return."""
+    return cell.replace("\r\n", "\n").replace("\r", "\n") if isinstance(cell, str) else cell
 
 
 def _harmless(cell: Any) -> Any:

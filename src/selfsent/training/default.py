@@ -42,11 +42,19 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
         return METHODS["mnrl"], {}, "rows of several texts"
     if corpus.documents is not None and Documents(np.asarray(corpus.documents)).in_company >= _ENOUGH:
         return METHODS[USUAL], {}, "the sentences have neighbours"
-    was_strong = base is not None and is_trained_transformer(resolve(base))
-    name, settings = FOR_SINGLE_FROM_ENCODER if was_strong else FOR_SINGLE
+    name, settings = for_single(base)
     no_documents = corpus.documents is None
     reason = "the corpus has no documents" if no_documents else "few sentences have a neighbour in their document"
     return METHODS[name], settings, reason
+
+
+def for_single(base: str | Path | None) -> tuple[str, Mapping[str, Any]]:
+    """The method for sentences without documents from this base, and settings that are not its own defaults."""
+    was_strong = base is not None and is_trained_transformer(resolve(base))
+    name, settings = FOR_SINGLE_FROM_ENCODER if was_strong else FOR_SINGLE
+    if base is not None and saved_pooling(resolve(base)) is not None:
+        settings = {key: value for key, value in settings.items() if key != "pooling"}
+    return name, settings
 
 
 def doubt(plan: Plan) -> str | None:
@@ -73,7 +81,7 @@ def default_plan(corpus: Corpus, base: str | Path | None, **told: Any) -> tuple[
     method, settings, reason = default_method(corpus, base)
     said = {name: value for name, value in told.items() if value is not None}
     unwanted = set(NOISES) if said.keys() & set(NOISES) else set()
-    if "head" in said or (base is not None and saved_pooling(resolve(base)) is not None):
+    if "head" in said:
         unwanted |= {"pooling"}
     usual = {} if "preset" in said else {name: value for name, value in settings.items() if name not in unwanted}
     try:

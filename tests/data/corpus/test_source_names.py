@@ -83,3 +83,15 @@ def test_a_folder_without_text(read, write, tmp_path):
     write("d/picture.png", b"x")
     with pytest.raises(CorpusError, match=r"d: no text in this folder; known are \.txt, \.csv"):
         read(tmp_path / "d")
+
+
+def test_folders_behind_links_are_read_once(read, tmp_path):
+    (tmp_path / "else" / "deep").mkdir(parents=True)
+    (tmp_path / "else" / "deep" / "b.txt").write_text("ko mi\n")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a.txt").write_text("ba de\n")
+    (tmp_path / "here" / "more").symlink_to(tmp_path / "else")
+    (tmp_path / "else" / "deep" / "up").symlink_to(tmp_path / "here")
+    corpus = read(tmp_path / "here")
+    assert corpus.texts() == ["ba de", "ko mi"]
+    assert corpus.report.files == 2

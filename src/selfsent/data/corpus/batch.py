@@ -175,6 +175,8 @@ def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
         return None
     if isinstance(value, int):
         return value if abs(value) < 1 << 63 else str(value)
+    if isinstance(value, bytes):
+        value = value.decode(errors="backslashreplace")
     text = json.dumps(value, default=str) if isinstance(value, list | dict) else str(value)
     text = text.encode(errors="ignore").decode()
     if typed:

@@ -150,7 +150,11 @@ def look_at_parquet(path: Readable, columns: Columns) -> tuple[int, dict[str, st
     with open_file(path) as file, _parquet(file, str(path)) as parquet:
         kinds = {field.name: field.type for field in parquet.schema_arrow}
         _check_header([*parquet.schema_arrow.names, *_partition(str(path)).keys() - kinds], str(path), columns)
-        tests = {"bool": pa.types.is_boolean, "int": pa.types.is_integer, "float": pa.types.is_floating}
+        tests = {
+            "bool": pa.types.is_boolean,
+            "int": lambda kind: pa.types.is_integer(kind) and kind != pa.uint64(),  # of which some are text elsewhere
+            "float": pa.types.is_floating,
+        }
         found = {
             name: [kind for kind, test in tests.items() if test(kinds.get(name, pa.null()))] for name in columns.wanted
         }

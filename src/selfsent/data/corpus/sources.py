@@ -124,12 +124,19 @@ def _files_at(path: Path) -> Files:
             fail(str(path), "no such file or directory" + flattened(str(path)))
         return [path]
     files: list[Path] = []
-    for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    seen = {path.resolve()}  # a link may lead back up
+    for folder, folders, names in os.walk(path, onerror=_raise, followlinks=True):
+        places = {name: Path(folder, name).resolve() for name in sorted(folders) if not name.startswith(".")}
+        folders[:] = [name for name, place in places.items() if place not in seen]
+        seen |= set(places.values())
         files += [Path(folder, name) for name in names if not name.startswith(".") and format_of(Path(name))]
     if not files:
         fail(str(path), f"no text in this folder; known are {_KNOWN}")
     return [*sorted(files)]
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _files(files: Files, name: str) -> Source:
