@@ -6,10 +6,11 @@ import torch
 import tiny
 from naive import comparisons
 from selfsent.data.views import Partners, View
-from selfsent.errors import TrainingError
+from selfsent.errors import SettingsError, TrainingError
 from selfsent.fast.packing import concatenate
 from selfsent.methods import get_method
 from selfsent.methods.ct import Options, views
+from selfsent.models.encoding import pack
 from selfsent.settings import Settings
 from selfsent.training.plan import make_plan
 
@@ -145,3 +146,11 @@ def test_taking_sentences_keeps_their_tokens_and_targets():
     assert taken.given_lengths.tolist() == [2, 3]
     assert taken.given_targets.tolist() == [50, 60, 10, 20, 30]
     assert len(concatenate([packed.take([1]), taken])) == 3
+
+
+def test_each_process_has_whole_groups(learner_of, monkeypatch):
+    monkeypatch.setattr("selfsent.methods.ct.world_size", lambda: 4)
+    learner = learner_of("ct")
+    packed = pack(learner.model, ["ba", "de", "fi", "go"])
+    with pytest.raises(SettingsError, match="--batch-size must be a multiple of 32 with 4 processes"):
+        learner([packed, packed])

@@ -5,7 +5,8 @@ import torch
 
 import tiny
 from naive import comparisons
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.errors import BaseEncoderError, SettingsError, TrainingError
+from selfsent.methods import get_method
 from selfsent.methods.mutual_information import ESTIMATORS
 from selfsent.models.loading import load_encoder
 from selfsent.training.plan import make_plan
@@ -156,3 +157,12 @@ def test_a_batch_of_one_is_refused(learner_of):
     learner = learner_of("infomax")
     with pytest.raises(TrainingError, match=r"a batch of one sentence.*--batch-size"):
         learner([tiny.pack([[2, 7, 3]])])
+
+
+def test_a_base_whose_vectors_are_narrower_than_its_states_is_refused(encoder_of):
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    model, options = encoder_of("bert"), get_method("infomax").options(filters=8)
+    model.sentence_transformer.append(Dense(24, 8))
+    with pytest.raises(BaseEncoderError, match="vectors of 8 numbers out of 24 behind its pooling"):
+        get_method("infomax").learner(model, options)

@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 import torch
 
+import tiny
 from naive import objectives
 from selfsent.data.views import MaskTokens
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import get_method
 from selfsent.methods.mlm import MLM, Options
+from selfsent.models.encoding import pack
 
 
 def masked_batch(tokenizer, whole):
@@ -83,3 +85,16 @@ def test_published_settings_are_those_of_the_paper():
     published = MLM.published
     assert (published.batch_size, published.learning_rate, published.steps) == (8, 5e-5, 100_000)
     assert (MLM.pooling, Options().ratio, Options().whole_words) == ("mean", 0.15, False)
+
+
+def test_what_stands_behind_the_transformer_is_left_as_it_is(encoder_of):
+    """Or several processes would wait for its gradients."""
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    model = encoder_of("bert")
+    model.sentence_transformer.append(Dense(tiny.SIZE, 8))
+    learner = get_method("mlm").learner(model, Options())
+    packed = pack(model, tiny.make_sentences(4))
+    packed.given_targets = packed.given_ids.copy()
+    learner([packed]).total.backward()
+    assert [name for name, each in learner.named_parameters() if each.requires_grad and each.grad is None] == []

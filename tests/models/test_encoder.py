@@ -1,5 +1,7 @@
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -255,3 +257,57 @@ def test_what_the_files_lack_is_the_same_in_every_process():
         poolers.append(encoder.transformer.pooler.dense.weight)
         assert torch.equal(torch.rand(2), torch.rand(2, generator=torch.Generator().manual_seed(seed)))
     assert torch.equal(*poolers)
+
+
+def test_a_base_without_a_token_to_pad_with_makes_a_model_that_pads(base_of, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    shutil.copytree(base_of("gpt2"), tmp_path / "base")
+    for file in (tmp_path / "base").glob("*token*.json"):
+        if file.name != "tokenizer.json":
+            about = json.loads(file.read_text())
+            file.write_text(json.dumps({k: v for k, v in about.items() if k != "pad_token"} | {"eos_token": "</s>"}))
+    model = load_encoder(tmp_path / "base", "mean")
+    assert model.tokenizer.pad_token == "</s>"
+    model.save(tmp_path / "saved")
+    texts = [text for text in SENTENCES if text]
+    reference = SentenceTransformer(str(tmp_path / "saved"), device="cpu", local_files_only=True)
+    assert_same(encode(model, texts), reference.encode(texts))
+
+
+@pytest.mark.parametrize("name", ["roberta", "t5"])
+def test_what_the_files_do_not_say_of_lengths_is_known(name, base_of, tmp_path):
+    shutil.copytree(base_of(name), tmp_path / "base")
+    for file in (tmp_path / "base").glob("*.json"):
+        if file.name in ("config.json", "tokenizer_config.json"):
+            about = json.loads(file.read_text())
+            about.pop("model_max_length", None)
+            if name == "t5":
+                about.pop("max_position_embeddings", None)
+            file.write_text(json.dumps(about))
+    model = load_encoder(tmp_path / "base", "mean")
+    limit = 1 << 20 if name == "t5" else model.transformer.config.max_position_embeddings - 2
+    if name == "roberta":
+        limit = model.transformer.embeddings.position_embeddings.num_embeddings - model.states.position_offset
+    assert model.tokenizer.model_max_length == limit
+    assert encode(model, ["ba " * 400, "de"]).shape == (2, tiny.SIZE)
+
+
+def test_the_head_of_a_discriminator_is_no_head_for_words(tmp_path):
+    from transformers import ElectraForPreTraining
+
+    config, tokenizer = tiny.make_config("electra")
+    ElectraForPreTraining(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    assert load_encoder(tmp_path).language_model_head is None
+
+
+@pytest.mark.parametrize("name", ["mpnet", "deberta-v2"])
+def test_a_small_decoder_runs_in_a_fresh_process(name, base_of):
+    code = (
+        "import sys; from selfsent.models.loading import load_encoder; from selfsent.models.encoding import pack;"
+        " from selfsent.methods import get_method; model = load_encoder(sys.argv[1]); method = get_method('tsdae');"
+        " batch = pack(model, ['ba de', 'ko']); print(method.learner(model, method.options())([batch, batch]).count)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(base_of(name))], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -276,3 +276,92 @@ def test_a_data_set_to_be_scored_along_the_way_is_missed_before_anything_runs(re
     with pytest.raises(DataError, match="ukp-aspect is absent"):
         train_stages(recipe(later), tmp_path / "run", data=tmp_path)
     assert not (tmp_path / "run").exists()
+
+
+def test_folds_of_other_data_are_not_gone_on_with(recipe, mirror, tmp_path):
+    import pyarrow.parquet as pq
+
+    file, lines = recipe(FOLDED), []
+    train_stages(file, tmp_path / "run", data=mirror)
+    train_stages(file, tmp_path / "run", data=mirror, resume=True, progress=tiny.heard(notice=lines.append))
+    assert "01, stage scores is finished already" in lines
+    place = mirror / "argument-similarity" / "ukp_aspect" / "all.parquet"
+    pq.write_table(pq.read_table(place).slice(4), place)
+    with pytest.raises(RunError, match="read fold was"):
+        train_stages(file, tmp_path / "run", data=mirror, resume=True)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    del record["asked"]["read"], record["checksum"]  # as runs of before that was kept
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    train_stages(file, tmp_path / "run", data=mirror, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("{{corpus: {corpus}, method: cosine, steps: 1}}", "line 5: stage second: cosine needs a score for each row"),
+        ("{{corpus: {corpus}, method: mnrl, steps: 1}}", "line 5: stage second: mnrl needs 2 text columns"),
+        ("{{corpus: {corpus}, method: neighbours, steps: 1}}", "stage second: neighbours reads what stands beside"),
+    ],
+)
+def test_a_corpus_that_a_later_method_cannot_read_is_refused_at_once(second, said, recipe, tmp_path):
+    file = recipe(
+        "base: {base}\nall: {{batch_size: 8, max_length: 32}}\nstages:\n"
+        f"  first: {{{{corpus: {{corpus}}, method: mlm, steps: 1}}}}\n  second: {second}\n"
+    )
+    with pytest.raises(SelfsentError, match=said):
+        train_stages(file, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_stage_that_was_not_begun_may_be_mended(recipe, mirror, tmp_path, monkeypatch):
+    def stop(loop, step):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Loop, "advance", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train_stages(recipe(STAGES), tmp_path / "run", data=mirror)
+    mended = recipe(STAGES.replace("ridge: 0.1", "ridge: 0.2"))
+    train_stages(mended, tmp_path / "run", data=mirror, resume=True)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["changes"] == [{"change": "stages white ridge was 0.1, now 0.2", "because": None}]
+    with pytest.raises(RunError, match=r"ridge was 0\.2, now 0\.1"):
+        train_stages(recipe(STAGES), tmp_path / "run", data=mirror, resume=True)
+
+
+def test_what_was_absent_is_scored_when_it_is_here(recipe, mirror, tmp_path):
+    file, lines = recipe(STAGES.replace("evaluate: ukp-aspect", "evaluate: [ukp-aspect, bws]")), []
+    train_stages(file, tmp_path / "run", data=mirror)
+    place = mirror / "argument-similarity" / "bws"
+    place.mkdir()
+    rows = [f"{n % 2},{n},{a},{b},{n % 3}" for n, (a, b) in enumerate(zip(*[iter(tiny.make_sentences(40, 9))] * 2))]
+    header = "topic,argument1_id,argument1,argument2,score"
+    (place / "BWS_Argument_Similarity_Corpus.csv").write_text("\n".join([header, *rows]))
+    done = train_stages(file, tmp_path / "run", data=mirror, resume=True, progress=tiny.heard(notice=lines.append))
+    assert "white: bws" in done.figures
+    assert any(line.startswith("warning: bws has 20 rows here") for line in lines)
+
+
+def test_the_model_of_a_cross_validation_is_missed_in_one_line(recipe, mirror, tmp_path):
+    done = train_stages(recipe(FOLDED), tmp_path / "run", data=mirror)
+    with pytest.raises(RunError, match="holds no model"):
+        _ = done.model
+
+
+def test_an_encoder_as_it_is_has_no_seed(recipe, tmp_path):
+    file = recipe("encoder: {base}\nevaluate: ukp-aspect\n")
+    with pytest.raises(SettingsError, match="nothing is trained, so give no seed"):
+        train_stages(read_recipe(file, seed=1), tmp_path / "run", seed=1)
+
+
+@pytest.mark.parametrize(("value", "said"), [("false", None), ("'no'", "it must be true or false")])
+def test_options_that_may_be_left_open_are_true_or_false(value, said, recipe, tmp_path):
+    file = recipe(
+        "base: {base}\nstages:\n  a: {{corpus: {{source: x.csv, text_columns: [a, b]}}, method: mnrl, hard_negatives: "
+        f"{value}}}}}\n"
+    )
+    if said is None:
+        assert read_recipe(file).stages[0].arguments["hard_negatives"] is False
+    else:
+        with pytest.raises(SettingsError, match=said):
+            read_recipe(file)

@@ -44,3 +44,23 @@ def test_one_that_a_kill_left_between_two_renames_is_put_back(kept):
     sweep_half_written(best.directory.parent)
     assert best.put_back(learner)["step"] == 4
     assert torch.equal(learner.weight, weights)
+
+
+@pytest.mark.parametrize(
+    ("keep", "score", "was", "begins", "said"),
+    [
+        (True, 50.0, "stsb-dev", 50.0, None),
+        (True, 45.0, "stsb-dev", 45.0, None),  # a better one was kept behind the checkpoint, and comes again
+        (True, 60.0, "stsb-dev", float("-inf"), "was not kept"),
+        (True, 50.0, "context", float("-inf"), "was chosen by context"),
+        (False, 60.0, "stsb-dev", 60.0, None),
+        (False, 60.0, "context", float("-inf"), None),
+        (True, None, "stsb-dev", float("-inf"), None),
+    ],
+)
+def test_going_on_trusts_only_what_was_kept(kept, keep, score, was, begins, said):
+    directory = kept[0].directory.parent
+    best = Best(directory, keep)
+    line = best.go_on(score, "stsb-dev", was)
+    assert best.score == begins
+    assert (line is None) if said is None else (said in line)

@@ -1,13 +1,17 @@
 import json
 from contextlib import nullcontext
 
+import numpy as np
 import pytest
 
 import tiny
 from selfsent import make_table, train
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
+from selfsent.progress import Progress
+from selfsent.training import fit
 from selfsent.training.fit import fitted
 from selfsent.training.identity import asked
 from selfsent.training.plan import make_plan
@@ -173,3 +177,49 @@ def test_every_process_has_something_of_every_batch(monkeypatch, size, accumulat
     plan = make_plan(get_method("mlm"), batch_size=size, accumulate=accumulate)
     with nullcontext() if fits else pytest.raises(SettingsError, match=f"{size} is too small for 2 processes"):
         fitted(plan, 100, lambda line: None)
+
+
+@pytest.mark.parametrize("method", ["simcse", "sdae"])
+def test_texts_of_no_token_are_left_out(method, tmp_path):
+    texts = [*tiny.make_sentences(40), *("\ufffd" * n for n in range(1, 9))]
+    options = {"crop_words": 0.5, "mlp": False} if method == "simcse" else {}
+    said = []
+    run = train(
+        texts, method, "bundled", tmp_path, steps=4, batch_size=16, progress=tiny.heard(notice=said.append), **options
+    )
+    assert "8 texts of no token of this encoder left out" in said
+    assert run.record["status"] == "finished"
+    with pytest.raises(SettingsError, match="makes no token of these texts"):
+        train(["\ufffd", "\ufffd\ufffd"], "ct", "bundled", tmp_path / "none", steps=1, quiet=True)
+
+
+def test_neighbours_of_no_token_do_no_harm(tmp_path):
+    texts = tiny.make_sentences(40)
+    texts[1::4] = ["\ufffd" * (n + 1) for n in range(10)]
+    (tmp_path / "t.jsonl").write_text(
+        "\n".join(json.dumps({"text": text, "d": n // 4}) for n, text in enumerate(texts)), encoding="utf-8"
+    )
+    corpus = read_corpus(tmp_path / "t.jsonl", document_column="d", cache=tmp_path / "cache")
+    run = train(corpus, "neighbours", "bundled", tmp_path / "run", steps=6, batch_size=8, hold_out=0, quiet=True)
+    assert run.record["status"] == "finished"
+
+
+def test_more_than_512_tokens_are_read_if_asked_for(base_of, tmp_path):
+    base = base_of("modernbert", max_position_embeddings=2048)
+    tokenizer = tiny.make_tokenizer("byte pairs")
+    tokenizer.model_max_length = 2048
+    tokenizer.save_pretrained(base)
+    texts = [" ".join(tiny.make_sentences(150, seed)) for seed in range(4)]
+    plan = make_plan(get_method("mlm"), base, max_length=1000, batch_size=2, steps=1)
+    corpus = read_corpus(texts, cache=tmp_path)
+    _, learner = fit._model_and_learner(plan)
+    batches = fit._batches(plan, learner, corpus, np.arange(4), None, Progress())
+    assert batches.settings.max_length == 1000
+    assert max(int(view.lengths.max()) for (views, *_) in batches.micro_batches(0, "cpu") for view in views) == 1000
+
+
+def test_a_batch_that_is_cut_to_the_corpus_can_be_shared(monkeypatch):
+    monkeypatch.setattr(fit, "world_size", lambda: 2)
+    said = []
+    assert fitted(make_plan(get_method("simcse"), "bundled-raw", batch_size=64), 33, said.append).batch_size == 32
+    assert said == ["the corpus has 33 rows to train on: --batch-size 64 is cut to 32"]

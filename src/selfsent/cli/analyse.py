@@ -146,7 +146,9 @@ def _labels(options: argparse.Namespace) -> None:
 def _corpus_size(options: argparse.Namespace) -> None:
     from selfsent.cli.console import doing, notice
     from selfsent.evaluation.tasks.analysis import corpus_size_curve
+    from selfsent.methods import get_method
     from selfsent.report.plots import plot_corpus_size
+    from selfsent.training.plan import make_plan
 
     _check(options)
     if hasattr(options, "seed"):
@@ -155,6 +157,11 @@ def _corpus_size(options: argparse.Namespace) -> None:
     sizes = _numbers("--sizes", options.sizes, least=2) if options.sizes else None
     names = {item.name for item in dataclasses.fields(Settings)}
     changes = {name: value for name, value in vars(options).items() if name in names}
+    if make_plan(get_method(options.method), options.base).reads_documents:
+        raise SettingsError(
+            f"corpus-size draws sentences one by one, and {options.method} reads what stands beside them: name another"
+            " --method"
+        )
     train_rows, score, metric, corpus = _training(options)
     everything = len(train_rows)
     sizes = sizes or sorted({max(2, everything // part) for part in (64, 16, 4, 1)})

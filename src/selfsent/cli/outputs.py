@@ -82,11 +82,11 @@ def write_outputs(contents: Mapping[str | None, Callable[[], str]]) -> bool:
         if file is not None and file != STANDARD_OUTPUT:
             write_text(Path(file), text())
     if STANDARD_OUTPUT in contents:
-        text = contents[STANDARD_OUTPUT]()
+        shown = contents[STANDARD_OUTPUT]()
         if (buffer := getattr(sys.stdout, "buffer", None)) is None:
-            sys.stdout.write(text)
+            sys.stdout.write(shown)
         else:  # UTF-8 as in a file, whatever a terminal has
             sys.stdout.flush()
-            buffer.write(text.encode("utf-8", "backslashreplace"))
+            buffer.write(shown.encode("utf-8", "backslashreplace"))
             buffer.flush()
     return STANDARD_OUTPUT in contents

@@ -39,6 +39,8 @@ def run_recipe(options: argparse.Namespace) -> None:
 
     file = recipes.recipe_file(chosen.recipe)
     recipe = recipes.read_recipe(file, chosen.variant, chosen.base, chosen.seed)
+    if recipe.encoder and (chosen.seed is not None or chosen.seeds is not None):
+        raise SettingsError(f"{file} scores an encoder as it is: nothing is trained, so leave out --seed and --seeds")
     common = {"overwrite": chosen.overwrite, "resume": chosen.resume}
 
     def train(seed: int | None, output: Path, **run_config: Any) -> recipes.StagesRun:

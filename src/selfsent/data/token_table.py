@@ -22,7 +22,7 @@ from selfsent.integrity import checksums, damaged, is_signed, signed, tell_damag
 _FORMAT = 1
 _ABOUT, _FILES = "tokens.json", ("ids.bin", "starts.bin", "offsets.npy")
 LONGEST = 512
-"""Tokens kept of a sentence in the table; training cuts further, to its `max_length`."""
+"""Tokens kept of a sentence in the table, unless training reads more; it cuts further, to its `max_length`."""
 
 
 class Table(Protocol):
@@ -82,6 +82,7 @@ def build_table(
     column: str,
     advance: Callable[[int], None] = lambda count: None,
     folder: Path | None = None,
+    longest: int = LONGEST,
 ) -> TokenTable:
     """Tokenise a text column, or open the table made before by the same tokenizer.
 
@@ -93,9 +94,10 @@ def build_table(
         column: the text column.
         advance: called with the number of sentences done since the last call.
         folder: where the table is to lie; the corpus' own directory when None.
+        longest: tokens that are kept of a sentence.
     """
     content = tokenizer.backend_tokenizer.to_str()
-    key = hashlib.sha256(f"{_FORMAT}|{LONGEST}|{column}|{content}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{_FORMAT}|{longest}|{column}|{content}".encode()).hexdigest()[:16]
     folder = folder or corpus.directory
     target = folder / f"tokens-{key}"
     if (known := _kept(target)) is not None:
@@ -104,7 +106,7 @@ def build_table(
     temporary = new_folder(folder, ".tokens-")
     try:
         with saying(folder):
-            _write(corpus, reader, column, temporary, advance)
+            _write(corpus, reader, column, longest, temporary, advance)
         try:
             temporary.rename(target)
         except OSError:
@@ -127,14 +129,16 @@ def _kept(target: Path) -> TokenTable | None:
         return None
 
 
-def _write(corpus: Corpus, reader: Reader, column: str, directory: Path, advance: Callable[[int], None]) -> None:
+def _write(
+    corpus: Corpus, reader: Reader, column: str, longest: int, directory: Path, advance: Callable[[int], None]
+) -> None:
     size = reader.tokenizer.get_vocab_size(with_added_tokens=True)
     dtype = np.dtype(np.uint16 if size <= 2**16 else np.uint32)
     offsets = np.zeros(len(corpus) + 1, dtype=np.int64)
     done = 0
     with (directory / "ids.bin").open("wb") as ids, (directory / "starts.bin").open("wb") as starts:
         for texts in corpus.batches(column, size=4096):
-            read = reader(texts).parts(np.arange(len(texts)), LONGEST)
+            read = reader(texts).parts(np.arange(len(texts)), longest)
             ids.write(read.ids.astype(dtype).tobytes())
             starts.write(read.word_starts.tobytes())
             offsets[done + 1 : done + 1 + len(texts)] = read.lengths

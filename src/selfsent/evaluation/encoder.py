@@ -97,7 +97,7 @@ class Encoder:
         """
         if not self._rows:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
-        write_vectors(path, list(self._rows), self._vectors, self.pooling, self.trained_on)
+        write_vectors(path, list(self._rows), self._vectors, self.pooling, self.trained_on, self.trained_by)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
         """Itself: copies share the model and what it remembers."""

@@ -19,6 +19,7 @@ from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.evaluation.word_vectors import WordVectors, words_file
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
+from selfsent.models.heads.loading import saved_pooling
 
 __all__ = ["Encoder", "FittedEncoder", "PairEncoder", "as_encoder", "check_model", "check_pooling", "load_object"]
 
@@ -54,9 +55,10 @@ def as_encoder(
     if isinstance(model, str | Path):
         return _from_name(str(model), name, fast, int8, pooling)
     label = name or _own_name(model)
-    corpora, methods = _training_of(_directory_of(model))
+    directory = _directory_of(model)
+    corpora, methods = _training_of(directory)
     if callable(getattr(model, "encode", None)):
-        return Encoder(_encode_with(model), label, _pooling_of(model), corpora, methods)
+        return Encoder(_encode_with(model), label, _pooling_of(model, directory), corpora, methods)
     if callable(getattr(model, "predict", None)):
         return PairEncoder(lambda pairs: model.predict(pairs, show_progress_bar=False), label, corpora)
     if callable(model):
@@ -110,7 +112,7 @@ def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str
         return kind(vectors, label, "sif" if vectors.weighted else "mean")
     if path.endswith(FORMATS):
         stored = StoredVectors(Path(path))
-        return Encoder(stored, label, stored.pooling, stored.trained_on)
+        return Encoder(stored, label, stored.pooling, stored.trained_on, stored.trained_by)
     if _FACTORY.fullmatch(path):
         return as_encoder(load_object(path)(), name=label)
     directory = resolve(path)
@@ -198,12 +200,12 @@ def _encode_with(model: Any) -> Encode:
     return encode
 
 
-def _pooling_of(model: Any) -> str:
+def _pooling_of(model: Any, directory: Path | None) -> str:
     for module in getattr(model, "modules", list)():
         if type(module).__name__ == "Pooling":
             mode = module.get_config_dict().get("pooling_mode", UNKNOWN)
             return mode if isinstance(mode, str) else "+".join(mode)
-    return UNKNOWN
+    return (saved_pooling(directory) if directory else None) or UNKNOWN
 
 
 def _training_of(directory: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -215,11 +217,9 @@ def _directory_of(model: Any) -> Path | None:
     """Where a model of sentence-transformers was loaded from; None for any other model."""
     if not type(model).__module__.startswith("sentence_transformers"):
         return None
-    for module in model.modules():
-        place = getattr(getattr(module, "config", None), "_name_or_path", None)
-        if place and Path(place).is_dir():
-            return Path(place)
-    return None
+    told = (getattr(getattr(module, "config", None), "_name_or_path", None) for module in model.modules())
+    places = (Path(place) for place in (getattr(model, "loaded_from", None), *told) if place)
+    return next((place for place in places if place.is_dir()), None)
 
 
 def _own_name(model: Any) -> str:

@@ -220,6 +220,8 @@ def _asked(model: Path) -> tuple[str | None, Any]:
                 continue
             asked = record["asked"]
             seed = asked["settings"].pop("seed")
+            for stage in asked.get("stages", {}).values():  # of a recipe, which all have it
+                stage.pop("seed", None)
         except (OSError, ValueError, KeyError, TypeError):
             continue
         return json.dumps(asked, sort_keys=True), seed

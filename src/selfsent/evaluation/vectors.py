@@ -55,7 +55,7 @@ class VectorsFile:
             raise SettingsError(f"{path} must end in {', '.join([*CONTENT][:-1])} or {[*CONTENT][-1]}")
         if not path.is_file():
             raise DataError(f"{path} is no file" if path.exists() else f"{path} does not exist")
-        self.pooling, self.trained_on = UNKNOWN, list[str]()
+        self.pooling, self.trained_on, self.trained_by = UNKNOWN, list[str](), list[str]()
         self._texts: list[str] | None = None
         self._vectors: NDArray[Any] | None = None
         """Of a `.npy` file they stay on disk."""
@@ -100,7 +100,9 @@ class VectorsFile:
                 self._texts = [str(text) for text in file["texts"]] if "texts" in file else None
                 self.places = {name: file[name] for name in ("row", "sentence") if name in file}
                 self.pooling = str(file["pooling"]) if "pooling" in file else UNKNOWN
-                self.trained_on = str(file["trained_on"]).splitlines() if "trained_on" in file else []
+                self.trained_on, self.trained_by = (
+                    str(file[name]).splitlines() if name in file else [] for name in ("trained_on", "trained_by")
+                )
         if vectors.ndim != 2 or vectors.dtype.kind != "f":
             raise ValueError(f"it has {vectors.dtype} of shape {vectors.shape}")
         if self._texts is not None and len(self._texts) != len(vectors):
@@ -132,7 +134,9 @@ class VectorsFile:
             self.rows, self.size = file.metadata.num_rows, len(first["embedding"][0] or ()) if first else 0
             about = schema.metadata or {}
         self.pooling = about.get(b"pooling", UNKNOWN.encode()).decode()
-        self.trained_on = about.get(b"trained_on", b"").decode().splitlines()
+        self.trained_on, self.trained_by = (
+            about.get(name, b"").decode().splitlines() for name in (b"trained_on", b"trained_by")
+        )
 
     def _parts_of_parquet(self) -> Iterator[tuple[Vectors, list[str] | None]]:
         import pyarrow.compute as pc
@@ -151,7 +155,8 @@ class VectorsFile:
 class StoredVectors:
     """Encodes the texts of a file: `.parquet` with `text` and `embedding`, or `.npz` with `texts` and `embeddings`.
 
-    Beside them are kept the model's pooling, for signatures (`custom` where it is not), and what it was trained on.
+    Beside them are kept the model's pooling, for signatures (`custom` where it is not), and what it was trained on and
+    by.
 
     Args:
         path: the file.
@@ -162,7 +167,8 @@ class StoredVectors:
 
     def __init__(self, path: Path) -> None:
         file = VectorsFile(path)
-        self.path, self.pooling, self.trained_on = path, file.pooling, file.trained_on
+        self.path, self.pooling = path, file.pooling
+        self.trained_on, self.trained_by = file.trained_on, file.trained_by
         self.vectors: Vectors = np.empty((file.rows, file.size), np.float32)
         self.rows: dict[str, int] = {}
         done = 0
@@ -187,7 +193,12 @@ class StoredVectors:
 
 
 def write_vectors(
-    path: Path, texts: Sequence[str], vectors: Vectors, pooling: str = UNKNOWN, trained_on: Sequence[str] = ()
+    path: Path,
+    texts: Sequence[str],
+    vectors: Vectors,
+    pooling: str = UNKNOWN,
+    trained_on: Sequence[str] = (),
+    trained_by: Sequence[str] = (),
 ) -> None:
     """Write vectors with their texts, so that `StoredVectors` reads them back.
 
@@ -197,6 +208,7 @@ def write_vectors(
         vectors: (n, d).
         pooling: of the model.
         trained_on: the corpora it was trained on, as far as they are known.
+        trained_by: likewise the methods.
 
     Raises:
         SettingsError: the name ends otherwise.
@@ -206,7 +218,7 @@ def write_vectors(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    about = {"pooling": pooling, "trained_on": "\n".join(trained_on)}
+    about = {"pooling": pooling, "trained_on": "\n".join(trained_on), "trained_by": "\n".join(trained_by)}
     with whole_file(path) as temporary:
         if path.suffix == ".npz":
             arrays: dict[str, Any] = {name: np.array(text) for name, text in about.items()}

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from selfsent.data.views import Partners, View
 from selfsent.distributed import world_size
+from selfsent.errors import SettingsError
 from selfsent.fast.packing import Packed
 from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.two_views import whole_batch
@@ -93,6 +94,11 @@ class TensionLearner(TwinLearner):
         right = views[-1]
         whole_batch(len(right))
         group = self.options.negatives + 1
+        if world_size() > 1 and len(right) % group:
+            raise SettingsError(
+                f"ct reads pairs in groups of {group}, and a process must have whole ones: --batch-size must be a"
+                f" multiple of {group * world_size()} with {world_size()} processes"
+            )
         place = torch.arange(len(right), device=right.device)
         left = right.take(range(0, len(right), group)) if self.options.anchored else views[0]
         a, b = self.encode(left, right)

@@ -51,6 +51,8 @@ class FastSentLearner(Learner):
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
+        if model.is_static:  # of which the sums are taken, and not what follows the table
+            model.freeze_behind_tokens()
         size = model.hidden_size if model.is_static else model.embedding_size
         self.output = nn.Embedding(model.vocabulary_size, size)
         nn.init.normal_(self.output.weight, std=_SPREAD)

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from selfsent.data.views import View
 from selfsent.distributed import gather, rank
+from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Loss, Method
 from selfsent.methods.mutual_information import ESTIMATORS
@@ -82,6 +83,12 @@ class InfomaxLearner(Learner):
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
         put_head(model, options)
+        width = getattr(model.pooling_module, "embedding_dimension", model.embedding_size)
+        if width != model.embedding_size:
+            raise BaseEncoderError(
+                f"infomax compares a sentence with its tokens, and this base makes vectors of {model.embedding_size}"
+                f" numbers out of {width} behind its pooling: choose another base"
+            )
         self.local_head, self.global_head = discriminator(options.discriminator, model.embedding_size)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:

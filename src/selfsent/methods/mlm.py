@@ -63,6 +63,7 @@ class MaskedLearner(Learner):
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
         self.model.require_head("mlm")
+        model.freeze_behind_tokens()
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one masked batch."""

@@ -68,6 +68,7 @@ class Sent2VecLearner(Learner):
                 f"sent2vec trains a table of token vectors, and this base is a {kind}: choose another base, such as"
                 " bundled"
             )
+        model.freeze_behind_tokens()
         self.output = nn.Embedding(model.vocabulary_size, model.hidden_size)
         nn.init.normal_(self.output.weight, std=_SPREAD)
         self.register_buffer("frequency", torch.full((model.vocabulary_size,), 1 / model.vocabulary_size))

@@ -22,7 +22,8 @@ from selfsent.models.heads.loading import is_recurrent, is_static, load_sentence
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
 from selfsent.models.plain_table import read_plain_table
 from selfsent.models.recurrent import RecurrentEncoder
-from selfsent.models.static import StaticEncoder
+from selfsent.models.static import LONGEST, StaticEncoder
+from selfsent.models.token_states import position_offset
 
 
 def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
@@ -62,6 +63,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
                 )
             )
         keep_encoder(model[0])
+        _complete(model)
         head = load_head(transformer_directory, model[0].model)
     except BaseEncoderError:
         raise
@@ -103,6 +105,17 @@ def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dro
     except Exception as error:  # what `tokenizers` raises has no class of its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+
+
+def _complete(model: Any) -> None:
+    """Give a tokenizer what its files do not say, and what the trained model needs: a token to pad with, a limit."""
+    tokenizer, transformer = model[0].tokenizer, model[0].model
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+    positions = getattr(transformer.config, "max_position_embeddings", None)
+    limit = min(int(tokenizer.model_max_length), (positions - position_offset(transformer)) if positions else LONGEST)
+    if limit < tokenizer.model_max_length:
+        tokenizer.model_max_length = limit
 
 
 def _truncated(model: Any) -> Any:

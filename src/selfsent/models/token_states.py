@@ -34,7 +34,7 @@ class TokenStates:
 
     def __init__(self, transformer: Any, tokenizer: Any) -> None:
         self.transformer, self.tokenizer = transformer, tokenizer
-        self.position_offset = _position_offset(transformer)
+        self.position_offset = position_offset(transformer)
         """What is added to positions, which count from 0."""
         self.reads_types = "token_type_ids" in inspect.signature(transformer.forward).parameters
         self.runs_packed = self._try_packed()
@@ -101,7 +101,7 @@ class TokenStates:
         return fits
 
 
-def _position_offset(transformer: nn.Module) -> int:
+def position_offset(transformer: nn.Module) -> int:
     """RoBERTa and its kin count positions from the padding id plus one; everyone else from zero."""
     for module in transformer.modules():
         padding = getattr(module, "padding_idx", None)

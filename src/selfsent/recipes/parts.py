@@ -46,10 +46,10 @@ def value_of(section: Section, key: str, item: dataclasses.Field[Any], choices: 
         right, wanted = type(value) is int, "a whole number"
     elif kind.startswith("float"):
         right, wanted = number, "a number"
-    elif kind == "bool":
+    elif kind.startswith("bool"):
         right, wanted = isinstance(value, bool), "true or false"
     else:
-        right, wanted = isinstance(value, str), f"one of {', '.join(choices)}"
+        right, wanted = isinstance(value, str), f"one of {', '.join(choices)}" if choices else "a text"
     if not right:
         section.fail(f"{key} is {value!r}; it must be {wanted}", key)
     return value

@@ -226,7 +226,9 @@ def _stages(document: Section, start: str, seed: int | None, folds: Folds | None
         if stage.source == FOLD and folds is None:
             sections.fail(f"stage {name} trains on folds: say of what under cross_validate", name)
         if planned:
-            kept.after(given, _planned(stage, start, sections.section(name), common), sections.section(name))
+            plan = _planned(stage, start, sections.section(name), common)
+            _check_columns(stage, plan, sections.section(name))
+            kept.after(given, plan, sections.section(name))
         stages.append(stage)
         if stage.tasks and any(each.source == FOLD for each in stages):
             sections.section(name).fail(f"stage {name} is trained for every fold: {_FOLDED}", "evaluate")
@@ -302,6 +304,33 @@ def _planned(stage: Stage, base: str, section: Section, common: Section) -> Plan
         return stage.plan(base)
     except SettingsError as error:
         _at_its_line(error, section, common)
+
+
+def _check_columns(stage: Stage, plan: Plan, section: Section) -> None:
+    """Refuse a corpus that is not said to have the columns that the method reads."""
+    if stage.source == FOLD:
+        return
+    given = [each if isinstance(each, Mapping) else {} for each in stage.source] if _is_list(stage.source) else [{}]
+    parts = [{**stage.reading, **each} for each in given]
+    wanted = plan.method.labels(plan.options)
+    if wanted and not all(part.get("label_column") or part.get("score_column") for part in parts):
+        column = "label_column" if wanted.kind == "class" else "score_column"
+        section.fail(
+            f"stage {stage.name}: {stage.method.name} needs a {wanted.kind} for each row: name its column in the"
+            f" corpus, with {column}",
+            "corpus",
+        )
+    columns = min(1 if part.get("stack") else len(part.get("text_columns") or "1") for part in parts)
+    if plan.columns > columns and not stage.arguments.get("views"):
+        section.fail(
+            f"stage {stage.name}: {stage.method.name} needs {plan.columns} text columns: name them in the corpus, with"
+            " text_columns",
+            "corpus",
+        )
+
+
+def _is_list(source: Source) -> bool:
+    return not isinstance(source, str | Path)
 
 
 def _at_its_line(error: SettingsError, section: Section, common: Section) -> NoReturn:

@@ -89,7 +89,8 @@ def _train_stages(
     runner.check()
     for line in runner.stood_in:
         progress.notice(line)
-    directory.match({**recipe.to_json(), "settings": {"seed": seed}})
+    asked = recipe.to_json() | ({"read": runner.read} if runner.read else {})
+    directory.match({**asked, "settings": {"seed": seed}}, free=_free(recipe, directory))
     for line in (recipe.note, *recipe.warnings()):
         if line:
             progress.notice(" ".join(line.split()))
@@ -110,9 +111,20 @@ def _train_stages(
     return done
 
 
+def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
+    """What may be other than it was when a run was begun: stages of which nothing has come yet."""
+    place, folds = directory.path / "stages", (directory.path / "folds").exists()
+    begun = {stage.name for stage in recipe.stages if folds or (place / stage.name).exists()}
+    # Runs of before it was kept say nothing of what they read.
+    unknown = [] if "read" in directory.record.get("asked", {}) else ["read"]
+    return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun] + unknown
+
+
 def _check_read(recipe: Recipe, variant: str | None, base: str | Path | None, seed: int | None) -> None:
     """Refuse what a recipe was not read with: it would be written down and not be so."""
     given = {"variant": variant, "base": None if base is None else str(base), "seed": seed}
+    if seed is not None and recipe.encoder:
+        raise SettingsError(f"{recipe.path} scores an encoder as it is: nothing is trained, so give no seed")
     seeds = {stage.arguments.get("seed") for stage in recipe.stages}
     read = {"variant": recipe.variant, "base": recipe.base, "seed": seeds.pop() if len(seeds) == 1 else None}
     for name, value in given.items():
@@ -146,6 +158,8 @@ class _Runner:
         self.store = Store(data)
         self.mirror = data or os.environ.get("SELFSENT_DATA")
         self.stood_in: list[str] = []
+        self.read: dict[str, Any] = {}
+        """What stands in for a stage's corpus, by its name; and the data of the folds, with their fingerprint."""
         self.recipe = dataclasses.replace(recipe, stages=tuple(map(self._at_hand, recipe.stages)))
         folded = [stage.source == FOLD for stage in recipe.stages]
         self.shared = folded.index(True) if any(folded) else len(folded)
@@ -155,6 +169,7 @@ class _Runner:
         if stage.stand_in is None or not (missing := not_here(stage.sources, self.mirror)):
             return stage
         source, reading = stage.stand_in
+        self.read[stage.name] = sources_of(source)
         self.stood_in.append(
             f"stage {stage.name}: {', '.join(sources_of(source))} stands in for {missing[0].name}, which is not here"
             f" ({missing[0].where}): the scores are no reproduction"
@@ -170,12 +185,20 @@ class _Runner:
                 check_dev_data(dev, self.store)
         if self.recipe.folds:
             self.folded = self._folded(self.recipe.folds)
+            self.read[FOLD] = [self.folded, self.store.load(_arguments(self.folded)).fingerprint]
         if self.recipe.encoder:
             check_model(self.encoder)
 
     def _check_corpus(self, stage: Stage) -> None:
+        source, reading = placed(stage.source, self.mirror), self._reading(stage)
         try:
-            check_corpus(placed(stage.source, self.mirror), **self._reading(stage))
+            check_corpus(source, **reading)
+            if stage.plan(self.recipe.base).reads_documents and read_corpus(source, **reading).documents is None:
+                raise CorpusError(
+                    f"stage {stage.name}: {stage.method.name} reads what stands beside a sentence in its document, and"
+                    " the corpus has no documents: give document_column, or split_sentences: true if a text holds"
+                    " several sentences"
+                )
         except CorpusError as error:
             missing = [need.where for need in not_here(stage.sources, self.mirror) if need.where]
             if not missing:
@@ -268,15 +291,15 @@ class _Runner:
 
         score = cross_validate(_arguments(name), trainer, self.store, by)  # type: ignore[arg-type]  # checked when read
         result = Result(str(directory), {score.name: score}).to_json()
-        for line in score.warnings:
-            self.notice(f"warning: {line}")
+        self._warn(result)
         if rank() == 0:
             write_json(directory / SCORES, result)
         return StageRun(by, None, result)
 
     def _score(self, model: str, tasks: Mapping[str, Any], place: Path, what: str) -> dict[str, Any] | None:
         """The scores of a model, from its file if they are there."""
-        if known := read_json(place / SCORES):
+        if (known := read_json(place / SCORES)) and not known.get("absent"):  # what was may be here by now
+            self._warn(known)
             return known
         try:
             result = evaluate(model, data=self.store, **tasks)
@@ -285,9 +308,16 @@ class _Runner:
             return None
         for task, reason in result.absent.items():
             self.notice(f"{task} is absent: {'; '.join(filter(None, (reason, where_of(task))))}")
+        found = result.to_json()
+        self._warn(found)
         if rank() == 0:
-            write_json(place / SCORES, result.to_json())
-        return result.to_json()
+            write_json(place / SCORES, found)
+        return found
+
+    def _warn(self, found: Mapping[str, Any]) -> None:
+        lines = (line for score in found.get("scores", {}).values() for line in score.get("warnings", ()))
+        for line in dict.fromkeys(lines):
+            self.notice(f"warning: {line}")
 
     def _corpus(self, stage: Stage, fold: Path | None) -> Corpus:
         if fold is not None and stage.source == FOLD:

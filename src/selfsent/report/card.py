@@ -76,7 +76,7 @@ def _plain(text: str) -> str:
 
 def _score_lines(scores: dict[str, Any] | None) -> str:
     if not scores:
-        why = "the corpus has no documents of several sentences, or too few, to hold out"
+        why = "no documents were kept apart, or the corpus has none of several sentences"
         return f"Not scored: {why}. Score it with `selfsent evaluate`."
     rows = [
         f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"

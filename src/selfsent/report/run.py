@@ -58,8 +58,14 @@ class Run:
 
     @cached_property
     def model(self) -> Any:
-        """The trained model, an ordinary SentenceTransformer, or a CrossEncoder."""
+        """The trained model, an ordinary SentenceTransformer, or a CrossEncoder.
+
+        Raises:
+            RunError: there is none, as in the directory of a cross-validation.
+        """
         directory = self.directory / "model"
+        if not directory.is_dir():
+            raise RunError(f"{self.directory} holds no model")
         if is_cross_encoder(directory):
             from sentence_transformers import CrossEncoder as Ordinary
 

@@ -42,12 +42,14 @@ def first_difference(old: Any, new: Any, where: str = "", but: Collection[str] =
 
 def _first_place(old: Any, new: Any, where: str = "", but: Collection[str] = ()) -> tuple[str, Any, Any] | None:
     """The name of the first place where two JSON values differ, and what stands there in both."""
+    if where in but:
+        return None
     if isinstance(old, dict) and isinstance(new, dict):
         for name in {**old, **new}:
             if place := _first_place(old.get(name), new.get(name), f"{where} {name}".strip(), but):
                 return place
         return None
-    if old == new or where in (*_HARMLESS, *but):
+    if old == new or where in _HARMLESS:
         return None
     before, now = ("not given" if value is None else value for value in (old, new))
     return where.replace("_", " "), before, now

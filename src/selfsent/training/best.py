@@ -33,6 +33,26 @@ class Best:
         self.directory, self.keep = run / "best", keep
         self.score = -math.inf
 
+    def go_on(self, score: float | None, dev: str | None, was: str | None) -> str | None:
+        """Begin with the best score of the run that is gone on with; what the user should know of it, if anything.
+
+        Args:
+            score: the best one so far; None without any.
+            dev: what is scored from here on.
+            was: what was scored.
+        """
+        if score is None:
+            return None
+        kept = by_first(lambda: read_json(self.directory / _ABOUT).get("score"))
+        if dev == was and (not self.keep or (isinstance(kept, float) and kept >= score)):
+            self.score = score
+            return None
+        if not self.keep:
+            return None
+        self.forget()
+        why = "was not kept" if dev == was else f"was chosen by {was}"
+        return f"the best model of before {why}: the best one from here on is kept"
+
     def offer(self, score: float, step: int, learner: Learner) -> None:
         """Keep the score and the learner if there was no better one."""
         if not score > self.score:  # nor if it is not a number

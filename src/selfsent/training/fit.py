@@ -12,7 +12,7 @@ import torch
 
 from selfsent.data.batches import Batches, Taught
 from selfsent.data.corpus import Corpus
-from selfsent.data.token_table import build_table
+from selfsent.data.token_table import LONGEST, TokenTable, build_table
 from selfsent.data.views import Documents, Template
 from selfsent.display import counted
 from selfsent.distributed import wait, world_size
@@ -121,9 +121,14 @@ def _batches(
     template = Template.of(model.tokenizer, model.vocabulary_size)
     _check_text(plan, model, template, corpus, rows, notice)
     documents = None if corpus.documents is None else Documents(np.asarray(corpus.documents))
-    advance = partial(progress.count, "tokenising", total=len(corpus))
+    advance, longest = partial(progress.count, "tokenising", total=len(corpus)), max(LONGEST, settings.max_length)
+    columns = corpus.view_columns[: plan.columns]
+    tables = [build_table(corpus, model.tokenizer, column, advance, longest=longest) for column in columns]
+    if not (template.prefix or template.suffix) and len(left := _with_tokens(tables, rows)) < len(rows):
+        notice(f"{counted(len(rows) - len(left), 'text')} of no token of this encoder left out")
+        rows, settings = left, fitted(plan, len(left), notice).but(max_length=settings.max_length)
     batches = Batches(
-        [build_table(corpus, model.tokenizer, column, advance) for column in corpus.view_columns[: plan.columns]],
+        tables,
         rows,
         plan.views,
         template,
@@ -142,6 +147,18 @@ def _batches(
     if learner.teachers:
         batches.taught = taught(corpus, plan, learner.teachers, batches)
     return batches
+
+
+def _with_tokens(tables: Sequence[TokenTable], rows: np.ndarray) -> np.ndarray:
+    """The rows, (sentences,), that have a token in every column.
+
+    Raises:
+        SettingsError: fewer than two have.
+    """
+    left = rows[np.all([table.lengths(rows) > 0 for table in tables], axis=0)]
+    if len(left) < 2:
+        raise SettingsError("this encoder makes no token of these texts: choose another --base")
+    return left
 
 
 def _check_text(
@@ -246,10 +263,12 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     if plan.method.closed_form:
         return settings
     if settings.batch_size > sentences:
+        fits = sentences - sentences % world_size() if plan.method.is_batchwise(plan.options) else sentences
         notice(
-            f"the corpus has {counted(sentences, 'row')} to train on: --batch-size {settings.batch_size} is cut to that"
+            f"the corpus has {counted(sentences, 'row')} to train on: --batch-size {settings.batch_size} is cut to"
+            f" {'that' if fits == sentences else fits}"
         )
-        settings = settings.but(batch_size=sentences)
+        settings = settings.but(batch_size=max(1, fits))
     check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:
         raise SettingsError(

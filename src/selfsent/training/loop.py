@@ -293,6 +293,7 @@ class Loop:
                 "seconds": self.seconds,
                 "spent": self.pace.spent,
                 "best": self.best.score if math.isfinite(self.best.score) else None,
+                "dev": self.run_config.dev,
                 "start_health": start,
                 "sound": self.sound,
                 "operations_per_token": self.arithmetic.per_token,
@@ -315,7 +316,9 @@ class Loop:
         progress = load_checkpoint(newest, self.learner, self.optimizer)
         self.step, self.seconds, self.sound = progress["step"], progress["seconds"], progress.get("sound", 0)
         self.arithmetic.per_token = progress.get("operations_per_token", self.arithmetic.per_token)
-        self.best.score = -math.inf if progress["best"] is None else progress["best"]
+        dev = self.run_config.dev
+        if line := self.best.go_on(progress["best"], dev, progress.get("dev", dev)):
+            self.notice(line)
         self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if self.leads:
             self.directory.forget_after(self.step)

@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -159,7 +159,9 @@ class RunDirectory:
             if self._text() != self._seen:
                 raise RunError(f"another selfsent has written to {self.path} meanwhile: give the command again")
 
-    def match(self, asked: dict[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
+    def match(
+        self, asked: dict[str, Any], defaults: Mapping[str, Any] | None = None, free: Collection[str] = ()
+    ) -> None:
         """Say what the run is to be; one that is resumed must have been asked for the same.
 
         Where the run went wrong and was stopped, the learning rate may be another one, in a run of several stages that
@@ -168,13 +170,14 @@ class RunDirectory:
         Args:
             asked: everything that decides the result, as JSON.
             defaults: what holds of names in its sections that the old run, of an older version, did not know.
+            free: places, such as `stages NAME`, that may be other than they were, as nothing has come of them yet.
 
         Raises:
             RunError: the old run was asked for something else, or another process is.
         """
         self._asked = json.loads(json.dumps(asked))
         check_agreement(self._asked)
-        free = (_rate_of(self.record.get("stopped_in")),) if self.record.get("stopped") else ()
+        free = (*free, _rate_of(self.record.get("stopped_in"))) if self.record.get("stopped") else free
         before = self.record.get("asked", {})
         for section, values in json.loads(json.dumps(defaults or {})).items():
             if section in before:
@@ -203,8 +206,8 @@ class RunDirectory:
         if not self.resumed:
             started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             self.update(status="running", asked=self._asked, command=sys.argv, versions=versions(), started=started)
-        elif self.record.get("stopped") and (change := first_difference(self.record["asked"], self._asked)):
-            changes = [*self.record.get("changes", []), {"change": change, "because": self.record["stopped"]}]
+        elif change := first_difference(self.record["asked"], self._asked):
+            changes = [*self.record.get("changes", []), {"change": change, "because": self.record.get("stopped")}]
             self.update(asked=self._asked, changes=changes, stopped=None, stopped_in=None)
 
     def _clear(self) -> None:

@@ -109,3 +109,18 @@ def test_labels_by_the_classifier_that_is_asked_for(tmp_path, model):
     path.write_text("".join(f"{TEXTS[n % 30]} {n}\t{n % 2}\n" for n in range(60)))
     marks = [evaluate(model, labels=path, classifier=name).scores["mine"].signature for name in ("exact", "senteval")]
     assert marks[0] != marks[1]
+
+
+def test_a_query_is_not_its_own_answer(save):
+    texts = [f"text {n}" for n in range(40)]
+    vectors = np.random.default_rng(0).normal(size=(40, 8))
+    pairs = list(zip(texts[::2], texts[1::2], strict=True))
+    own = [(text, text) for text in texts[::2]]
+    scores = []
+    for lines in (pairs, [*own, *pairs]):
+        encoder = as_encoder(lambda given: np.stack([vectors[texts.index(text)] for text in given]))
+        file = save("".join(f"{query}\t{text}\n" for query, text in lines))
+        scores.append(scored("relevance", file, encoder).score)
+    assert scores[1] <= scores[0] < 100  # the queries are among the texts of the second file
+    with pytest.raises(DataError, match="every query is its own relevant text"):
+        scored("relevance", save("".join(f"{query}\t{text}\n" for query, text in own)), None)

@@ -19,7 +19,7 @@ from selfsent.evaluation.tasks.sts import score_pairs
 from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, Transfer, score_rows
 from selfsent.evaluation.vectors import inner
 
-VERSION = 2
+VERSION = 3
 CUTOFF = 10
 BLOCK = 256
 TIE = 1e-6
@@ -46,14 +46,22 @@ def read_pairs(path: str | Path, columns: Sequence[str] | None = None) -> Rows:
 def read_relevance(path: str | Path, columns: Sequence[str] | None = None) -> Rows:
     """Queries with relevant texts; the file has query, relevant text. A query may stand on several lines.
 
+    A line whose text is its own query says nothing, and is left out: a query is not looked for among the texts.
+
     Args:
         path: see `read_rows`.
         columns: the names that these have in the file, where they are not query, text.
 
     Raises:
-        DataError: the file cannot be read.
+        DataError: the file cannot be read, or no query has another text.
     """
-    return read_rows(Path(path), RELEVANCE, columns)
+    rows = read_rows(Path(path), RELEVANCE, columns)
+    kept = [row for row, (query, text) in enumerate(zip(rows["query"], rows["text"], strict=True)) if query != text]
+    if not kept:
+        raise DataError(f"{path}: every query is its own relevant text: name others")
+    return Rows(
+        rows.name, {name: [values[row] for row in kept] for name, values in rows.columns.items()}, rows.fingerprint
+    )
 
 
 def read_labels(path: str | Path, columns: Sequence[str] | None = None) -> Rows:

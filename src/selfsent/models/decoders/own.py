@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.errors import BaseEncoderError
-from selfsent.fast.attention import ATTENTION
+from selfsent.fast.attention import ATTENTION, register
 from selfsent.fast.filled_rows import filled
 from selfsent.fast.packing import Packed
 from selfsent.foreign.transformers import attend_then_feed, set_attention
@@ -94,6 +94,7 @@ class SmallDecoder(nn.Module):
         super().__init__()
         from transformers import BertConfig, BertModel
 
+        register()  # which is not done for every base
         self.start = _start(model)
         size = model.hidden_size
         heads = next(n for n in (max(1, size // 64), 4, 2, 1) if size % n == 0)

@@ -132,7 +132,12 @@ def load_head(directory: Path, transformer: Any) -> LanguageModelHead | None:
         return head
     if not any("MaskedLM" in name or "PreTraining" in name for name in transformer.config.architectures or []):
         return None
-    language_model = AutoModelForMaskedLM.from_pretrained(directory, dtype=transformer.dtype, use_safetensors=True)
+    language_model, found = AutoModelForMaskedLM.from_pretrained(
+        directory, dtype=transformer.dtype, use_safetensors=True, output_loading_info=True
+    )
+    own = f"{language_model.base_model_prefix}."
+    if any(not name.startswith(own) for name in found["missing_keys"]):  # such as of ELECTRA's discriminator
+        return None
     return LanguageModelHead(language_model, transformer)
 
 

@@ -104,6 +104,7 @@ def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
     for name in _modules(Path(directory)).keys() & set(OWN):
         module, _, kind = name.rpartition(".")
         own[name] = getattr(import_module(module), kind)
-    if not own:
-        return SentenceTransformer(str(directory), **options)
-    return load_with(str(directory), own, **options)
+    options = {"local_files_only": True, **options}
+    model = load_with(str(directory), own, **options) if own else SentenceTransformer(str(directory), **options)
+    model.loaded_from = str(directory)  # which a table of token vectors does not tell by itself
+    return model
