@@ -20,7 +20,7 @@ def encode_in_bulk(options: argparse.Namespace) -> None:
 
     _check(options)
     encoder = BatchEncoder(
-        options.model, options.text_column, fast=options.fast, int8=options.int8, clean=options.clean
+        options.model, (options.text_column or ["text"])[0], fast=options.fast, int8=options.int8, clean=options.clean
     )
     job, parts = make_job(
         encoder, options.input, options.output, carry=carried(options), split=bool(options.split_sentences)
@@ -68,6 +68,8 @@ def _check(options: argparse.Namespace) -> None:
     for flag, number in {"--workers": options.workers, "--cores": options.cores}.items():
         if number is not None and number < 1:
             raise SettingsError(f"{flag} is {number}; it must be at least 1")
+    if len(options.text_column or ()) > 1:
+        raise SettingsError("--text-column: columns are not joined with --engine ray: join them beforehand")
     if "file" in carried(options):
         raise SettingsError("--id-column or --keep: results have a column 'file' of their own; rename yours")
     from selfsent.data.corpus.remote import local_path

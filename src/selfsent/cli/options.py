@@ -39,7 +39,10 @@ def add_corpus_options(
     """
     group = parser.add_argument_group("corpus")
     group.add_argument(
-        "--text-column", default=_TEXT_COLUMN, metavar="NAME", help="column with the texts (default: text)"
+        "--text-column",
+        action="append",
+        metavar="NAME",
+        help="column with the texts (default: text); may be repeated: the texts are joined",
     )
     group.add_argument("--document-column", metavar="NAME", help="column that says which document a text belongs to")
     group.add_argument(
@@ -197,6 +200,12 @@ def refuse_unread(options: argparse.Namespace, corpus: str) -> None:
             raise SettingsError(f"--{name.replace('_', '-')} says how to read {corpus}: give {corpus}, too")
 
 
+def text_column(options: argparse.Namespace) -> str | list[str]:
+    """The column with the texts, or those whose texts are joined."""
+    given: list[str] = options.text_column or [_TEXT_COLUMN]
+    return given if len(given) > 1 else given[0]
+
+
 def _named(source: str | list[str]) -> str | list[dict[str, str]]:
     """Each name as a source of its own: a list of names that are no files would be taken for the sentences."""
     if isinstance(source, str):
@@ -209,7 +218,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
     return {
         **{name: getattr(options, name) for name in maybe if getattr(options, name, None)},
         **({"carry": carried(options)} if hasattr(options, "id_column") else {}),
-        "text_column": options.text_column,
+        "text_column": text_column(options),
         "document_column": options.document_column,
         "split_sentences": options.split_sentences,
     }

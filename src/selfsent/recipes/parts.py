@@ -109,7 +109,7 @@ def _option(section: Section, key: str) -> Any:
     if key == "where":
         wanted = section.section(key)
         return {column: _values(wanted, column) for column in wanted}
-    if key == "text_columns":
+    if key == "text_columns" or (key == "text_column" and isinstance(value, list)):
         right, must_be = isinstance(value, list) and all(isinstance(name, str) for name in value), "a list of names"
         value = tuple(value) if right else value
     elif key == "clean":

@@ -87,3 +87,23 @@ def test_parts_that_do_not_fit_are_refused(files, part, error, message):
         part = {**part, "source": str(files / part["source"])}
     with pytest.raises(error, match=message):
         read_corpus([*pairs(files, "de"), part], cache=files)
+
+
+def test_the_texts_of_several_columns_become_one(read, write):
+    table = write("t.csv", "subject,body,id\nOne two,It is so. And so.,a\n,only body,b\nonly subject,,c\n,,d\n")
+    corpus = read(table, text_column=["subject", "body"], carry=("id",))
+    assert corpus.text_columns == ("text",)
+    assert corpus.texts() == ["One two It is so. And so.", "only body", "only subject"]
+    assert len(corpus.origins) == 4
+    split = read(table, text_column=("subject", "body"), split_sentences=True)
+    assert split.texts()[:3] == ["One two", "It is so.", "And so."]
+    part = {"source": table, "text_column": ["subject", "body"]}
+    assert read([part, {"source": table, "text_column": "subject"}]).texts()[-1] == "One two"
+    without = write("w.csv", "subject,body\nONLY,body\n")
+    assert "only body" not in read(table, text_column=["subject", "body"], without=without).texts()
+    with pytest.raises(CorpusError, match="to join columns, give --text-column once for each"):
+        read(table, text_column="subject,body")
+    with pytest.raises(SettingsError, match="become one, or rows of their own"):
+        read(table, text_column=["subject", "body"], stack=True)
+    with pytest.raises(CorpusError, match="plain text has no column"):
+        read(write("t.txt", "ba de\nko mi\n"), text_column=["subject", "body"])

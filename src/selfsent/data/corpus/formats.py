@@ -301,7 +301,9 @@ def missing_column(wanted: str, found: list[str], kind: str) -> str:
     shown = ", ".join(repr(column[:40]) for column in found[:_SHOWN_COLUMNS])
     more = f" and {len(found) - _SHOWN_COLUMNS} more" if len(found) > _SHOWN_COLUMNS else ""
     flags = "--text-column, --text-columns, --document-column and the like"
-    return f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: name the right one ({flags})"
+    several = set(wanted.split(",")) - {wanted} <= set(found) and "," in wanted
+    advice = "to join columns, give --text-column once for each" if several else f"name the right one ({flags})"
+    return f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: {advice}"
 
 
 def _first_line(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.near import NearDuplicates
-from selfsent.data.corpus.parts import Part, Parts, joined, parts_of
+from selfsent.data.corpus.parts import Part, Parts, joined, parts_of, texts_of
 from selfsent.data.corpus.sentences import split_sentences as split_text
 from selfsent.data.corpus.sources import SourceName
 from selfsent.data.corpus.streams import fail
@@ -35,7 +35,7 @@ _SMALL = 2**20
 def read_corpus(
     source: SourceName | Parts,
     *,
-    text_column: str = "text",
+    text_column: str | Sequence[str] = "text",
     text_columns: tuple[str, ...] | list[str] | None = None,
     document_column: str | None = None,
     label_column: str | None = None,
@@ -64,7 +64,7 @@ def read_corpus(
             `org/name:config:split`, `org/name::split`; looked for under `$SELFSENT_DATA` first), or strings. A list of
             strings is taken for paths if each of them exists or ends like a known file, for sentences otherwise. Or a
             list of mappings, `{"source": ..., "text_columns": ...}`, each a source with columns of its own.
-        text_column: the column that holds the text.
+        text_column: the column that holds the text, or several whose texts are joined, such as subject and body.
         text_columns: one to three columns, in place of `text_column`, for pairs and triples.
         document_column: the column that tells which rows belong together; not needed in plain text.
         label_column: whole numbers or names (to `labels`), or other numbers (to `scores`).
@@ -90,7 +90,7 @@ def read_corpus(
         SettingsError: options that do not go together.
     """
     common: dict[str, Any] = {
-        "text_columns": tuple(text_columns or (text_column,)),
+        **texts_of(text_column, text_columns),
         "document_column": document_column,
         "label_column": label_column,
         "score_column": score_column,
@@ -165,7 +165,8 @@ def _texts(
     """The sentences of another source, which has the same text columns if it does not say otherwise."""
     sources = [source] if isinstance(source, str | Path | Mapping) else source
     parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
-    stacked = [{"text_columns": columns.texts, "stack": True, **part} for part in parts]
+    same = {"text_column": columns.texts} if columns.joined else {"text_columns": columns.texts, "stack": True}
+    stacked = [{**same, **part} for part in parts]
     return read_corpus(stacked, clean=clean, cache=cache, least=1)
 
 
@@ -180,8 +181,8 @@ def check_corpus(source: SourceName | Parts, **options: Any) -> None:
         CorpusError: as `read_corpus` would.
     """
     names = ("text_columns", "document_column", "label_column", "score_column", "where", "stack", "carry")
-    texts = tuple(options.get("text_columns") or (options.get("text_column", "text"),))
-    part = joined(parts_of(source, {**{name: options.get(name) for name in names}, "text_columns": texts}))
+    texts = texts_of(options.get("text_column", "text"), options.get("text_columns"))
+    part = joined(parts_of(source, {**{name: options.get(name) for name in names}, **texts}))
     cleaners = Cleaners(options.get("clean"))
     if part.source.size is None:
         return
