@@ -1,4 +1,4 @@
-"""selfsent: unlabelled sentences in, a sentence-embedding model out, and proof of whether it helped."""
+"""selfsent: unlabelled sentences in, a sentence-embedding model out, and a measure of whether it helped."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--seeds", type=int, metavar="N", help="train each method with N seeds (default: 1)")
     add_corpus_options(parser, for_documents=True, for_training=True)
     add_label_options(parser)
-    settings = parser.add_argument_group("settings of all methods (defaults: --budget 2m, and each method's own)")
+    settings = parser.add_argument_group("settings of each method; each has the whole --budget (default: 2m)")
     settings.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or each method's")
     settings.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
     add_dataclass_options(settings, Settings, Unset())

@@ -21,11 +21,11 @@ from selfsent.display import leads, visible
 from selfsent.errors import Damaged, SelfsentError, TrainingError, near
 from selfsent.version import __version__
 
-_DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and proof of whether it helped.
+_DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a measure of whether it helped.
 
   selfsent train tickets.csv --text-column body --output runs/tickets
-  selfsent evaluate runs/tickets/model --task stsb
-  selfsent search runs/tickets/model tickets.csv --text-column body "printer does not answer"
+  selfsent search runs/tickets tickets.csv --text-column body "printer does not answer"
+  selfsent evaluate bundled runs/tickets --documents tickets.csv --text-column body
 """
 
 _MAKING = ("augment", "train", "compare", "pretrain", "table", "evaluate", "label", "analyse")
