@@ -12,7 +12,8 @@ import tiny
 from selfsent import train_stages
 from selfsent.recipes import read_document, read_recipe, shipped
 from selfsent.recipes.parts import Folds
-from selfsent.recipes.recipe import FOLD, recipe_of
+from selfsent.recipes.recipe import recipe_of
+from selfsent.recipes.stage import FOLD
 from selfsent.recipes.variants import variants_of, with_variant
 
 FILES = [*shipped().values(), *(Path(__file__).parents[2] / "experiments").glob("*_small*.yaml")]

@@ -4,7 +4,7 @@ from selfsent.errors import SettingsError
 from selfsent.progress import Progress
 from selfsent.recipes import read_recipe
 from selfsent.recipes.parts import Folds
-from selfsent.recipes.run import _Runner
+from selfsent.recipes.runner import Runner
 
 RECIPE = """\
 base: {base}
@@ -231,7 +231,7 @@ def test_a_corpus_stands_in_for_one_that_is_not_here(recipe, tmp_path):
     stand_in = f"corpus: {{source: absent/folder/x.txt, stand_in: {tmp_path / 'here.txt'}}}"
     read = recipe(("corpus: sentences.txt", stand_in))
     assert read.stages[0].stand_in == (str(tmp_path / "here.txt"), {})
-    runner = _Runner(read, None, Progress())
+    runner = Runner(read, None, Progress())
     assert runner.recipe.stages[0].source == str(tmp_path / "here.txt")
     assert "stands in for absent/folder/x.txt, which is not here" in runner.stood_in[0]
     assert runner.recipe.stages[1] is read.stages[1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from selfsent.errors import SelfsentError
 from selfsent.recipes.needs import place_of
 from selfsent.recipes.parts import names_of
-from selfsent.recipes.recipe import FOLD, Recipe, Stage
+from selfsent.recipes.recipe import Recipe
+from selfsent.recipes.stage import FOLD, Stage
 from selfsent.settings import Settings
 
 STEP = 0.04

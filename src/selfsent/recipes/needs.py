@@ -21,7 +21,8 @@ from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
 from selfsent.models.bases import SHIPPED
 from selfsent.models.new_bases import Network
 from selfsent.recipes.parts import names_of, placed
-from selfsent.recipes.recipe import FOLD, Recipe
+from selfsent.recipes.recipe import Recipe
+from selfsent.recipes.stage import FOLD
 
 WORD_FILES = ("glove", "sif")
 """What stands before the name of a file of word vectors."""
