@@ -12,7 +12,7 @@ from torch import nn
 
 from selfsent.evaluation.encoders import as_encoder
 
-PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evaluation-papers.md"
 TEXTS = ["tea is hot", "coffee"]
 
 

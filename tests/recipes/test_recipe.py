@@ -95,7 +95,8 @@ def test_cnn_pool_goes_on_to_every_later_stage_until_one_names_a_pooling(recipe)
 
 def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_stays(recipe):
     first = "steps: 3\n    head: ngram-cnn\n    activation: relu"
-    second = "  joined: {corpus: a.csv, method: cross-encoder, pooling: max}"
+    pairs = "{source: a.csv, text_columns: [a, b], score_column: s}"
+    second = f"  joined: {{corpus: {pairs}, method: cross-encoder, pooling: max}}"
     stages = recipe(("steps: 3", f"{first}\n{second}"), ("budget: 1m", "budget: 1m\n    head: ngram-cnn")).stages
     assert stages[2].plan("bundled-raw").head.activation == "none"
     assert stages[2].arguments["pooling"] == "max"
@@ -199,7 +200,8 @@ def test_a_variant_that_is_not_there_is_named(recipe):
 
 def test_traps_of_the_papers_are_pointed_out(recipe):
     assert recipe().warnings() == []
-    supervised = ("method: mlm", "method: cosine"), ("sentences.txt", "mteb/stsbenchmark-sts")
+    pairs = "{source: mteb/stsbenchmark-sts, text_columns: [sentence1, sentence2], score_column: score}"
+    supervised = ("method: mlm", "method: cosine"), ("sentences.txt", pairs)
     leak, trap = recipe(
         *supervised,
         ("method: simcse", "method: tsdae"),
