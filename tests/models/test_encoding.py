@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import tiny
-from selfsent.models.encoding import complaint_of_unknown, encode, encode_stream, unknown_share
+from selfsent.models.encoding import encode, encode_stream
 
 
 @pytest.fixture(scope="module")
@@ -104,26 +104,3 @@ def test_a_fault_of_the_sentences_is_not_swallowed_by_the_thread(encoder):
 def test_nothing_to_encode(encoder):
     assert encode(encoder, []).shape == (0, 32)
     assert list(encode_stream(encoder, [])) == []
-
-
-def test_text_that_the_tokenizer_does_not_know_is_told(encoder, sentences):
-    assert unknown_share(encoder, sentences) == 0
-    assert complaint_of_unknown(encoder, sentences) is None
-    strange = ["принтер не отвечает", "日本語"]
-    assert unknown_share(encoder, strange) == 1
-    share = unknown_share(encoder, [*sentences, *strange])
-    assert 0 < share < 0.1
-    assert complaint_of_unknown(encoder, [*sentences, *strange]) is None
-    said = complaint_of_unknown(encoder, [*sentences[:2], *strange])
-    assert said.endswith("of the tokens are unknown to this encoder: it can hardly read this text, choose another one")
-    assert unknown_share(encoder, [""]) == 0
-
-
-def test_markup_is_named_as_what_an_encoder_cannot_read(encoder):
-    sentences = tiny.make_sentences(20)
-    marked = [f'<p class="x">{text}</p> https://example.org' for text in sentences]
-    assert unknown_share(encoder, marked) > 0.3
-    said = complaint_of_unknown(encoder, marked)
-    assert said.endswith("unknown to this encoder, because the texts hold HTML and URLs: add --clean html,urls")
-    strange = [f"<p>{chr(0x4E00 + n)} {chr(0x4F00 + n)}</p>" for n in range(20)]
-    assert complaint_of_unknown(encoder, strange).endswith("it can hardly read this text, choose another one")

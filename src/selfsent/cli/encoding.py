@@ -94,8 +94,8 @@ def load(
     import numpy as np
 
     from selfsent.cli.console import notice
-    from selfsent.models.encoding import LOOKED_AT, complaint_of_unknown
     from selfsent.models.loading import load_encoder
+    from selfsent.models.reading import LOOKED_AT, complaint_of_text
     from selfsent.training.precision import inference_device, quicken
 
     if corpus and (odd := what_was_read(corpus)):
@@ -104,7 +104,7 @@ def load(
     model = load_encoder(options.model)
     look(model)
     model = model.to(inference_device())
-    if corpus and (line := complaint_of_unknown(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
+    if corpus and (line := complaint_of_text(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
         notice(line)
     return quicken(model, **bits)
 

@@ -10,17 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.cleaners import HELD, without_signs
 from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import share_out
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.static import StaticEncoder
 
-UNKNOWN = 0.1
-"""Share of unknown tokens from which an encoder can hardly read a text."""
-LOOKED_AT = 500
-"""Sentences that are looked at for that, the first ones."""
 CHUNK = 4096
 """Sentences tokenised and sorted together, at most."""
 CHARACTERS = 1 << 22
@@ -110,27 +105,6 @@ def encode_stream(model: Encoder, texts: Iterable[str]) -> Iterator[NDArray[np.f
                 yield compute()
         while waiting:
             yield compute()
-
-
-def unknown_share(model: Encoder, texts: Sequence[str]) -> float:
-    """The share of the tokens of some sentences that the encoder's tokenizer does not know, from 0 to 1."""
-    limit = model.tokenizer.model_max_length
-    ids = model.tokenizer(list(texts), add_special_tokens=False, truncation=True, max_length=limit)["input_ids"]
-    flat = [token for sentence in ids for token in sentence]
-    return flat.count(model.tokenizer.unk_token_id) / max(1, len(flat))
-
-
-def complaint_of_unknown(model: Encoder, texts: Sequence[str]) -> str | None:
-    """What to say where an encoder can hardly read some sentences; None where it can."""
-    share = unknown_share(model, texts)
-    if share < UNKNOWN:
-        return None
-    unknown = f"{share:.0%} of the tokens are unknown to this encoder"
-    plain, found = without_signs(texts)
-    if found and unknown_share(model, plain) < UNKNOWN:
-        held = " and ".join(HELD[name] for name in found)
-        return f"{unknown}, because the texts hold {held}: add --clean {','.join(found)}"
-    return f"{unknown}: it can hardly read this text, choose another one"
 
 
 def encode(

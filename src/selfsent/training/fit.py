@@ -21,8 +21,8 @@ from selfsent.methods import Learner
 from selfsent.methods.whitening import ENOUGH, at_the_end, whiten
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import LOOKED_AT, complaint_of_unknown
 from selfsent.models.loading import load_encoder
+from selfsent.models.reading import LOOKED_AT, complaint_of_text
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
 from selfsent.training.checks import refuse_alike, refuse_constant, refuse_wordless
@@ -169,7 +169,7 @@ def _check_text(
     for view in plan.views:
         if view.noise is not None:
             refuse_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
-    if line := complaint_of_unknown(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
+    if line := complaint_of_text(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
         notice(line)
 
 

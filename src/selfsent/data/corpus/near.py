@@ -19,7 +19,7 @@ BANDS, IN_BAND = 8, 14
 _VERSION = 1
 """Of what counts as a near-duplicate: raise it when that changes."""
 _WORD = re.compile(r"\w+")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
 """Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 
 
@@ -75,7 +75,7 @@ class NearDuplicates:
 
 def _features(text: str) -> list[str]:
     folded = text.casefold()
-    words = _WORD.findall(_UNSPACED.sub(r" \g<0> ", folded))
+    words = _WORD.findall(UNSPACED.sub(r" \g<0> ", folded))
     return [*words, *map(" ".join, pairwise(words))] or [folded]
 
 

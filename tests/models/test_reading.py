@@ -1,0 +1,66 @@
+"""Whether an encoder can read a text."""
+
+import pytest
+
+import tiny
+from selfsent.models.loading import load_encoder
+from selfsent.models.reading import PIECES, complaint_of_text, pieces_of_a_word, unknown_share
+
+ENGLISH = """The printer on the second floor has stopped answering since this morning, and nobody can print letters.
+Please send somebody who knows the machine, because our customers are waiting for their invoices and contracts.
+I have already switched it off and on again, changed the paper and looked for messages on the small display.
+My password does not work any more after the holidays; the window only tells me that the account was locked."""
+GERMAN = """Der Drucker im zweiten Stock antwortet seit heute Morgen nicht mehr, und niemand kann Briefe ausdrucken.
+Bitte schicken Sie jemanden, der das Gerät kennt, weil unsere Kunden auf ihre Rechnungen und Verträge warten.
+Ich habe ihn schon ausgeschaltet und wieder eingeschaltet, Papier gewechselt und auf die Anzeige geschaut.
+Mein Kennwort funktioniert nach dem Urlaub nicht mehr; das Fenster sagt nur, dass das Konto gesperrt wurde."""
+
+
+@pytest.fixture
+def encoder(encoder_of):
+    return encoder_of("bert", initializer_range=0.5)
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return tiny.make_sentences(70)
+
+
+def test_text_that_the_tokenizer_does_not_know_is_told(encoder, sentences):
+    assert unknown_share(encoder, sentences) == 0
+    assert complaint_of_text(encoder, sentences) is None
+    strange = ["принтер не отвечает", "日本語"]
+    assert unknown_share(encoder, strange) == 1
+    share = unknown_share(encoder, [*sentences, *strange])
+    assert 0 < share < 0.1
+    assert complaint_of_text(encoder, [*sentences, *strange]) is None
+    said = complaint_of_text(encoder, [*sentences[:2], *strange])
+    assert said.endswith("of the tokens are unknown to this encoder: it can hardly read this text, choose another one")
+    assert unknown_share(encoder, [""]) == 0
+
+
+def test_markup_is_named_as_what_an_encoder_cannot_read(encoder):
+    sentences = tiny.make_sentences(20)
+    marked = [f'<p class="x">{text}</p> https://example.org' for text in sentences]
+    assert unknown_share(encoder, marked) > 0.3
+    said = complaint_of_text(encoder, marked)
+    assert said.endswith("unknown to this encoder, because the texts hold HTML and URLs: add --clean html,urls")
+    strange = [f"<p>{chr(0x4E00 + n)} {chr(0x4F00 + n)}</p>" for n in range(20)]
+    assert complaint_of_text(encoder, strange).endswith("it can hardly read this text, choose another one")
+
+
+@pytest.mark.parametrize("base", ["bundled", "bundled-encoder"])
+def test_text_of_another_language_is_told(base):
+    encoder = load_encoder(base)
+    assert pieces_of_a_word(encoder, ENGLISH.splitlines()) < 1.3
+    assert complaint_of_text(encoder, ENGLISH.splitlines()) is None
+    assert pieces_of_a_word(encoder, GERMAN.splitlines()) > PIECES
+    said = complaint_of_text(encoder, GERMAN.splitlines())
+    assert said.endswith("this encoder was hardly made for its language, choose another one")
+    assert complaint_of_text(encoder, GERMAN.splitlines()[:1]) is None  # too few words to tell
+    assert pieces_of_a_word(encoder, [GERMAN.upper(), "日本語の文です" * 20]) == 0
+
+
+def test_a_small_vocabulary_splits_the_words_of_any_language(encoder):
+    assert pieces_of_a_word(encoder, GERMAN.lower().splitlines()) > PIECES
+    assert complaint_of_text(encoder, tiny.make_sentences(70)) is None
