@@ -93,4 +93,4 @@ def test_a_run_whose_score_cannot_be_taken_ends_well(base_of, tmp_path, monkeypa
     assert run.scores is None
     assert "no label-free score: no document has two different sentences" in said
     card = (run.directory / "model" / "README.md").read_text()
-    assert "Not scored: the corpus has no documents of several sentences, or too few, to hold out." in card
+    assert "Not scored: no documents were kept apart, or the corpus has none of several sentences." in card

@@ -61,7 +61,7 @@ def test_the_metadata_is_yaml(record):
 
 
 def test_without_scores_it_says_so(record):
-    assert "Not scored: the corpus has no documents" in model_card(record, "", None)
+    assert "Not scored: no documents were kept apart" in model_card(record, "", None)
 
 
 def test_names_from_outside_stay_in_their_place(record):

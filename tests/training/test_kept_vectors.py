@@ -217,5 +217,7 @@ def test_a_damaged_vector_alone_is_made_again(corpus, base, encoded, file, value
     (folder / file).write_bytes(bytes(data))
     encoded.clear()
     with pytest.warns(Damaged, match="vectors-.* is damaged"):
-        assert np.array_equal(kept(corpus, base), whole)
+        again = kept(corpus, base)
+    # Alone, a sentence may come out otherwise in the last bit, by which float16 may round it otherwise.
+    assert again == pytest.approx(whole, rel=2e-3, abs=1e-4)
     assert encoded == [1]

@@ -156,7 +156,7 @@ class Packed:
         # A sum of products, one factor of which is drawn for the place, wraps around on purpose.
         terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]
         # Of sentences without tokens, which start where the next one does or behind all others, the sum is 0.
-        sums = np.where(self.given_lengths > 0, np.add.reduceat(np.append(terms, _ODD), starts), np.uint64(0))
+        sums = np.where(self.given_lengths > 0, np.add.reduceat(np.append(terms, np.uint64(0)), starts), np.uint64(0))
         return self._tensor(sums.view(np.int64))
 
     @cached_property
