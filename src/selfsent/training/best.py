@@ -44,7 +44,7 @@ class Best:
         if score is None:
             return None
         kept = by_first(lambda: read_json(self.directory / _ABOUT).get("score"))
-        if dev == was and (not self.keep or (isinstance(kept, float) and kept >= score)):
+        if dev == was and (not self.keep or (isinstance(kept, int | float) and kept >= score)):
             self.score = score
             return None
         if not self.keep:
