@@ -1,4 +1,4 @@
-"""Draw the scores of curves.yaml against steps: each colour is a method, its runs at other rates are dotted.
+"""Draw the scores of curves.yaml against steps: each colour is a method, each line a seed; other rates are dotted.
 
 python experiments/curves_plot.py docs/results/quality/curves.json docs/images/curves.svg
 """
@@ -24,7 +24,7 @@ PANELS = {
 
 
 def draw(rows: Mapping[str, Mapping[str, Any]], path: Path) -> None:
-    """Scores over steps, the mean over seeds; from the untrained base, which is the grey line."""
+    """Scores over steps, a line for each seed; from the untrained base, which is the grey line."""
     from matplotlib import pyplot
 
     figure, panels = pyplot.subplots(1, len(PANELS), figsize=(3.6 * len(PANELS), 3.6), layout="constrained")
@@ -38,13 +38,12 @@ def draw(rows: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         start = float(np.mean([base[task][0] for task in tasks]))
         axis.axhline(start, color=GREY, linewidth=1)
         for (method, rate), runs in curves.items():
-            points = [start]
-            for there in zip(*runs, strict=False):  # as far as all seeds go
-                points.append(float(np.mean([point[task] for point in there for task in tasks])))
             shown = f"{method}" if rate == RATE else f"{method} at {rate:g}"
             style = "-o" if rate == RATE else ":"
-            steps = EVERY * np.arange(len(points))
-            axis.plot(steps, points, style, color=COLOURS[methods.index(method)], markersize=3, label=shown)
+            for run in runs:
+                points = [start, *(float(np.mean([point[task] for task in tasks])) for point in run)]
+                steps = EVERY * np.arange(len(points))
+                axis.plot(steps, points, style, color=COLOURS[methods.index(method)], markersize=3, label=shown)
         axis.set(xlabel="steps of 8", title=title)
     panels[0].set_ylabel("score x 100")
     found = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
