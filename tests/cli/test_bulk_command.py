@@ -21,6 +21,7 @@ def table(tmp_path):
         (["--keep", "file"], "a column 'file' of their own"),
         (["--output", "x.parquet"], "is to be a folder with --engine ray"),
         (["--output", "memory://x"], "memory://x lies in the memory of one process"),
+        (["--text-column", "text", "--text-column", "file"], "columns are not joined with --engine ray"),
         (["--keep", "team"], "no column 'team'"),
         (["--output", "nope://x/y"], "unknown protocol nope://"),
         (["--engine", "spark"], "invalid choice"),
@@ -30,6 +31,12 @@ def test_what_does_not_go_together(options, said, table, base, selfsent, tmp_pat
     outcome = selfsent("encode", base, table, "--engine", "ray", "--output", tmp_path / "out", *options)
     assert said in outcome.complaint
     assert not (tmp_path / "out").exists()
+
+
+def test_an_output_inside_of_the_input_is_refused(table, base, selfsent):
+    for name in (table.parent, table.parent.as_uri()):
+        said = selfsent("encode", base, name, "--engine", "ray", "--output", table.parent / "out").complaint
+        assert "which is read: name a folder outside of it" in said
 
 
 def test_ray_is_not_installed(table, base, selfsent, tmp_path, monkeypatch):

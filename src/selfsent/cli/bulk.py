@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from selfsent.cli.options import carried
+from selfsent.cli.options import carried, text_column
 from selfsent.display import counted
 from selfsent.errors import OutputError, SettingsError
 
@@ -20,7 +20,7 @@ def encode_in_bulk(options: argparse.Namespace) -> None:
 
     _check(options)
     encoder = BatchEncoder(
-        options.model, (options.text_column or ["text"])[0], fast=options.fast, int8=options.int8, clean=options.clean
+        options.model, str(text_column(options)), fast=options.fast, int8=options.int8, clean=options.clean
     )
     job, parts = make_job(
         encoder, options.input, options.output, carry=carried(options), split=bool(options.split_sentences)
@@ -68,17 +68,17 @@ def _check(options: argparse.Namespace) -> None:
     for flag, number in {"--workers": options.workers, "--cores": options.cores}.items():
         if number is not None and number < 1:
             raise SettingsError(f"{flag} is {number}; it must be at least 1")
-    if len(options.text_column or ()) > 1:
+    if not isinstance(text_column(options), str):
         raise SettingsError("--text-column: columns are not joined with --engine ray: join them beforehand")
     if "file" in carried(options):
         raise SettingsError("--id-column or --keep: results have a column 'file' of their own; rename yours")
-    from selfsent.data.corpus.remote import local_path
-
     if Path(options.output).suffix in (".npy", ".npz", ".parquet"):
         raise OutputError(f"--output {options.output} is to be a folder with --engine ray: leave out its ending")
-    output = Path(local_path(options.output) or options.output).resolve()
+    from selfsent.data.corpus.remote import path_of
+
+    output = path_of(options.output).resolve()
     for name in options.input:
-        place = Path(local_path(name) or name)
+        place = path_of(name)
         if place.is_dir() and place.resolve() in (output, *output.parents):
             raise SettingsError(f"--output lies in {name}, which is read: name a folder outside of it")
     for name in (*options.input, options.output):

@@ -154,7 +154,7 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     from selfsent.cli.console import doing
     from selfsent.evaluation import check_request, evaluate
     from selfsent.evaluation.datasets.declared import Store
-    from selfsent.evaluation.encoders import PairEncoder, as_encoder, check_model, check_pooling
+    from selfsent.evaluation.encoders import FittedEncoder, PairEncoder, as_encoder, check_model, check_pooling
     from selfsent.evaluation.side_by_side import mean_over_seeds, seeds_of_runs
 
     if not any((options.suite, options.task, options.documents, options.pairs, options.relevance, options.labels)):
@@ -183,6 +183,8 @@ def _scored(options: argparse.Namespace) -> list[Result]:
             if options.vectors and not encoder.has_vectors:
                 what = "is a cross-encoder" if isinstance(encoder, PairEncoder) else "counts words"
                 raise SettingsError(f"{model} {what} and has no vectors to keep: leave out --vectors")
+            if options.vectors and isinstance(encoder, FittedEncoder):
+                raise SettingsError(f"{model} makes other vectors for each task: leave out --vectors")
             how = {"classifier": options.classifier, "progress": progress, "hold_out": options.hold_out}
             result = evaluate(encoder, documents=documents, data=store, **how, **asked)
             if options.vectors:

@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _source(options: argparse.Namespace, output: Path) -> tuple[Source, str]:
     """What goes into the index, and the fingerprint of the encoder."""
-    from selfsent.data.corpus.remote import local_path
+    from selfsent.data.corpus.remote import path_of
     from selfsent.errors import SettingsError
     from selfsent.evaluation.vectors import VectorsFile
     from selfsent.search.index_sources import from_corpus, from_files
@@ -101,7 +101,7 @@ def _source(options: argparse.Namespace, output: Path) -> tuple[Source, str]:
         model, fingerprint = _load(options)
         return from_files(model, Path(options.encoded)), fingerprint
     for source in options.corpus:
-        place = (local_path(source) or Path(source)).resolve()
+        place = path_of(source).resolve()
         if output.resolve() in (place, *place.parents):
             raise SettingsError(f"--output would replace {source}, which is read: name another directory")
     stored: VectorsFile | None = None if options.encoded is None else VectorsFile(Path(options.encoded))

@@ -55,9 +55,9 @@ def _is_read(file: Path, source: str) -> bool:
     if not file.is_file():
         return False
     from selfsent.data.corpus.formats import format_of
-    from selfsent.data.corpus.remote import local_path
+    from selfsent.data.corpus.remote import path_of
 
-    source = str(local_path(source) or source)
+    source = str(path_of(source))
     if file == Path(source).resolve():
         return True
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.data.corpus.faults import why
-from selfsent.data.corpus.remote import filesystem_of, is_address, local_path, protocol_of, shown
+from selfsent.data.corpus.remote import filesystem_of, is_address, local_path, path_of, protocol_of, shown
 from selfsent.errors import CorpusError, OutputError
 from selfsent.files import is_half_written, saying, whole_file
 
@@ -35,7 +35,7 @@ class Folder:
         """The folder that a user names, which any process finds."""
         if is_address(name) and local_path(name) is None:
             return cls(name.rstrip("/"))
-        return cls(str((local_path(name) or Path(name)).expanduser().absolute()))
+        return cls(str(path_of(name).expanduser().absolute()))
 
     def __str__(self) -> str:
         return shown(self.address)

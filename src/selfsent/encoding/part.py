@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from selfsent.data.corpus.batch import Batch
+from selfsent.data.corpus.batch import Batch, as_text
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.sentences import split_sentences
@@ -104,6 +103,6 @@ def _table(job: Job, part: Part, batch: Batch, start: int, schema: Any) -> tuple
 
 
 def _typed(value: Any, kind: str) -> Any:
-    if kind == "str" and value is not None and not isinstance(value, str):
-        return json.dumps(value)
+    if kind == "str":
+        return as_text(value)
     return float(value) if kind == "float" and value is not None else value

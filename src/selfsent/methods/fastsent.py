@@ -13,6 +13,7 @@ from selfsent.data.views import View
 from selfsent.fast.packing import Packed
 from selfsent.methods.method import STATIC, Learner, Loss, Method
 from selfsent.methods.two_views import POSITIVES, Positives, ViewOptions, two_views
+from selfsent.models.assemble import freeze_behind_tokens
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
@@ -52,7 +53,7 @@ class FastSentLearner(Learner):
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
         if model.is_static:  # of which the sums are taken, and not what follows the table
-            model.freeze_behind_tokens()
+            freeze_behind_tokens(model)
         size = model.hidden_size if model.is_static else model.embedding_size
         self.output = nn.Embedding(model.vocabulary_size, size)
         nn.init.normal_(self.output.weight, std=_SPREAD)

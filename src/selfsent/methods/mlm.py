@@ -12,6 +12,7 @@ from selfsent.fast.filled_rows import filled
 from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method
+from selfsent.models.assemble import freeze_behind_tokens
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.language_model import LanguageModelHead
 from selfsent.settings import Settings, check_limits, setting
@@ -63,7 +64,7 @@ class MaskedLearner(Learner):
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
         self.model.require_head("mlm")
-        model.freeze_behind_tokens()
+        freeze_behind_tokens(model)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one masked batch."""

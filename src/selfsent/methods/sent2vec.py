@@ -15,6 +15,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import STATIC, Learner, Loss, Method
+from selfsent.models.assemble import freeze_behind_tokens
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, check_limits, setting
 
@@ -68,7 +69,7 @@ class Sent2VecLearner(Learner):
                 f"sent2vec trains a table of token vectors, and this base is a {kind}: choose another base, such as"
                 " bundled"
             )
-        model.freeze_behind_tokens()
+        freeze_behind_tokens(model)
         self.output = nn.Embedding(model.vocabulary_size, model.hidden_size)
         nn.init.normal_(self.output.weight, std=_SPREAD)
         self.register_buffer("frequency", torch.full((model.vocabulary_size,), 1 / model.vocabulary_size))

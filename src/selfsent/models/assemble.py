@@ -1,4 +1,4 @@
-"""Giving an encoder one of the heads a user can choose."""
+"""Giving an encoder one of the heads a user can choose, and leaving parts of it as they are."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ def put_head(model: Encoder, options: Any) -> None:
         _put_ngram_cnn(model, options)
     else:
         _put_cnn_pool(model, options)
+
+
+def freeze_behind_tokens(model: Encoder) -> None:
+    """Leave what stands behind transformer or table as it is, for a method that trains these alone.
+
+    Several processes would wait for its gradients, which never come.
+    """
+    for module in list(model.sentence_transformer)[1:]:
+        module.requires_grad_(False)
 
 
 def _put_ngram_cnn(model: Encoder, options: NgramOptions) -> None:

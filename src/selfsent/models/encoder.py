@@ -145,14 +145,6 @@ class Encoder(nn.Module):
             module.to(self.device)
         self.sentence_transformer._modules = OrderedDict((str(place), module) for place, module in enumerate(parts))
 
-    def freeze_behind_tokens(self) -> None:
-        """Leave what stands behind transformer or table as it is, for a method that trains these alone.
-
-        Several processes would wait for its gradients, which never come.
-        """
-        for module in list(self.sentence_transformer)[self._stem :]:
-            module.requires_grad_(False)
-
     def average_layers(self, layers: Layers) -> None:
         """Let the pooling read the mean of two layers' states instead of the last layer's.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.corpus.batch import as_text
+from selfsent.data.corpus.formats import kind_of
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import TOGETHER, VectorsFile
 from selfsent.models.encoder import Encoder
@@ -117,20 +118,9 @@ def _columns(file: VectorsFile) -> dict[str, type]:
     """The columns of a `.parquet` file that an index keeps, `text` last; of other files those that say the place."""
     if file.path.suffix != ".parquet":
         return dict.fromkeys(file.places, int)
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found: dict[str, type] = {}
-    for field in pq.read_schema(file.path):
-        for kind, fits in (
-            (bool, pa.types.is_boolean),
-            (int, lambda kind: pa.types.is_integer(kind) and kind != pa.uint64()),
-            (float, pa.types.is_floating),
-            # Numbers of 64 bits without a sign do not all fit into an int of an index, and are text there.
-            (str, lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.uint64()),
-        ):
-            if fits(field.type):
-                found[field.name] = kind
+    found = {field.name: kind for field in pq.read_schema(file.path) if (kind := kind_of(field.type))}
     text = found.pop("text", None)
     return found if text is None else {**found, "text": text}
 
@@ -195,12 +185,10 @@ def _cells(file: VectorsFile, columns: Mapping[str, type]) -> Iterator[dict[str,
     with pq.ParquetFile(file.path) as opened:
         for batch in opened.iter_batches(TOGETHER, columns=list(columns)):
             cells = batch.to_pydict()
-            yield {name: as_text(cells[name]) if kind is str else cells[name] for name, kind in columns.items()}
-
-
-def as_text(values: Sequence[Any]) -> list[str | None]:
-    """Values as a column of text holds them: what is no text, as JSON writes it."""
-    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+            yield {
+                name: [as_text(value) for value in cells[name]] if kind is str else cells[name]
+                for name, kind in columns.items()
+            }
 
 
 def schema_of(columns: dict[str, type]) -> Any:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.batch import as_text
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import read_json, whole_directory, write_json
 from selfsent.search.cells import Cells, wanted
 from selfsent.search.index import ABOUT, REPEATS, ROWS, VECTORS, VERSION, Index, is_index
-from selfsent.search.index_sources import Part, Source, as_text, schema_of
+from selfsent.search.index_sources import Part, Source, schema_of
 from selfsent.search.vectors import unit
 from selfsent.version import __version__
 
@@ -136,7 +137,8 @@ def _fitting(source: Source, columns: Mapping[str, type]) -> Source:
 
     def fitted() -> Iterator[Part]:
         for part in source.parts:
-            yield replace(part, cells=part.cells | {name: as_text(part.cells[name]) for name in numbers})
+            cells = {name: list(map(as_text, part.cells[name])) for name in numbers}
+            yield replace(part, cells=part.cells | cells)
 
     return replace(source, columns={**source.columns, **dict.fromkeys(numbers, str)}, parts=fitted())
 

@@ -32,7 +32,7 @@ class Columns:
     """Columns that decide which rows are read, and the values they must have."""
     stacked: bool = False
     """Whether the texts of a row become rows of their own."""
-    joined: bool = False
+    merged: bool = False
     """Whether the texts of a row become one."""
     carried: tuple[str, ...] | None = None
     """Columns whose values go with each row; None where nobody asks for the rows of the input."""
@@ -51,7 +51,7 @@ class Columns:
     @property
     def kept(self) -> tuple[str, ...]:
         """The text columns of the table that comes of it."""
-        return ("text",) if self.stacked or self.joined else self.texts
+        return ("text",) if self.stacked or self.merged else self.texts
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Batch:
             scores=repeated(self.scores),
         )
 
-    def joined(self) -> Batch:
+    def merged(self) -> Batch:
         """The same with one text a row: those of its columns that hold one, a blank line between them."""
         rows = zip(*self.texts, strict=True)
         return replace(self, texts=[["\n\n".join(text for text in row if text.strip()) for row in rows]])
@@ -153,7 +153,7 @@ def make_batch(
         scores=column(columns.score, _as_number, "a finite number"),
         carried=[[_as_carried(value, typed) for value in values[carried]] for carried in columns.carried or ()],
     )
-    return batch.stacked() if columns.stacked else batch.joined() if columns.joined else batch
+    return batch.stacked() if columns.stacked else batch.merged() if columns.merged else batch
 
 
 def _rows_where(values: Mapping[str, Sequence[Any]], columns: Columns) -> Sequence[int]:
@@ -189,6 +189,11 @@ def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
     if typed:
         return text
     return int(text) if _WHOLE.fullmatch(text) else text or None
+
+
+def as_text(value: Any) -> str | None:
+    """What a column of text holds of such a value: what is no text, as JSON writes it."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _as_number(value: Any) -> float | None:

@@ -150,15 +150,19 @@ def look_at_parquet(path: Readable, columns: Columns) -> tuple[int, dict[str, st
     with open_file(path) as file, _parquet(file, str(path)) as parquet:
         kinds = {field.name: field.type for field in parquet.schema_arrow}
         _check_header([*parquet.schema_arrow.names, *_partition(str(path)).keys() - kinds], str(path), columns)
-        tests = {
-            "bool": pa.types.is_boolean,
-            "int": lambda kind: pa.types.is_integer(kind) and kind != pa.uint64(),  # of which some are text elsewhere
-            "float": pa.types.is_floating,
-        }
-        found = {
-            name: [kind for kind, test in tests.items() if test(kinds.get(name, pa.null()))] for name in columns.wanted
-        }
-        return parquet.metadata.num_rows, {name: (kind or ["str"])[0] for name, kind in found.items()}
+        found = {name: kind_of(kinds.get(name, pa.null())) or str for name in columns.wanted}
+        return parquet.metadata.num_rows, {name: kind.__name__ for name, kind in found.items()}
+
+
+def kind_of(kind: Any) -> type | None:
+    """What columns of results call a type of Arrow: bool, int, float or str; None for what is nested, and for dates."""
+    import pyarrow as pa
+
+    if kind == pa.uint64():  # whose numbers do not all fit into an int of 64 bits
+        return str
+    tests = {bool: pa.types.is_boolean, int: pa.types.is_integer, float: pa.types.is_floating}
+    tests |= {str: lambda each: pa.types.is_string(each) or pa.types.is_large_string(each)}
+    return next((found for found, fits in tests.items() if fits(kind)), None)
 
 
 @contextmanager

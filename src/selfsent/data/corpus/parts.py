@@ -34,7 +34,7 @@ class Part:
         """The same, as far as it was not always there."""
         columns = self.columns
         options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
-        options += ["joined"] if columns.joined else []
+        options += ["merged"] if columns.merged else []
         return options + ([] if columns.carried is None else [["carried", *columns.carried]])
 
 
@@ -67,7 +67,7 @@ def parts_of(source: SourceName | Parts, common: Mapping[str, Any]) -> list[Part
 def texts_of(text_column: str | Sequence[str], text_columns: Sequence[str] | None) -> dict[str, Any]:
     """The text columns to read, and whether their texts become one."""
     one = (text_column,) if isinstance(text_column, str) else tuple(text_column)
-    return {"text_columns": tuple(text_columns or one), "join": not text_columns and len(one) > 1}
+    return {"text_columns": tuple(text_columns or one), "merge": not text_columns and len(one) > 1}
 
 
 def joined(parts: Sequence[Part]) -> Part:
@@ -99,13 +99,13 @@ def joined(parts: Sequence[Part]) -> Part:
     known = all(part.source.identity is not None for part in parts)
     sizes = [part.source.size for part in parts]
     size = None if None in sizes else sum(size for size in sizes if size is not None)
-    columns = replace(first.columns, texts=names, where=where, stacked=False, joined=False)
+    columns = replace(first.columns, texts=names, where=where, stacked=False, merged=False)
     return Part(Source(name, identities if known else None, read, size), columns)
 
 
 def _columns(options: Mapping[str, Any]) -> Columns:
-    texts, join = tuple(options["text_columns"]), bool(options.get("join"))
-    if len(set(texts)) != len(texts) or (len(texts) > _MOST_TEXT_COLUMNS and not join) or "" in texts or not texts:
+    texts, merge = tuple(options["text_columns"]), bool(options.get("merge"))
+    if len(set(texts)) != len(texts) or (len(texts) > _MOST_TEXT_COLUMNS and not merge) or "" in texts or not texts:
         raise SettingsError(f"text columns must be one to three different ones, not {', '.join(texts)}")
     where = tuple(
         (name, (value,) if isinstance(value, str) else tuple(value))
@@ -116,9 +116,9 @@ def _columns(options: Mapping[str, Any]) -> Columns:
     if carry is not None and (where or stack):
         raise SettingsError("rows of the input cannot be counted where some are left out or stacked: carry nothing")
     carried = None if carry is None else tuple(dict.fromkeys(carry))
-    if join and stack:
+    if merge and stack:
         raise SettingsError("the texts of a row become one, or rows of their own: give one of both")
-    return Columns(texts, document, label, score, where, stack, join, carried)
+    return Columns(texts, document, label, score, where, stack, merge, carried)
 
 
 def _kinds(columns: Columns) -> str:

@@ -165,7 +165,7 @@ def _texts(
     """The sentences of another source, which has the same text columns if it does not say otherwise."""
     sources = [source] if isinstance(source, str | Path | Mapping) else source
     parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
-    same = {"text_column": columns.texts} if columns.joined else {"text_columns": columns.texts, "stack": True}
+    same = {"text_column": columns.texts} if columns.merged else {"text_columns": columns.texts, "stack": True}
     stacked = [{**same, **part} for part in parts]
     return read_corpus(stacked, clean=clean, cache=cache, least=1)
 

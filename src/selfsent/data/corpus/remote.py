@@ -48,6 +48,11 @@ def local_path(address: str) -> Path | None:
     return Path(url2pathname(urlsplit(address).path)) if address.lower().startswith("file://") else None
 
 
+def path_of(name: str) -> Path:
+    """The local path that a name means, written as one or as `file://`."""
+    return local_path(name) or Path(name)
+
+
 def shown(address: str) -> str:
     """An address as messages and cards may have it: without password and without what a signed one ends in."""
     if protocol_of(address) not in _WEB:
