@@ -72,13 +72,16 @@ def test_stored_vectors_of_other_shape_or_pickled_are_refused(tmp_path):
 @pytest.mark.parametrize("name", ["kept.parquet", "kept.npz"])
 def test_written_vectors_stand_for_the_model(tmp_path, name):
     texts = ["a b", "", "line\nend", "ünï\t😀 "]
-    encoder = Encoder(lambda texts: np.arange(3 * len(texts)).reshape(-1, 3) / 7, "model", "mean", ["a.tsv", "sts-b"])
+    encoder = Encoder(
+        lambda texts: np.arange(3 * len(texts)).reshape(-1, 3) / 7, "model", "mean", ["a.tsv", "sts-b"], ["mlm"]
+    )
     expected = encoder(texts)
     encoder.write(tmp_path / name)
     kept = as_encoder(str(tmp_path / name))
     assert np.array_equal(kept(texts[::-1]), expected[::-1])
     assert kept.pooling == "mean"
     assert kept.trained_on == ["a.tsv", "sts-b"]
+    assert kept.trained_by == ["mlm"]
 
 
 def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
@@ -250,3 +253,14 @@ def test_code_that_makes_no_model_is_refused_in_one_line(module, code, message, 
     with pytest.raises(BaseEncoderError, match=message) as caught:
         check_model(f"{module}:f")
     assert "\n" not in str(caught.value)
+
+
+def test_a_loaded_table_tells_what_it_was_trained_on_as_its_directory_does(tmp_path):
+    from selfsent import train
+
+    texts = [f"ticket number {number} is about printers" for number in range(40)]
+    run = train(texts, "ct", "bundled", tmp_path, steps=1, quiet=True, map_points=0)
+    loaded, named = as_encoder(run.model), as_encoder(str(tmp_path))
+    assert loaded.trained_by == named.trained_by == ("ct",)
+    assert loaded.trained_on == named.trained_on
+    assert loaded.pooling == named.pooling == "mean"

@@ -178,3 +178,11 @@ def test_neighbours_and_groups_of_labels_stand_in_a_table_of_their_own():
     assert "71.50" in shown
     assert "70.00 to 73.00" in shown
     assert "33.25" in shown
+
+
+def test_the_seed_of_a_recipe_is_in_every_stage_too(tmp_path):
+    for seed in (1, 2):
+        asked = {"stages": {"a": {"method": "mlm", "seed": seed}}, "settings": {"seed": seed}}
+        (tmp_path / str(seed)).mkdir()
+        (tmp_path / str(seed) / "run.json").write_text(json.dumps({"asked": asked}))
+    assert seeds_of_runs([str(tmp_path / "1"), str(tmp_path / "2")]) == [[str(tmp_path / "1"), str(tmp_path / "2")]]

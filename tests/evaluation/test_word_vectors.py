@@ -118,3 +118,21 @@ def test_a_damaged_cache_is_named_and_made_again(glove, cache, name):
     file.write_bytes(bytes(data))
     with pytest.warns(Damaged, match="is damaged, and is made again"):
         assert np.array_equal(as_encoder(f"glove:{glove}")(texts), before)
+
+
+def test_vectors_that_hang_on_the_task_are_not_kept(glove, tmp_path, capsys):
+    from selfsent.cli.main import main
+
+    (tmp_path / "pairs.tsv").write_text("red\tcar\t1\nlate\tcar\t2\nred\tlate\t0\n")
+    arguments = [
+        "evaluate",
+        f"sif:{glove}",
+        "--pairs",
+        str(tmp_path / "pairs.tsv"),
+        "--vectors",
+        str(tmp_path / "v.npz"),
+    ]
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "makes other vectors for each task: leave out --vectors" in capsys.readouterr().err
