@@ -97,9 +97,8 @@ class Batch:
         )
 
     def merged(self) -> Batch:
-        """The same with one text a row: those of its columns that hold one, a blank line between them."""
-        rows = zip(*self.texts, strict=True)
-        return replace(self, texts=[["\n\n".join(text for text in row if text.strip()) for row in rows]])
+        """The same with one text a row: those of its columns, a blank line between them."""
+        return replace(self, texts=[list(map("\n\n".join, zip(*self.texts, strict=True)))])
 
 
 Place = Callable[[int], dict[str, int]]
