@@ -186,7 +186,7 @@ def test_a_directory_is_held_by_one_process(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OutputError, match="no ordinary file"), whole_file(tmp_path / "pipe"):
+    with pytest.raises(OutputError, match="not an ordinary file"), whole_file(tmp_path / "pipe"):
         pass
     assert (tmp_path / "pipe").is_fifo()
 

@@ -221,7 +221,7 @@ def check_file(path: Path) -> None:
     if path.is_dir():
         raise OutputError(f"{path} is a directory: name a file")
     if path.exists() and not path.is_file():  # it would be replaced, which root may do even to /dev/null
-        raise OutputError(f"{path} is no ordinary file: name one, or - for standard output where that is possible")
+        raise OutputError(f"{path} is not an ordinary file: name another, or - if the command writes there")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ def table(tmp_path):
         (["--keep", "file"], "a column 'file' of their own"),
         (["--output", "x.parquet"], "is to be a folder with --engine ray"),
         (["--output", "memory://x"], "memory://x lies in the memory of one process"),
-        (["--text-column", "text", "--text-column", "file"], "columns are not joined with --engine ray"),
+        (["--text-column", "text", "--text-column", "file"], "--engine ray reads one text column"),
         (["--keep", "team"], "no column 'team'"),
         (["--output", "nope://x/y"], "unknown protocol nope://"),
         (["--engine", "spark"], "invalid choice"),

@@ -164,5 +164,5 @@ def test_a_base_whose_vectors_are_narrower_than_its_states_is_refused(encoder_of
 
     model, options = encoder_of("bert"), get_method("infomax").options(filters=8)
     model.sentence_transformer.append(Dense(24, 8))
-    with pytest.raises(BaseEncoderError, match="vectors of 8 numbers out of 24 behind its pooling"):
+    with pytest.raises(BaseEncoderError, match="narrows its vectors from 24 to 8 numbers"):
         get_method("infomax").learner(model, options)

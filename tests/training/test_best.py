@@ -51,7 +51,7 @@ def test_one_that_a_kill_left_between_two_renames_is_put_back(kept):
     [
         (True, 50.0, "stsb-dev", 50.0, None),
         (True, 45.0, "stsb-dev", 45.0, None),  # a better one was kept behind the checkpoint, and comes again
-        (True, 60.0, "stsb-dev", float("-inf"), "was not kept"),
+        (True, 60.0, "stsb-dev", float("-inf"), "no earlier best model was kept"),
         (True, 50.0, "context", float("-inf"), "was chosen by context"),
         (False, 60.0, "stsb-dev", 60.0, None),
         (False, 60.0, "context", float("-inf"), None),

@@ -187,7 +187,7 @@ def test_texts_of_no_token_are_left_out(method, tmp_path):
     run = train(
         texts, method, "bundled", tmp_path, steps=4, batch_size=16, progress=tiny.heard(notice=said.append), **options
     )
-    assert "8 texts of no token of this encoder left out" in said
+    assert "this encoder makes no token of 8 texts, left out" in said
     assert run.record["status"] == "finished"
     with pytest.raises(SettingsError, match="makes no token of these texts"):
         train(["\ufffd", "\ufffd\ufffd"], "ct", "bundled", tmp_path / "none", steps=1, quiet=True)

@@ -69,7 +69,7 @@ def _check(options: argparse.Namespace) -> None:
         if number is not None and number < 1:
             raise SettingsError(f"{flag} is {number}; it must be at least 1")
     if not isinstance(text_column(options), str):
-        raise SettingsError("--text-column: columns are not joined with --engine ray: join them beforehand")
+        raise SettingsError("--engine ray reads one text column: join them beforehand, and give --text-column once")
     if "file" in carried(options):
         raise SettingsError("--id-column or --keep: results have a column 'file' of their own; rename yours")
     if Path(options.output).suffix in (".npy", ".npz", ".parquet"):

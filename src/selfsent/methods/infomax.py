@@ -86,8 +86,8 @@ class InfomaxLearner(Learner):
         width = getattr(model.pooling_module, "embedding_dimension", model.embedding_size)
         if width != model.embedding_size:
             raise BaseEncoderError(
-                f"infomax compares a sentence with its tokens, and this base makes vectors of {model.embedding_size}"
-                f" numbers out of {width} behind its pooling: choose another base"
+                f"infomax compares sentences with their tokens, and this base narrows its vectors from {width} to"
+                f" {model.embedding_size} numbers after the pooling: choose another base"
             )
         self.local_head, self.global_head = discriminator(options.discriminator, model.embedding_size)
 

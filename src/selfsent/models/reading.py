@@ -34,8 +34,8 @@ def complaint_of_text(model: Encoder, texts: Sequence[str]) -> str | None:
         if pieces < PIECES or model.vocabulary_size not in _OF_ONE_LANGUAGE:
             return None
         return (
-            f"the words of this text fall into {pieces:.1f} pieces each, 1.1 to 1.3 are usual: this encoder was hardly"
-            " made for its language, choose another one"
+            f"this encoder was probably made for another language: it splits the words of this text into {pieces:.1f}"
+            " pieces each, where 1.1 to 1.4 are usual; choose another one"
         )
     unknown = f"{share:.0%} of the tokens are unknown to this encoder"
     plain, found = without_signs(texts)

@@ -50,8 +50,8 @@ class Best:
         if not self.keep:
             return None
         self.forget()
-        why = "was not kept" if dev == was else f"was chosen by {was}"
-        return f"the best model of before {why}: the best one from here on is kept"
+        why = "no earlier best model was kept" if dev == was else f"the earlier best model was chosen by {was}"
+        return f"{why}: the best one from here on is the result"
 
     def offer(self, score: float, step: int, learner: Learner) -> None:
         """Keep the score and the learner if there was no better one."""

@@ -125,7 +125,7 @@ def _batches(
     columns = corpus.view_columns[: plan.columns]
     tables = [build_table(corpus, model.tokenizer, column, advance, longest=longest) for column in columns]
     if not (template.prefix or template.suffix) and len(left := _with_tokens(tables, rows)) < len(rows):
-        notice(f"{counted(len(rows) - len(left), 'text')} of no token of this encoder left out")
+        notice(f"this encoder makes no token of {counted(len(rows) - len(left), 'text')}, left out")
         rows, settings = left, fitted(plan, len(left), notice).but(max_length=settings.max_length)
     batches = Batches(
         tables,

@@ -103,7 +103,7 @@ def test_the_texts_of_several_columns_become_one(read, write):
     assert "only body" not in read(table, text_column=["subject", "body"], without=without).texts()
     with pytest.raises(CorpusError, match="to join columns, give --text-column once for each"):
         read(table, text_column="subject,body")
-    with pytest.raises(SettingsError, match="become one, or rows of their own"):
+    with pytest.raises(SettingsError, match="joined, and stack makes rows of them"):
         read(table, text_column=["subject", "body"], stack=True)
     with pytest.raises(CorpusError, match="plain text has no column"):
         read(write("t.txt", "ba de\nko mi\n"), text_column=["subject", "body"])

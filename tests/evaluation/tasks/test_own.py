@@ -122,5 +122,5 @@ def test_a_query_is_not_its_own_answer(save):
         file = save("".join(f"{query}\t{text}\n" for query, text in lines))
         scores.append(scored("relevance", file, encoder).score)
     assert scores[1] <= scores[0] < 100  # the queries are among the texts of the second file
-    with pytest.raises(DataError, match="every query is its own relevant text"):
+    with pytest.raises(DataError, match="the text of each line is its query itself"):
         scored("relevance", save("".join(f"{query}\t{text}\n" for query, text in own)), None)

@@ -117,7 +117,7 @@ def _columns(options: Mapping[str, Any]) -> Columns:
         raise SettingsError("rows of the input cannot be counted where some are left out or stacked: carry nothing")
     carried = None if carry is None else tuple(dict.fromkeys(carry))
     if merge and stack:
-        raise SettingsError("the texts of a row become one, or rows of their own: give one of both")
+        raise SettingsError("several text_column are joined, and stack makes rows of them: give one of the two")
     return Columns(texts, document, label, score, where, stack, merge, carried)
 
 

@@ -58,7 +58,7 @@ def read_relevance(path: str | Path, columns: Sequence[str] | None = None) -> Ro
     rows = read_rows(Path(path), RELEVANCE, columns)
     kept = [row for row, (query, text) in enumerate(zip(rows["query"], rows["text"], strict=True)) if query != text]
     if not kept:
-        raise DataError(f"{path}: every query is its own relevant text: name others")
+        raise DataError(f"{path}: the text of each line is its query itself: give the texts that answer the queries")
     return Rows(
         rows.name, {name: [values[row] for row in kept] for name, values in rows.columns.items()}, rows.fingerprint
     )
