@@ -264,3 +264,8 @@ def test_what_of_a_corpus_is_left_out_is_told(selfsent, model, tmp_path):
     (tmp_path / "texts.csv").write_text("text\nba de\nba de\nko mi\n")
     done = selfsent("pairs", model, tmp_path / "texts.csv")
     assert "3 rows (1 repeated)" in done.err
+
+
+def test_standard_input_that_is_closed_holds_nothing(selfsent, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "no text in it" in selfsent("encode", model, "-", "--output", tmp_path / "v.npy").complaint

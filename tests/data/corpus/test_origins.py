@@ -167,3 +167,15 @@ def test_done_rows_are_told_in_rows_of_the_input(tmp_path):
         more(count)
     assert told == [3, 4]
     assert [origins.done(rows) for rows in range(4)] == [0, 3, 5, 7]
+
+
+def test_ids_that_are_bytes_come_out_as_text(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from selfsent.data.corpus import read_corpus
+
+    ids = pa.array([b"a-1", b"\xff"], pa.binary())
+    pq.write_table(pa.table({"text": ["ba de", "ko mi"], "id": ids}), tmp_path / "t.parquet")
+    corpus = read_corpus(tmp_path / "t.parquet", carry=("id",), cache=tmp_path)
+    assert corpus.origins.describe(corpus.origins.first[[0, 1]])["id"] == ["a-1", "\\xff"]
