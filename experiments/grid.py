@@ -14,8 +14,8 @@ true` scores are computed in bfloat16 where the processor is fast at it. `contex
 for choosing settings, `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is
 the untrained base; it and what takes no steps are the same with any seed, and done once. `curve: N` scores all tasks
 but `context` every N steps, too, and the row keeps these scores under `curve`; with `plateau: M` a run ends when the
-mean over the tasks has had no new best in M scorings. What is known of the curve of a run that is stopped is kept,
-and the run is done again.
+mean over the tasks has had no new best in M scorings. The curve of a run that is stopped is kept, and the run goes on
+from its last scoring where it is still in --runs; else it is done again.
 
 Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
 had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.
@@ -43,7 +43,7 @@ from sides import alone_at
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.errors import RunError, SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
@@ -96,7 +96,7 @@ def balanced(rows: np.ndarray, sizes: list[int], count: int) -> np.ndarray:
 
 
 def train_row(
-    row: dict[str, Any], seed: int, corpus: Corpus, rows: np.ndarray, runs: Path, along: RunConfig | None = None
+    row: dict[str, Any], seed: int, corpus: Corpus, rows: np.ndarray, runs: Path, curve: Curve | None = None
 ) -> tuple[str, dict[str, Any]]:
     """Train one row; the model's directory and what is worth keeping of the run.
 
@@ -105,8 +105,8 @@ def train_row(
         seed: of everything random.
         corpus: the sentences.
         rows: (sentences,) those of them to train on.
-        runs: the run directory, which is begun anew.
-        along: what a run does beside training; no checkpoints, and nothing, without it.
+        runs: the run directory, which is begun anew unless it holds this run, stopped, and the curve has its scores.
+        curve: drawn along the run; without it there are no checkpoints.
     """
     row = dict(row)
     if "method" not in row:
@@ -123,15 +123,16 @@ def train_row(
         seed=seed,
         **row,
     )
-    directory = RunDirectory(runs)
-    directory.check(resume=False, overwrite=True)
-    directory.match(asked(plan, corpus, rows))
-    directory.begin()
+    identity = asked(plan, corpus, rows)
+    directory = (curve and curve.begun(runs, identity)) or RunDirectory(runs)
+    if not directory.resumed:
+        directory.check(resume=False, overwrite=True)
+        directory.match(identity)
     start = time.perf_counter()
-    fit(corpus, rows, plan, directory, along or RunConfig(checkpoint_every=10**9), Shown())
+    fit(corpus, rows, plan, directory, curve.along() if curve else RunConfig(checkpoint_every=10**9), Shown())
     losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]
-    kept = {"steps": directory.record["steps"], "seconds": round(time.perf_counter() - start, 1), "loss": losses[-1:]}
-    return str(directory.model), kept
+    seconds = {} if directory.resumed else {"seconds": round(time.perf_counter() - start, 1)}
+    return str(directory.model), {"steps": directory.record["steps"], **seconds, "loss": losses[-1:]}
 
 
 class PlateauError(Exception):
@@ -141,12 +142,43 @@ class PlateauError(Exception):
 class Curve:
     """Scores on all tasks along a run.
 
+    Args:
+        tasks: their names.
+        recipe: says how often they are scored, and where a run ends.
+        scores: what is known of the curve from a run that was stopped.
+        keep: is told what is known of the run, each time it is scored.
+
     Raises:
         PlateauError: when scored, and the best mean over the tasks is as many scorings ago as the recipe allows.
     """
 
-    def __init__(self, tasks: list[str], recipe: dict[str, Any], keep: Callable[[dict[str, Any]], None]) -> None:
-        self.tasks, self.recipe, self.keep, self.scores = tasks, recipe, keep, list[dict[str, float]]()
+    def __init__(
+        self,
+        tasks: list[str],
+        recipe: dict[str, Any],
+        scores: list[dict[str, float]],
+        keep: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self.tasks, self.recipe, self.scores, self.keep = tasks, recipe, scores, keep
+
+    def begun(self, runs: Path, identity: dict[str, Any]) -> RunDirectory | None:
+        """The run that was stopped, where it lies there and all its scores are known; other scores are forgotten.
+
+        Args:
+            runs: the run directory.
+            identity: what the run was asked for.
+        """
+        directory = RunDirectory(runs)
+        try:
+            directory.check(resume=True, overwrite=False)
+            directory.match(identity)
+        except RunError:  # another row's
+            directory.resumed = False
+        newest = directory.newest_checkpoint(print) if directory.resumed else None
+        done = int(newest.name.removeprefix("step-")) // self.recipe["curve"] if newest else 0
+        goes_on = 0 < done <= len(self.scores)
+        self.scores = self.scores[:done] if goes_on else []
+        return directory if goes_on else None
 
     def __call__(self, encoder: Any) -> float:
         """Score once more; the mean over the tasks."""
@@ -165,7 +197,7 @@ class Curve:
 
     def along(self) -> RunConfig:
         """The run that this curve is drawn of."""
-        return RunConfig(checkpoint_every=10**9, scorer=self, dev_every=self.recipe["curve"])
+        return RunConfig(checkpoint_every=self.recipe["curve"], scorer=self, dev_every=self.recipe["curve"])
 
 
 def score_row(
@@ -313,8 +345,9 @@ def main() -> None:
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
                 drawn = partial(keep_begun, options.output, options.recipe.name, key, settings)
-                curve = Curve(tasks, recipe, drawn) if "curve" in recipe and "method" in placed else None
-                model, run = train_row(placed, seed, corpus, rows, runs, curve.along() if curve else None)
+                known = kept(options.output).get(key, {}).get("curve", [])
+                curve = Curve(tasks, recipe, known, drawn) if "curve" in recipe and "method" in placed else None
+                model, run = train_row(placed, seed, corpus, rows, runs, curve)
                 run |= {"curve": curve.scores} if curve else {}
                 done = {**settings, **run, "scores": score_row(model, pooling, recipe, tasks, context)}
             except PlateauError:
