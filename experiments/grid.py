@@ -28,7 +28,6 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -38,18 +37,19 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
+from curve import Curve, PlateauError
 from domain import DOMAIN, score_domain
 from sides import alone_at
 
 from selfsent import read_corpus
 from selfsent.data.corpus import Corpus
-from selfsent.errors import RunError, SettingsError, TrainingError
+from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.files import write_json
 from selfsent.methods import get_method
-from selfsent.models.encoder import Pooling
+from selfsent.models.encoder import Encoder, Pooling
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Shown
 from selfsent.recipes import read_document
@@ -135,88 +135,22 @@ def train_row(
     return str(directory.model), {"steps": directory.record["steps"], **seconds, "loss": losses[-1:]}
 
 
-class PlateauError(Exception):
-    """The curve of a run rises no more."""
-
-
-class Curve:
-    """Scores on all tasks along a run.
-
-    Args:
-        tasks: their names.
-        recipe: says how often they are scored, and where a run ends.
-        scores: what is known of the curve from a run that was stopped.
-        keep: is told what is known of the run, each time it is scored.
-
-    Raises:
-        PlateauError: when scored, and the best mean over the tasks is as many scorings ago as the recipe allows.
-    """
-
-    def __init__(
-        self,
-        tasks: list[str],
-        recipe: dict[str, Any],
-        scores: list[dict[str, float]],
-        keep: Callable[[dict[str, Any]], None],
-    ) -> None:
-        self.tasks, self.recipe, self.scores, self.keep = tasks, recipe, scores, keep
-
-    def begun(self, runs: Path, identity: dict[str, Any]) -> RunDirectory | None:
-        """The run that was stopped, where it lies there and all its scores are known; other scores are forgotten.
-
-        Args:
-            runs: the run directory.
-            identity: what the run was asked for.
-        """
-        directory = RunDirectory(runs)
-        try:
-            directory.check(resume=True, overwrite=False)
-            directory.match(identity)
-        except RunError:  # another row's
-            directory.resumed = False
-        newest = directory.newest_checkpoint(print) if directory.resumed else None
-        done = int(newest.name.removeprefix("step-")) // self.recipe["curve"] if newest else 0
-        goes_on = 0 < done <= len(self.scores)
-        self.scores = self.scores[:done] if goes_on else []
-        return directory if goes_on else None
-
-    def __call__(self, encoder: Any) -> float:
-        """Score once more; the mean over the tasks."""
-        scores = score_tasks(scored(encoder, "along the way"), self.tasks, self.recipe)
-        self.scores.append({task: round(float(score[0]), 4) for task, score in scores.items()})
-        self.keep(self.so_far())
-        means = [float(np.mean(list(point.values()))) for point in self.scores]
-        if len(means) - 1 - int(np.argmax(means)) >= self.recipe.get("plateau", np.inf):
-            raise PlateauError
-        return means[-1]
-
-    def so_far(self) -> dict[str, Any]:
-        """What is known of the run: its steps, the curve, and the scores at its end."""
-        last = {task: [score] for task, score in self.scores[-1].items()}
-        return {"steps": len(self.scores) * self.recipe["curve"], "curve": self.scores, "scores": last}
-
-    def along(self) -> RunConfig:
-        """The run that this curve is drawn of."""
-        return RunConfig(checkpoint_every=self.recipe["curve"], scorer=self, dev_every=self.recipe["curve"])
-
-
 def score_row(
     model: str, pooling: Pooling | None, recipe: dict[str, Any], tasks: list[str], context: ContextTask | None
 ) -> dict[str, Any]:
     """The scores of a model on these tasks, context last; `pooling` instead of its own, where one is given."""
-    loaded = load_encoder(model, pooling)
-    encoder = scored(quicken(loaded, fast=recipe.get("fast", False), int8=False), model)
-    scores = score_tasks(encoder, tasks, recipe)
+    encoder = quicken(load_encoder(model, pooling), fast=recipe.get("fast", False), int8=False)
+    scores = score_tasks(encoder, tasks, recipe.get("data"))
     if context is not None:
-        score, tfidf = context.score(encoder), context.lexical["tfidf"]
+        score, tfidf = context.score(scored(encoder, model)), context.lexical["tfidf"]
         scores["context"] = [score.score, score.low, score.high]
         scores["context of TF-IDF"] = [tfidf.score, tfidf.low, tfidf.high]
     return scores
 
 
-def score_tasks(encoder: Any, tasks: list[str], recipe: dict[str, Any]) -> dict[str, Any]:
+def score_tasks(model: Encoder, tasks: list[str], data: str | None) -> dict[str, Any]:
     """Score and interval of each task."""
-    data = recipe.get("data")
+    encoder = scored(model, "the encoder")
     scores: dict[str, Any] = {}
     if general := [task for task in tasks if task not in DOMAIN]:
         result = evaluate(encoder, task=general, data=data)
@@ -344,9 +278,17 @@ def main() -> None:
             rows = hold_out.thinned(placed.pop("sentences", None)).train
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
-                drawn = partial(keep_begun, options.output, options.recipe.name, key, settings)
-                known = kept(options.output).get(key, {}).get("curve", [])
-                curve = Curve(tasks, recipe, known, drawn) if "curve" in recipe and "method" in placed else None
+                curve = None
+                if "curve" in recipe and "method" in placed:
+                    known = kept(options.output).get(key, {}).get("curve", [])
+                    drawn = partial(keep_begun, options.output, options.recipe.name, key, settings)
+                    curve = Curve(
+                        partial(score_tasks, tasks=tasks, data=recipe.get("data")),
+                        recipe["curve"],
+                        recipe.get("plateau", np.inf),
+                        known,
+                        drawn,
+                    )
                 model, run = train_row(placed, seed, corpus, rows, runs, curve)
                 run |= {"curve": curve.scores} if curve else {}
                 done = {**settings, **run, "scores": score_row(model, pooling, recipe, tasks, context)}
