@@ -23,6 +23,7 @@ from selfsent.evaluation.suites import TASKS
 from selfsent.methods import SUPERVISED, get_method
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
+from selfsent.naming import name_of
 from selfsent.progress import Progress, shown
 from selfsent.report.maps import check_points
 from selfsent.report.run import Run, load_run
@@ -66,7 +67,7 @@ def train(
         method: name of a method; see `selfsent.methods.METHODS`. None for what is best for the corpus: `neighbours`
             where sentences have neighbours in documents (long texts, one to a row, are split so that they have).
         base: the encoder to start from: `bundled` or another one that ships with selfsent, a
-            directory or a hub id. None for the best of the first two that the method can train.
+            directory, a run, or a hub id. None for the best of the first two that the method can train.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
         preset: `published` for the settings of the paper, or another preset of the method.
         pooling: `cls`, `mean`, `max` or `lasttoken` instead of what the base was saved with, or the method's own where
@@ -99,6 +100,7 @@ def train(
     with shown(progress, quiet) as told:
         run_config, changes = RunConfig.taken_from(changes)
         run_config = replace(run_config, clock=clock)
+        base = name_of(base)
         given = {"preset": preset, "pooling": pooling, "dropout": dropout, "whiten": whiten, "head": head, **changes}
         asked_for = _Asked(method, base, views, given, sentences, hold_out, run_config, data)
         return _train(corpus, asked_for, Path(output), resume, overwrite, told)

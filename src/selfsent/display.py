@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def leads() -> bool:
 
     It is asked before torch is imported.
     """
-    return os.environ.get("RANK", "0") == "0"
+    return os.environ.get("RANK", "0") == "0" or os.environ.get("WORLD_SIZE", "1") == "1"
 
 
 def visible(text: str) -> str:
@@ -45,15 +46,23 @@ def counted(number: int, thing: str, things: str | None = None) -> str:
 
 
 def with_wide_title(table: Table) -> Group:
-    """A table whose title and caption may be wider than it is."""
+    """A table whose title and caption may be wider than it is, and whose cells show no control characters."""
     from rich.console import Group
     from rich.text import Text
 
+    def shown(cell: Any) -> Any:
+        if isinstance(cell, Text):
+            return cell if cell.plain.isprintable() else Text(visible(cell.plain), style=cell.style)
+        return visible(cell) if isinstance(cell, str) else cell
+
     bare = copy(table)
+    bare.columns = [
+        replace(column, header=shown(column.header), _cells=list(map(shown, column.cells))) for column in table.columns
+    ]
     title, bare.title = bare.title, None
     caption, bare.caption = bare.caption, None
-    above = [Text(str(title), style="table.title")] if title else []
-    return Group(*above, bare, *([Text(str(caption), style="table.caption")] if caption else []))
+    above = [Text(visible(str(title)), style="table.title")] if title else []
+    return Group(*above, bare, *([Text(visible(str(caption)), style="table.caption")] if caption else []))
 
 
 def text_of(table: Table, lines: Iterable[str] = ()) -> str:

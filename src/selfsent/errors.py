@@ -21,6 +21,10 @@ class Damaged(Warning):
     """Something that is kept for later is not as it was written, and is made again: one line that names it."""
 
 
+class FromHub(Warning):
+    """A name that is no directory here was taken for an id on the hub: one line that says so."""
+
+
 class SelfsentError(Exception):
     """One line that says what is wrong, where, and what to do. The command line prints it and exits with status 2."""
 
@@ -64,6 +68,9 @@ class TrainingError(SelfsentError):
 
 class DataError(SelfsentError):
     """An evaluation data set that is absent or not in the layout its publishers describe."""
+
+
+ONE_STRING = "one string was given where a list of texts is wanted: put it into a list"
 
 
 class Interrupted(KeyboardInterrupt):

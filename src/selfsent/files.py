@@ -300,6 +300,6 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; an empty one where there is no such file, or something else in it."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -116,7 +116,7 @@ def broken_seal(folder: Path) -> Path | None:
             tokenizer = header.get("__metadata__", {}).get(_TOKENIZER) if expected is not None else None
             if tokenizer is not None and not (beside.is_file() and f"{checksum(beside):08x}" == tokenizer):
                 return beside
-        except (OSError, ValueError, AttributeError, struct.error):
+        except (OSError, ValueError, AttributeError, RecursionError, struct.error):
             return path
         _WHOLE.add(known)
     return None

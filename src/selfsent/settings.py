@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 from dataclasses import dataclass, field
+from numbers import Integral, Number
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from selfsent.errors import SettingsError
@@ -17,6 +18,10 @@ DURATIONS = ("steps", "epochs", "budget")
 """The settings that say how long; one of them does."""
 WITHOUT_STEPS = ("max_length", "precision", "seed")
 """The settings that mean something to a method that takes no steps."""
+
+
+_MOST = 1 << 53
+"""Of whole numbers: those beyond are not exact in a float."""
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:
@@ -97,18 +102,46 @@ def choices_of(options: type[Any]) -> dict[str, tuple[Any, ...]]:
     return found
 
 
+def _as_kind(value: Any, kinds: set[Any], flag: str) -> Any:
+    """A value from Python as its field has it: numbers of numpy become Python's, and `5m` seconds.
+
+    Raises:
+        SettingsError: it is something else.
+    """
+    if isinstance(value, str) and flag == "--budget":
+        return parse_duration(value)
+    number = isinstance(value, Number) and not isinstance(value, bool | complex)
+    if not number or not kinds & {int, float}:
+        if kinds & {int, float} and not kinds & {str, bool}:
+            raise SettingsError(f"{flag} is {value!r}; it must be a number")
+        return value
+    if isinstance(value, Integral):
+        if abs(int(value)) > _MOST:
+            raise SettingsError(f"{flag} is larger than {_MOST:,}")
+        return int(value)
+    value = float(value)
+    if float in kinds or not math.isfinite(value):
+        return value
+    if not value.is_integer():
+        raise SettingsError(f"{flag} is {value}; it must be a whole number")
+    return int(value)
+
+
 def check_limits(options: Any) -> None:
-    """Check every field of a settings dataclass against the limits in its metadata.
+    """Check every field of a settings dataclass against its type, and the limits in its metadata.
 
     Raises:
         SettingsError: naming the first field that is out of range.
     """
-    choices = choices_of(type(options))
+    choices, kinds = choices_of(type(options)), get_type_hints(type(options))
     for item in dataclasses.fields(options):
         value, limits = getattr(options, item.name), item.metadata
+        flag = "--" + item.name.replace("_", "-")
+        if value is not None:
+            value = _as_kind(value, {*get_args(kinds[item.name])} or {kinds[item.name]}, flag)
+            object.__setattr__(options, item.name, value)
         if value is None or isinstance(value, bool):
             continue
-        flag = "--" + item.name.replace("_", "-")
         if isinstance(value, float) and not math.isfinite(value):
             raise SettingsError(f"{flag} is {value}; it must be a finite number")
         if value not in (allowed := choices.get(item.name, (value,))):

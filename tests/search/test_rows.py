@@ -69,7 +69,7 @@ def test_there_is_a_vector_for_each_row(encoder, rows, texts, tmp_path, name):
 def test_a_repeated_text_is_computed_once(encoder, rows, tmp_path, monkeypatch):
     computed = []
 
-    def spy(model, some):
+    def spy(model, some, side=None):
         some = list(some)
         computed.extend(some)
         yield encode(model, some)

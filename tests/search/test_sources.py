@@ -39,7 +39,7 @@ def test_only_a_few_sentences_are_encoded(encoder, corpus, tmp_path, monkeypatch
     encode_to_file(encoder, corpus, tmp_path / "v.npy")
     file = VectorsFile(tmp_path / "v.npy")
     texts = []
-    monkeypatch.setattr("selfsent.search.sources.encode", lambda model, some: texts.extend(some) or encode(model, some))
+    monkeypatch.setattr("selfsent.search.sources.encode", lambda model, some, **_: texts.extend(some) or encode(model, some))
     encode_corpus(encoder, corpus, file=file)
     assert len(texts) == 3 * 8
 
@@ -105,7 +105,7 @@ def test_a_vector_of_zeros_is_kept_only_where_the_model_makes_one(encoder, corpu
     with pytest.raises(DataError, match=r"cosine 0.00 in row 69"):
         encode_corpus(encoder, corpus, file=file)
 
-    def nothing_left_of_the_last(model, texts):
+    def nothing_left_of_the_last(model, texts, **_):
         return encode(model, texts) * np.array([[text != sentences[69]] for text in texts], np.float32)
 
     monkeypatch.setattr("selfsent.search.sources.encode", nothing_left_of_the_last)

@@ -9,6 +9,7 @@ from typing import Any
 
 from selfsent.augment.apertium import Translator
 from selfsent.errors import BaseEncoderError
+from selfsent.foreign.transformers import silent
 
 _TOKENS = 2048
 """Tokens, padding included, in one batch."""
@@ -27,7 +28,8 @@ def marian(model: str, beams: int) -> Iterator[Translator]:
         BaseEncoderError: there is no such model, or it cannot be loaded.
     """
     try:
-        tokenizer, generate = (_converted if (Path(model) / "model.bin").is_file() else _original)(model, beams)
+        with silent():
+            tokenizer, generate = (_converted if (Path(model) / "model.bin").is_file() else _original)(model, beams)
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"{model} cannot be loaded as a translator: {reason[:200]}") from None
@@ -61,12 +63,11 @@ Generate = Callable[[list[list[int]]], list[list[int]]]
 def _original(model: str, beams: int) -> tuple[Any, Generate]:
     import torch
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-    from transformers.utils import logging
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    tokenizer = AutoTokenizer.from_pretrained(model)
-    network = AutoModelForSeq2SeqLM.from_pretrained(model, dtype=torch.float32, use_safetensors=True).eval()
+    tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+    network = AutoModelForSeq2SeqLM.from_pretrained(
+        model, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
+    ).eval()
 
     @torch.inference_mode()
     def generate(ids: list[list[int]]) -> list[list[int]]:
@@ -88,7 +89,7 @@ def _converted(model: str, beams: int) -> tuple[Any, Generate]:
     import ctranslate2
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(model)
+    tokenizer = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
     network = ctranslate2.Translator(model, device="cpu", intra_threads=0)
 
     def generate(ids: list[list[int]]) -> list[list[int]]:

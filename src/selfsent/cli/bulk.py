@@ -20,7 +20,12 @@ def encode_in_bulk(options: argparse.Namespace) -> None:
 
     _check(options)
     encoder = BatchEncoder(
-        options.model, str(text_column(options)), fast=options.fast, int8=options.int8, clean=options.clean
+        options.model,
+        str(text_column(options)),
+        fast=options.fast,
+        int8=options.int8,
+        clean=options.clean,
+        prompt=options.prompt,
     )
     job, parts = make_job(
         encoder, options.input, options.output, carry=carried(options), split=bool(options.split_sentences)

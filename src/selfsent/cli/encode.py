@@ -38,6 +38,12 @@ def add_parser(commands: Any) -> None:
     )
     bulk.add_argument("--workers", type=int, metavar="N", help="processes (default: one for each GPU, or each core)")
     bulk.add_argument("--cores", type=int, metavar="N", help="cores for each of them (default: 1)")
+    parser.add_argument(
+        "--prompt",
+        choices=("query", "document"),
+        help="for models with prompts: put the one for queries, or for what is searched, in front of each text;"
+        " search and index do so by themselves (default: the model's default prompt, mostly none)",
+    )
     add_fast_options(parser)
     add_carry_options(parser, ".parquet files")
     add_corpus_options(parser)
@@ -71,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
     corpus = read(options, options.input, least=1)
     model = load(options, corpus)
     with counting("encoding") as encoded:
-        made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus.origins)))
+        made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus.origins)), options.prompt)
     if made.kept:
         notice(f"{made.kept:,} of them had been made before an earlier run stopped")
     one, kind = made.rows == 1, corpus.origins.unit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -66,7 +67,8 @@ def run(options: argparse.Namespace) -> None:
     queries = clean(given)[0]
     if not all(queries):
         raise SettingsError("the query is empty")
-    if files := [query for query in given if Path(query).suffix and Path(query).is_file()]:
+    # Of a query that is too long for a name, Path.is_file() would raise.
+    if files := [query for query in given if Path(query).suffix and os.path.isfile(query)]:  # noqa: PTH113
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
     place, found = _in_corpus(options, queries) if options.index is None else _in_index(options, queries)
     rows = [list(hits_with_texts(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
@@ -97,7 +99,7 @@ def _in_index(options: argparse.Namespace, queries: list[str]) -> tuple[Index, F
     from selfsent.models.encoding import encode
 
     index = open_index(options)
-    return index, index.search(encode(encoder_of(index, options), queries), options.top)
+    return index, index.search(encode(encoder_of(index, options), queries, side="query"), options.top)
 
 
 def _show(queries: list[str], rows: list[list[dict[str, Any]]], names: Sequence[str]) -> None:

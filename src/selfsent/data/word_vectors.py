@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import warnings
+import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -40,7 +41,7 @@ def word_blocks(path: Path) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
                 if size < 2:
                     raise DataError(f"{path}, line {lines[0][0]}: expected {_WANTED}")
                 yield _parsed(path, lines, size)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not size:
         raise DataError(f"{path} holds no vectors; expected {_WANTED}")

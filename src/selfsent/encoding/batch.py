@@ -5,18 +5,22 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.batch import is_missing
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean
 from selfsent.data.corpus.cleaners import Cleaners
-from selfsent.errors import CorpusError, SettingsError
+from selfsent.errors import ONE_STRING, CorpusError, SettingsError
+from selfsent.models.bases import files_of, resolve
+from selfsent.naming import name_of
 
 if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder
+    from selfsent.models.encoding import Side
 
 _ONE = threading.Lock()
 """A tokenizer serves one thread at a time; inside, encoding uses the cores by itself."""
@@ -36,6 +40,7 @@ class BatchEncoder:
         int8: faster still on a CPU with AVX-512 VNNI (cosine to float32: 0.999).
         clean: what is taken out of texts first: some of `html`, `mail` and `urls`.
         threads: of torch in each process; by default what torch or the engine decides.
+        prompt: `query` or `document` for a model that wants a prompt in front of those.
 
     Example:
         >>> import numpy as np
@@ -56,11 +61,14 @@ class BatchEncoder:
         int8: bool = False,
         clean: str | Iterable[str] | None = None,
         threads: int | None = None,
+        prompt: Side | None = None,
     ) -> None:
+        if prompt not in (None, "query", "document"):
+            raise SettingsError(f"there is no prompt {prompt!r}; it is query or document")
         if text_column == vector_column:
             raise SettingsError(f"the vectors cannot take the place of the texts: {text_column!r} names both columns")
-        self.model, self.text_column, self.vector_column = str(model), text_column, vector_column
-        self.fast, self.int8, self.threads = fast, int8, threads
+        self.model, self.text_column, self.vector_column = str(name_of(model)), text_column, vector_column
+        self.fast, self.int8, self.threads, self.prompt = fast, int8, threads, prompt
         self.clean = Cleaners(clean if clean is None or isinstance(clean, str) else list(clean)).names
 
     def with_threads(self, threads: int | None) -> BatchEncoder:
@@ -101,7 +109,10 @@ class BatchEncoder:
 
         Raises:
             CorpusError: a text is neither a string nor missing.
+            SettingsError: one string instead of a list.
         """
+        if isinstance(texts, str):
+            raise SettingsError(ONE_STRING)
         taken_out = Cleaners(self.clean)([_as_text(text, row) for row, text in enumerate(texts)])
         return self.vectors_of_clean(clean(taken_out)[0])
 
@@ -112,7 +123,7 @@ class BatchEncoder:
         place = {text: number for number, text in enumerate(dict.fromkeys(filter(None, texts)))}
         with _ONE:
             encoder = self._encoder()
-            found = encode(encoder, list(place))
+            found = encode(encoder, list(place), side=self.prompt)
         vectors = np.zeros((len(texts), encoder.embedding_size), dtype=np.float32)
         filled = [row for row, text in enumerate(texts) if text]
         if filled:
@@ -120,12 +131,12 @@ class BatchEncoder:
         return vectors
 
     def _encoder(self) -> Encoder:
-        return _loaded(self.model, self.fast, self.int8, self.threads)
+        return _loaded(self.model, files_of(resolve(self.model)), self.fast, self.int8, self.threads)
 
 
-@cache
-def _loaded(model: str, fast: bool, int8: bool, threads: int | None) -> Encoder:
-    """The model of this process."""
+@lru_cache(maxsize=2)
+def _loaded(model: str, state: object, fast: bool, int8: bool, threads: int | None) -> Encoder:
+    """The model of this process, as its files are now."""
     import torch
 
     from selfsent.models.loading import load_encoder
@@ -139,7 +150,7 @@ def _loaded(model: str, fast: bool, int8: bool, threads: int | None) -> Encoder:
 def _as_text(value: Any, row: int) -> str:
     if isinstance(value, str):
         return value[:LONGEST_TEXT]
-    if value is None or type(value).__name__ == "NAType" or value != value:  # pandas' NA, or NaN
+    if is_missing(value):
         return ""
     raise CorpusError(f"row {row} of a batch: {type(value).__name__} {str(value)[:40]!r} where a text must be")
 

@@ -94,6 +94,7 @@ class Job:
             "--clean": list(self.encoder.clean),
             "--fast": self.encoder.fast,
             "--int8": self.encoder.int8,
+            **({"--prompt": self.encoder.prompt} if self.encoder.prompt else {}),
         }
 
 

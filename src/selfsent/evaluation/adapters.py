@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from selfsent.errors import SettingsError
-from selfsent.evaluation.encoders import Encoder, as_encoder
+from selfsent.errors import ONE_STRING, SettingsError
+from selfsent.evaluation.encoders import Encoder, as_encoder, state_of_model
 from selfsent.evaluation.vectors import Vectors, unit
+from selfsent.naming import name_of
+
+REMEMBERED = 1 << 18
+"""Texts beyond which what is remembered is forgotten: a service gets new ones for ever."""
 
 
 class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -21,7 +25,7 @@ class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     Args:
         model: anything `selfsent.evaluation.encoders.as_encoder` takes. Clones share it, and its memory of the texts it
-            has seen, so that a grid search encodes every text once.
+            has seen (some hundred thousand), so that a grid search encodes every text once.
         unit: scale vectors to length one.
     """
 
@@ -31,21 +35,30 @@ class SentenceVectors(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def fit(self, texts: Sequence[str], y: Any = None) -> SentenceVectors:
         """Load the model; nothing is learnt."""
-        self.encoder_ = _loaded(self.model) if isinstance(self.model, str) else as_encoder(self.model)
+        model = name_of(self.model)
+        self.encoder_ = _loaded(model, state_of_model(model)) if isinstance(model, str) else as_encoder(model)
         return self
 
     def transform(self, texts: Iterable[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
 
         Raises:
-            SettingsError: something that is not a text.
+            SettingsError: something that is not a text, or one string instead of a list.
         """
+        if isinstance(texts, str):
+            raise SettingsError(ONE_STRING)
         chosen = list(texts)
         wrong = next((text for text in chosen if not isinstance(text, str)), None)
         if wrong is not None:
             raise SettingsError(f"SentenceVectors takes a list of texts, not one with {type(wrong).__name__} in it")
-        vectors: Vectors = (self.encoder_ if hasattr(self, "encoder_") else self.fit(chosen).encoder_)(chosen)
+        encoder: Encoder = self.encoder_ if hasattr(self, "encoder_") else self.fit(chosen).encoder_
+        vectors = encoder(chosen)
+        encoder.forget(above=REMEMBERED)
         return unit(vectors) if self.unit else vectors
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the encoder, which is loaded again where this is used."""
+        return {name: value for name, value in super().__getstate__().items() if name != "encoder_"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -86,7 +99,8 @@ class MtebModel:
 
 
 @lru_cache(maxsize=4)
-def _loaded(model: str) -> Encoder:
+def _loaded(model: str, state: object) -> Encoder:
+    """The encoder of that name, as its files are now."""
     return as_encoder(model)
 
 

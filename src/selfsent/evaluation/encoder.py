@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ Encode = Callable[[Sequence[str]], Vectors]
 
 
 class Encoder:
-    """An encode function with a name, and a memory of the sentences it has seen.
+    """An encode function with a name, and a memory of the sentences it has seen; one thread at a time is served.
 
     Args:
         encode: n texts -> (n, d).
@@ -45,6 +46,8 @@ class Encoder:
         """Vectors, or scores of pairs, that were not finite and count as zeros."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
+        """Of the texts in `_rows`, and behind them room for more."""
+        self._one = threading.RLock()
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
@@ -52,21 +55,33 @@ class Encoder:
         Raises:
             DataError: the model does not return one vector of one size for each text.
         """
-        if not self._rows.keys() >= set(texts):
-            self.remember(texts)
-        vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
-        return vectors
+        with self._one:
+            if not self._rows.keys() >= set(texts):
+                self.remember(texts)
+            vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
+            return vectors
 
     def sides(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
         """Rows for queries and for texts, (q, d) and (n, d), whose inner products say how near they are to each other.
 
         Vectors of unit length; `LexicalEncoder` has sparse matrices. `inner` multiplies both kinds.
         """
-        self.remember([*queries, *texts])
-        return unit(self(queries)), unit(self(texts))
+        with self._one:
+            self.remember([*queries, *texts])
+            return unit(self(queries)), unit(self(texts))
 
     def remember(self, texts: Iterable[str]) -> None:
         """Encode those texts that are new, in one call."""
+        with self._one:
+            self._remember(texts)
+
+    def forget(self, above: int) -> None:
+        """Forget all texts where there are more than so many."""
+        with self._one:
+            if len(self._rows) > above:
+                self._rows, self._vectors = {}, np.zeros((0, 0), np.float32)
+
+    def _remember(self, texts: Iterable[str]) -> None:
         new = [text for text in dict.fromkeys(texts) if text not in self._rows]
         if not new:
             return
@@ -79,14 +94,21 @@ class Encoder:
         if broken.any():
             self.broken += int(broken.sum())
             vectors = np.where(broken, np.float32(0), vectors)
-        start = len(self._rows)
-        self._vectors = np.concatenate([self._vectors, vectors]) if start else vectors
+        start, end = len(self._rows), len(self._rows) + len(new)
+        if not start:
+            self._vectors = vectors
+        elif end > len(self._vectors):  # twice the room: single texts, one after the other, are not copied each time
+            grown = np.empty((2 * end, vectors.shape[1]), np.float32)
+            grown[:start] = self._vectors[:start]
+            self._vectors = grown
+        self._vectors[start:end] = vectors
         self._rows.update((text, start + number) for number, text in enumerate(new))
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine of each pair of texts, (n,), computed in float64; NaN becomes 0."""
-        self.remember([*left, *right])
-        return cosines(self(left), self(right))
+        with self._one:
+            self.remember([*left, *right])
+            return cosines(self(left), self(right))
 
     def write(self, path: Path) -> None:
         """Write the vectors of every text seen so far to a file that can stand for the model.
@@ -97,7 +119,9 @@ class Encoder:
         """
         if not self._rows:
             raise DataError(f"{self.name} has encoded nothing, so there are no vectors for {path}")
-        write_vectors(path, list(self._rows), self._vectors, self.pooling, self.trained_on, self.trained_by)
+        write_vectors(
+            path, list(self._rows), self._vectors[: len(self._rows)], self.pooling, self.trained_on, self.trained_by
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Encoder:
         """Itself: copies share the model and what it remembers."""
@@ -115,12 +139,12 @@ class FittedEncoder(Encoder):
     What it makes of a text hangs on the others, so it remembers one set of texts at a time: those of the task at hand.
     """
 
-    def remember(self, texts: Iterable[str]) -> None:
+    def _remember(self, texts: Iterable[str]) -> None:
         """Fit on these texts and encode them, unless they are those it has."""
         distinct = list(dict.fromkeys(texts))
         if self._rows.keys() != set(distinct):
             self._rows = {}
-            super().remember(distinct)
+            super()._remember(distinct)
 
 
 class PairEncoder(Encoder):

@@ -17,9 +17,11 @@ from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEnco
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.evaluation.word_vectors import WordVectors, words_file
-from selfsent.models.bases import resolve
+from selfsent.foreign.transformers import silent
+from selfsent.models.bases import files_of, resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.heads.loading import saved_pooling
+from selfsent.naming import name_of
 
 __all__ = ["Encoder", "FittedEncoder", "PairEncoder", "as_encoder", "check_model", "check_pooling", "load_object"]
 
@@ -33,8 +35,8 @@ def as_encoder(
     """An encoder from any model.
 
     Args:
-        model: an `Encoder`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a function
-            from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
+        model: an `Encoder`, a `Run`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a
+            function from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
             `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf` or `bm25` (see
             `LexicalEncoder`), or `glove:FILE` or `sif:FILE` (see `WordVectors`).
         name: how to call it in results.
@@ -48,12 +50,13 @@ def as_encoder(
         DataError: a file of vectors that is not as described.
         SettingsError: `pooling` for something else than a directory or hub id.
     """
+    model = name_of(model)
     if pooling is not None:
         check_pooling(model)
     if isinstance(model, Encoder):
         return model
-    if isinstance(model, str | Path):
-        return _from_name(str(model), name, fast, int8, pooling)
+    if isinstance(model, str):
+        return _from_name(model, name, fast, int8, pooling)
     label = name or _own_name(model)
     directory = _directory_of(model)
     corpora, methods = _training_of(directory)
@@ -97,6 +100,11 @@ def check_model(path: str) -> None:
         resolve(path)
 
 
+def state_of_model(path: str | Path) -> object:
+    """What is different when the files of a model have changed, such as in a directory that was trained into again."""
+    return files_of(resolve(path)) if is_directory_or_id(str(path)) else None
+
+
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model that is loaded from a directory, and could be trained."""
     return not (path in LEXICAL or words_file(path) or path.endswith(FORMATS) or _FACTORY.fullmatch(path))
@@ -120,7 +128,8 @@ def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str
         from sentence_transformers import CrossEncoder
 
         try:
-            joined = CrossEncoder(str(directory), local_files_only=True, model_kwargs={"use_safetensors": True})
+            with silent():
+                joined = CrossEncoder(str(directory), local_files_only=True, model_kwargs={"use_safetensors": True})
         except Exception as error:  # as many kinds as there are files that may be damaged
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
@@ -147,7 +156,8 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         try:
             precision = quick_precision(device, fast=fast or int8)
             kind = {"dtype": torch.bfloat16 if precision == "bfloat16" else torch.float32, "use_safetensors": True}
-            padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)
+            with silent():
+                padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)
             found = as_encoder(padded, name=label)
             found.pooling = _in(precision, found.pooling)
             return found

@@ -139,7 +139,7 @@ def signature(*parts: str, **fields: object) -> str:
     return "|".join(re.sub(r"[|`\x00-\x1f]", "_", part) for part in plain)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The scores of one model.
 
@@ -262,6 +262,12 @@ class Result:
     def __str__(self) -> str:
         """What the terminal shows."""
         return text_of(self.table(), [*(score.signature for score in self.scores.values()), *self._remarks])
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows."""
+        return self.to_markdown()
 
     @property
     def _remarks(self) -> list[str]:

@@ -18,6 +18,8 @@ from selfsent.evaluation.judges import JUDGES, Held, aimed_at, check_judges, mak
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.tasks import arguments, languages, own, sts, transfer, useb
 from selfsent.evaluation.tasks.context import SCORE_NAME, Documented, score_context, split_documents
+from selfsent.naming import names
+from selfsent.progress import Progress
 
 Task = Callable[..., Score]
 """An encoder and a store, for classification also a classifier -> a score."""
@@ -69,18 +71,19 @@ def evaluate(
     task: str | Sequence[str] | None = None,
     documents: Documented | SourceName | None = None,
     hold_out: int | None = None,
-    judges: Sequence[str] = (),
+    judges: str | Sequence[str] = (),
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     data: str | Path | Store | None = None,
     name: str | None = None,
     fast: bool = False,
     int8: bool = False,
     pooling: str | None = None,
     classifier: transfer.Classifier = "exact",
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | Progress | None = None,
+    quiet: bool = False,
 ) -> Result:
     """Score a model.
 
@@ -104,7 +107,8 @@ def evaluate(
             encoder.
         classifier: of the suite `transfer` and of `labels`: `exact`, or `senteval`, which is stopped early as for
             published scores.
-        progress: called with the name of each task before it runs.
+        progress: called with the name of each task before it runs; or a `Progress`, whose `notice` is.
+        quiet: nothing is called.
 
     Raises:
         SettingsError: nothing to score, an unknown suite, task or classifier, or `pooling` of what has no transformer.
@@ -112,11 +116,15 @@ def evaluate(
             sets are named in the result and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
-    names = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels))
+    judges, columns = names(judges), names(columns) or None
+    if isinstance(progress, Progress):
+        progress = progress.notice
+    progress = None if quiet else progress
+    chosen = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels))
     _check_judges(judges, documents is not None)
     store = data if isinstance(data, Store) else Store(data)
     classifiers = {"classifier": _known(classifier)}
-    files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, classifiers, columns)
+    files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, chosen, classifiers, columns)
     is_corpus = documents is None or hasattr(documents, "documents")
     corpus = (
         cast(Documented | None, documents)
@@ -126,7 +134,7 @@ def evaluate(
     encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     tasks: dict[str, Callable[[], Score]] = {
         each: partial(TASKS[each], encoder, store, **(classifiers if each in SUITES["transfer"].tasks else {}))
-        for each in names
+        for each in chosen
     }
     absent: dict[str, str] = {}
     if corpus is not None and check_judges(judges):
@@ -139,7 +147,7 @@ def evaluate(
     scores = _run(tasks, encoder, aimed_at(encoder.trained_by), absent, progress)
     if not scores:
         missing, reason = next(iter(absent.items()))
-        raise DataError(f"nothing of {suite or ', '.join(names)} could be scored; {missing} is absent: {reason}")
+        raise DataError(f"nothing of {suite or ', '.join(chosen)} could be scored; {missing} is absent: {reason}")
     averaged = _averaged(suite) if suite else ()
     return Result(name or encoder.name, scores, suite, averaged, absent)
 
@@ -176,11 +184,11 @@ def check_request(
     suite: str | None = None,
     task: str | Sequence[str] | None = None,
     documents: bool = False,
-    judges: Sequence[str] = (),
+    judges: str | Sequence[str] = (),
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
 ) -> None:
     """Find out without a model what `evaluate` would refuse.
 
@@ -188,9 +196,9 @@ def check_request(
         SettingsError: nothing to score, or an unknown suite or task.
         DataError: a file of one's own is damaged.
     """
-    names = _task_names(suite, task, documents, bool(pairs or relevance or labels))
-    _check_judges(judges, documents)
-    _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, names, columns=columns)
+    chosen = _task_names(suite, task, documents, bool(pairs or relevance or labels))
+    _check_judges(names(judges), documents)
+    _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, chosen, columns=names(columns) or None)
 
 
 def _own_tasks(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,6 +27,22 @@ PACKED = frozenset(
     ]
 )
 """Architectures that are known to run packed; where one does not, something has changed."""
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """No bars, and no warnings of what a checkpoint lacks; outside, transformers says what the user wants to hear."""
+    from transformers.utils import logging
+
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
 
 
 def is_conv1d(layer: Any) -> bool:

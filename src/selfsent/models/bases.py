@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
+import warnings
 from importlib import resources
 from pathlib import Path
 
-from selfsent.errors import BaseEncoderError
+from selfsent.errors import BaseEncoderError, FromHub
 from selfsent.files import read_json
 from selfsent.models.new_bases import Network, made
 from selfsent.models.trust import refuse_unsafe
+from selfsent.naming import name_of
 
 BUNDLED, ENCODER, RAW, RAW_STATIC = "bundled", "bundled-encoder", "bundled-raw", "bundled-raw-static"
 SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw", RAW_STATIC: "raw_static"}
 """The encoders that ship with selfsent, and their directories: after a teacher, a table of token vectors and a
 transformer; and from raw text alone, without teacher or label, a transformer and a table."""
 _NAMES = "'bundled' or another that ships with selfsent"
-_WANTED = ["README.md", "*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+_WANTED = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
-def resolve(base: str | Path) -> Path:
+def resolve(base: str | os.PathLike[str]) -> Path:
     """The local directory of a base encoder, fetched from the hub when it is an id that is not in the hub's cache yet.
 
     Args:
@@ -32,7 +35,7 @@ def resolve(base: str | Path) -> Path:
         BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be
             reached.
     """
-    name = str(base)
+    name = str(name_of(base))
     if name in SHIPPED:
         return Path(str(resources.files("selfsent"))) / "models" / "bundled" / SHIPPED[name]
     if network := Network.named(name):
@@ -48,7 +51,14 @@ def resolve(base: str | Path) -> Path:
         raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id, or {_NAMES}")
     found = _from_hub(name)
     refuse_unsafe(found)
+    warnings.warn(f"there is no directory {name} here: it is taken from the hub", FromHub, stacklevel=2)
     return found
+
+
+def files_of(directory: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, size and time of change of each file of a model: what tells that it is another one by now."""
+    states = ((str(path), path.stat()) for path in sorted(directory.rglob("*")) if path.is_file())
+    return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
 
 
 def _checked(directory: Path) -> Path:
@@ -83,7 +93,9 @@ def _from_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, allow_patterns=_WANTED, local_files_only=True))
+        kept = Path(snapshot_download(name, allow_patterns=_WANTED, local_files_only=True))
+        if any(kept.rglob("*.safetensors")):  # more than a tokenizer that another program has fetched
+            return kept
     except Exception:  # not in the cache: whatever the reason, the hub is asked next
         pass
     try:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import share_out
 from selfsent.files import read_json
+from selfsent.foreign.transformers import silent
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder, Pooling
 from selfsent.models.heads.language_model import save_head
@@ -110,7 +111,8 @@ class CrossEncoder(Encoder):
         whole = sentence_transformers.CrossEncoder(
             modules=modules, device=str(self.device), activation_fn=self.activation
         )
-        whole.save(str(directory), create_model_card=False)
+        with silent():
+            whole.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
 

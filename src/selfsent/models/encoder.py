@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.fast.packing import Packed
+from selfsent.foreign.transformers import silent
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.heads.affine import affine
 from selfsent.models.heads.language_model import (
@@ -313,7 +314,8 @@ class Encoder(nn.Module):
         """
         if any(parameter.dtype == torch.int8 for parameter in self.transformer.parameters()):
             raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before, or export it with --int8")
-        self.sentence_transformer.save(str(directory), create_model_card=False)
+        with silent():
+            self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
 

@@ -9,14 +9,18 @@ from torch import nn
 from selfsent.errors import BaseEncoderError
 
 
-def keep_encoder(module: Any) -> None:
+def keep_encoder(module: Any, saved: bool) -> None:
     """Leave only the encoder half of an encoder-decoder in a `Transformer` of sentence-transformers.
 
     Of T5 it loads that half alone. Of BART it loads both, and would read the decoder's states: here the decoder loses
     its layers, and the encoder's states are read. Saved so, plain sentence-transformers reads the same states.
 
+    Args:
+        module: the transformer.
+        saved: whether it was saved as part of a sentence encoder, which then reads what it was trained to read.
+
     Raises:
-        BaseEncoderError: the model is not built like BART.
+        BaseEncoderError: the model is not built like BART, or its sentence vectors are those of its decoder.
     """
     model = module.model
     if not getattr(model.config, "is_encoder_decoder", False):
@@ -26,9 +30,13 @@ def keep_encoder(module: Any) -> None:
             f"{model.config.model_type!r} is an encoder-decoder of which selfsent cannot take the encoder:"
             " choose BART or T5"
         )
+    states = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
+    if saved and module.modality_config.get("text") != states:
+        raise BaseEncoderError(
+            "this encoder makes its vectors of a decoder's states, and selfsent of an encoder's: choose another base"
+        )
     model.decoder.layers = nn.ModuleList()
     model.config.decoder_layers = 0
     for parameter in set(model.decoder.parameters()) - set(model.encoder.parameters()):
         parameter.requires_grad_(False)
-    states = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
     module.modality_config = {"text": states}

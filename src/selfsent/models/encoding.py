@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import share_out
 from selfsent.models.dropout import without_dropout
@@ -22,6 +24,10 @@ CHARACTERS = 1 << 22
 """Characters tokenised together, at most; one longer text stands alone."""
 TOKENS = {"cpu": 1 << 11, "cuda": 1 << 14}
 """Tokens in one forward pass, by kind of device; on a CPU there are two passes at a time."""
+
+Side = Literal["query", "document"]
+_PROMPTS: Mapping[str | None, Sequence[str]] = {"query": ["query"], "document": ["document", "passage", "corpus"]}
+"""Names of prompts that hold for a side, the first that a model has."""
 
 Pack = tuple[NDArray[np.int64], Packed]
 """A packed batch, with the places of its sentences in their chunk."""
@@ -46,9 +52,20 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _packs(model: Encoder, texts: Sequence[str]) -> list[Pack]:
+def prompt_of(model: Encoder, side: Side | None = None) -> str:
+    """What the model wants to stand in front of a text, often nothing: as sentence-transformers chooses it.
+
+    Args:
+        model: the encoder.
+        side: whether the text is a query, or is searched; None where both are of one kind.
+    """
+    peer = model.sentence_transformer
+    name = next((name for name in _PROMPTS.get(side, ()) if name in peer.prompts), peer.default_prompt_name)
+    return peer.prompts.get(name) or ""
+
+
+def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
     """Packed batches of sentences of similar length; those of which the tokenizer leaves nothing are in none."""
-    prompt = model.sentence_transformer.prompts.get(model.sentence_transformer.default_prompt_name) or ""
     if prompt:
         texts = [prompt + text for text in texts]
     if isinstance(model, StaticEncoder):
@@ -90,8 +107,9 @@ def _compute(model: Encoder, packs: Sequence[Pack], count: int) -> NDArray[np.fl
     return vectors
 
 
-def encode_stream(model: Encoder, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
-    """Vectors of a stream of sentences, (up to CHUNK, d) at a time, in order."""
+def encode_stream(model: Encoder, texts: Iterable[str], side: Side | None = None) -> Iterator[NDArray[np.float32]]:
+    """Vectors of a stream of sentences, (up to CHUNK, d) at a time, in order; `side` as for `encode`."""
+    prompt = prompt_of(model, side)
     waiting: deque[tuple[Future[list[Pack]], int]] = deque()
 
     def compute() -> NDArray[np.float32]:
@@ -100,7 +118,7 @@ def encode_stream(model: Encoder, texts: Iterable[str]) -> Iterator[NDArray[np.f
 
     with ThreadPoolExecutor(1) as thread:
         for chunk in _chunked(texts):
-            waiting.append((thread.submit(_packs, model, chunk), len(chunk)))
+            waiting.append((thread.submit(_packs, model, chunk, prompt), len(chunk)))
             if len(waiting) > 1:
                 yield compute()
         while waiting:
@@ -111,20 +129,27 @@ def encode(
     model: Encoder,
     texts: Sequence[str],
     advance: Callable[[int], None] = lambda count: None,
+    side: Side | None = None,
 ) -> NDArray[np.float32]:
-    """The vectors of sentences, as `SentenceTransformer.encode` gives them.
+    """The vectors of sentences, as `encode` of SentenceTransformer gives them, `encode_query` or `encode_document`.
 
     Args:
         model: the encoder; it is run without dropout.
         texts: (n,) sentences.
         advance: called with the number of sentences done since the last call.
+        side: of a search, where the texts are of one: some models want a prompt in front of queries or documents.
 
     Returns:
         (n, d) float32; zeros for a sentence of which the tokenizer leaves nothing.
+
+    Raises:
+        SettingsError: one string instead of a list.
     """
+    if isinstance(texts, str):
+        raise SettingsError(ONE_STRING)
     vectors = np.empty((len(texts), model.embedding_size), dtype=np.float32)
     done = 0
-    for part in encode_stream(model, texts):
+    for part in encode_stream(model, texts, side):
         vectors[done : done + len(part)] = part
         done += len(part)
         advance(len(part))

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from selfsent.errors import OutputError, SettingsError
 from selfsent.files import whole_directory, write_json, write_text
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import encode
+from selfsent.models.encoding import encode, prompt_of
 
 Runtime = Literal["onnx", "openvino"]
 RUNTIMES: tuple[Runtime, ...] = ("onnx", "openvino")
@@ -47,6 +47,7 @@ class Exported:
     normalized: bool
     size: int
     longest: int
+    prompt: str
     largest_difference: float
     smallest_cosine: float
 
@@ -152,7 +153,8 @@ def export(
             _to_int8(graph)
         if to == "openvino":
             graph = _to_openvino(graph)
-        found = np.concatenate([_encode(load_graph(graph), tokenizer, part) for part in (texts[:1], texts[1:])])
+        prompted = [prompt_of(model) + text for text in texts]
+        found = np.concatenate([_encode(load_graph(graph), tokenizer, part) for part in (prompted[:1], prompted[1:])])
         done = _compare(model, expected, found, to, int8, normalize)
         write_json(directory / _ABOUT, asdict(done))
     return done
@@ -185,7 +187,8 @@ def _compare(
             f" and {TOLERANCE:.0e} is allowed: this architecture cannot be exported"
         )
     longest = int(model.tokenizer.model_max_length)
-    return Exported(to, int8, normalize or model.ends_normalized, expected.shape[1], longest, difference, cosine)
+    ends = normalize or model.ends_normalized
+    return Exported(to, int8, ends, expected.shape[1], longest, prompt_of(model), difference, cosine)
 
 
 def _probe(model: Encoder) -> list[str]:
@@ -200,7 +203,7 @@ def _probe(model: Encoder) -> list[str]:
 def _tokenizer(model: Encoder) -> Tokenizer:
     """The model's tokenizer, with its longest length and padding as settings of its own."""
     tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
-    tokenizer.enable_truncation(int(model.tokenizer.model_max_length))
+    tokenizer.enable_truncation(int(model.tokenizer.model_max_length), direction=model.tokenizer.truncation_side)
     pad = model.tokenizer.pad_token_id or 0  # what it is does not matter: the mask hides it
     tokenizer.enable_padding(pad_id=pad, pad_token=str(tokenizer.id_to_token(pad)))
     return tokenizer

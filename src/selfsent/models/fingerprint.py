@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 
 from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import prompt_of
 
 
 def fingerprint(model: Encoder) -> str:
     """The same for every copy of an encoder, wherever it lies; another one after any training.
 
-    It depends on weights, vocabulary, modules, pooling, longest input and prompt. Take it before the encoder is told to
-    compute in fewer bits, which changes weights.
+    It depends on weights, vocabulary, modules, pooling, longest input and prompts. Take it before the encoder is told
+    to compute in fewer bits, which changes weights.
     """
     found = hashlib.sha256()
-    whole = model.sentence_transformer
-    prompt = whole.prompts.get(whole.default_prompt_name) or ""
-    kinds = [type(module).__name__ for module in whole]
-    found.update(repr([kinds, model.pooling, model.tokenizer.model_max_length, prompt]).encode())
+    kinds = [type(module).__name__ for module in model.sentence_transformer]
+    documents = [prompt] if (prompt := prompt_of(model, "document")) != prompt_of(model) else []
+    about = [kinds, model.pooling, model.tokenizer.model_max_length, prompt_of(model), *documents]
+    found.update(repr(about).encode())
     found.update(repr(sorted(model.tokenizer.get_vocab().items())).encode())
     hash_weights(found, model)
     return found.hexdigest()[:16]

@@ -6,24 +6,37 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
+from selfsent.foreign.transformers import silent
 from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.encoder import Encoder, Pooling, pooling_place
 from selfsent.models.encoder_decoder import keep_encoder
+from selfsent.models.encoding import encode, pack, prompt_of
 from selfsent.models.heads.affine import affine
 from selfsent.models.heads.language_model import load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
-from selfsent.models.heads.loading import is_recurrent, is_static, load_sentence_transformer
+from selfsent.models.heads.loading import (
+    is_recurrent,
+    is_static,
+    load_sentence_transformer,
+    modules_of,
+    transformer_place,
+)
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
 from selfsent.models.plain_table import read_plain_table
 from selfsent.models.recurrent import RecurrentEncoder
 from selfsent.models.static import LONGEST, StaticEncoder
 from selfsent.models.token_states import position_offset
+
+_PROBES = "Texts.", "The printer on the second floor does not answer, and nobody knows why. "
+_LONG = 2048
+"""Tokens of a text that is read on both sides, at most about so many."""
 
 
 def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
@@ -43,11 +56,14 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         return _load_recurrent(base, directory, pooling, dropout)
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
     from transformers import AutoConfig
-    from transformers.utils import logging as transformers_logging
 
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    transformer_directory = directory if (directory / "config.json").is_file() else directory / "0_Transformer"
+    transformer_directory = transformer_place(directory)
+    kind = next(iter(modules_of(directory)), "Transformer").rpartition(".")[2]
+    if kind != "Transformer":
+        raise BaseEncoderError(f"{base} begins with a {kind}, and selfsent trains what begins with a transformer")
+    held = [name for name in ("config.json", "adapter_config.json") if (transformer_directory / name).is_file()]
+    if held == ["adapter_config.json"]:
+        raise BaseEncoderError(f"{base} is an adapter of peft: merge it into its base, and save that whole")
     try:
         config = AutoConfig.from_pretrained(transformer_directory, trust_remote_code=False)
         rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
@@ -62,9 +78,11 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
                     model_kwargs={"dtype": torch.float32, "use_safetensors": True},
                 )
             )
-        keep_encoder(model[0])
-        _complete(model)
-        head = load_head(transformer_directory, model[0].model)
+        saved = bool(modules_of(directory))
+        keep_encoder(model[0], saved)
+        _complete(model, saved)
+        with silent():
+            head = load_head(transformer_directory, model[0].model)
     except BaseEncoderError:
         raise
     except Exception as error:  # a damaged file makes what reads it raise whatever it likes
@@ -79,7 +97,40 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         raise BaseEncoderError(
             f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
         )
-    return Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
+    try:
+        encoder = Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
+        odd = _other_than_peer(encoder)
+    except Exception as error:  # an architecture that is not run like others raises whatever it likes
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"{base} cannot be run as an encoder: {reason}") from error
+    if odd:
+        raise BaseEncoderError(
+            f"{base} has settings that selfsent does not know: its {odd} are others than in sentence-transformers,"
+            " which may use a chat template, or leave a prompt out of the mean"
+        )
+    return encoder
+
+
+def _other_than_peer(encoder: Encoder) -> str | None:
+    """What of texts is not the same as sentence-transformers makes it: `tokens`, `vectors`, or nothing.
+
+    What is trained here would not be what is used there: a model may have settings that are not read here.
+    """
+    peer = encoder.sentence_transformer
+    prompt = prompt_of(encoder)
+    long = _PROBES[-1] * (min(int(encoder.tokenizer.model_max_length), _LONG) // 8 + 1)
+    for text in (*_PROBES, long):
+        features = peer.preprocess([text], prompt=prompt or None)
+        theirs = features["input_ids"][features["attention_mask"].bool()].tolist()
+        if not theirs:
+            continue
+        if theirs != pack(encoder, [prompt + text]).ids.tolist():
+            return "tokens"
+        if text is not long:
+            expected, found = peer.encode([text], show_progress_bar=False)[0], encode(encoder, [text])[0]
+            if not np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max()))):
+                return "vectors"
+    return None
 
 
 def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> StaticEncoder:
@@ -107,13 +158,21 @@ def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dro
         raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
 
 
-def _complete(model: Any) -> None:
-    """Give a tokenizer what its files do not say, and what the trained model needs: a token to pad with, a limit."""
+def _complete(model: Any, saved: bool) -> None:
+    """Give a tokenizer what its files do not say, and what the trained model needs: a token to pad with, a limit.
+
+    A language model that is to become an encoder reads texts as they are, and not as messages of a chat.
+    """
     tokenizer, transformer = model[0].tokenizer, model[0].model
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
-    positions = getattr(transformer.config, "max_position_embeddings", None)
-    limit = min(int(tokenizer.model_max_length), (positions - position_offset(transformer)) if positions else LONGEST)
+    if not saved and model[0].modality_config.pop("message", None):
+        model[0].input_formatter.supported_modalities = list(model[0].modality_config)
+    positions = getattr(transformer.config, "max_position_embeddings", None) or 0
+    if positions > 0 and not getattr(transformer.config, "rope_parameters", None):
+        limit = positions - position_offset(transformer)
+    else:
+        limit = LONGEST
     if limit < tokenizer.model_max_length:
         tokenizer.model_max_length = limit
 
@@ -155,6 +214,10 @@ def _load_recurrent(
         place = pooling_place(model)
         fits = place is not None and place > 1 and hasattr(model[0].tokenizer, "tokenizer")
         fits = fits and model[1].encoder.num_layers == 1 and _known(list(model)[2:place])
+        if fits and (model[0].max_seq_length or LONGEST) < model[0].tokenizer.tokenizer.model_max_length:
+            raise ValueError(
+                f"it cuts sentences after {model[0].max_seq_length} words, which its tokenizer does not say"
+            )
     except Exception as error:  # a damaged file makes what reads it raise whatever it likes
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error

@@ -108,7 +108,7 @@ def _write(folder: Path, network: Network, source: Path) -> None:
     if not network.vectors:
         from transformers import AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
         made = new_recurrent(network.kind, tokenizer, network.size, WORDS)
     else:
         tokenizer, vectors, fixed = _of_table(source) if source.is_dir() else _of_file(source)

@@ -11,6 +11,8 @@ from selfsent.integrity import broken_seal
 
 _PICKLES, _STEMS = (".bin", ".pt", ".pth", ".ckpt", ".pkl"), ("pytorch_model", "model")
 
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+
 
 def refuse_unsafe(directory: Path) -> None:
     """Refuse a directory that a download or a copy damaged, or whose author may mean harm.
@@ -27,10 +29,10 @@ def refuse_unsafe(directory: Path) -> None:
                 f"{directory / 'modules.json'} names {place!r}, which lies elsewhere: a model is one directory"
             )
         places.append(place)
-    for place in places:
-        folder = directory / place
+    below = {path for place in places[1:] if place for path in (directory / place).rglob("*") if path.is_dir()}
+    for folder in (*(directory / place for place in places), *sorted(below)):
         pickles = sorted(path for path in folder.glob("*") if path.suffix in _PICKLES and path.stem.startswith(_STEMS))
-        if pickles and not any(folder.glob("model*.safetensors")):
+        if pickles and not any((folder / name).is_file() for name in _WEIGHTS):
             raise BaseEncoderError(
                 f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
                 " for a safetensors version, or convert it where you trust it"

@@ -19,6 +19,7 @@ from selfsent.display import counted
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import CorpusError, SelfsentError, SettingsError
 from selfsent.files import write_text
+from selfsent.foreign.transformers import silent
 from selfsent.models.loading import load_encoder
 from selfsent.pretraining.blocks import Blocks, MaskBlocks, block_template
 from selfsent.pretraining.card import PROMPTS, fill, pretraining_card
@@ -88,7 +89,7 @@ def pretrain(
     Raises:
         SelfsentError: what is wrong with the corpus, the settings or the run directory, in one line.
     """
-    with shown(progress, quiet, lines=False) as told:
+    with shown(progress, quiet, lines=False) as told, silent():
         return _pretrain(corpus, output, tokenizer, sources, prompts, leg, resume, overwrite, keep, told, changes)
 
 
@@ -105,10 +106,7 @@ def _pretrain(
     progress: Progress,
     changes: dict[str, Any],
 ) -> PretrainingRun:
-    from transformers.utils import logging as transformers_logging
-
     started = time.perf_counter()
-    transformers_logging.disable_progress_bar()
     join()
     shape, options, settings = _resolve(changes)
     if odd := next((prompt for prompt in prompts if prompt.count("[MASK]") != 1), None):

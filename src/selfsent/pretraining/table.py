@@ -74,7 +74,7 @@ def _make_table(
     directory.check(resume=False, overwrite=overwrite, read=[tokenizer])
     about: dict[str, Any] = {"method": "table", "options": dataclasses.asdict(options)}
     if given is None:
-        text = corpus if isinstance(corpus, Corpus) else corpus() if callable(corpus) else read_corpus(corpus)  # type: ignore[arg-type]  # not None
+        text = corpus if isinstance(corpus, Corpus) else corpus() if callable(corpus) else read_corpus(corpus)
         notice(f"vocabulary: at most {options.vocabulary_size:,} pieces of {text.report.counted(len(text))}")
         given = train_vocabulary(text, options.vocabulary_size, options.cased, options.vocabulary_kind)
         about["corpus"] = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}

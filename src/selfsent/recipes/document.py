@@ -113,6 +113,10 @@ def _counted(loader: _Loader, node: yaml.Node, known: dict[int, int]) -> int:
     return known[id(node)]
 
 
+def _problem_of(error: Exception) -> str:
+    return str(error) if isinstance(error, ValueError) else "a value that is not what its tag says"
+
+
 def read_document(path: str | Path) -> Section:
     """The one section that a YAML file is.
 
@@ -128,11 +132,11 @@ def read_document(path: str | Path) -> Section:
         raise SettingsError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not UTF-8: a recipe is a text file") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path} line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None)
-        problem = problem or (str(error) if isinstance(error, ValueError) else "nested too deep")
+        problem = problem or ("nested too deep" if isinstance(error, RecursionError) else _problem_of(error))
         raise SettingsError(f"{where}: this is no YAML: {problem}") from None
     if not isinstance(document, Section):
         raise SettingsError(f"{path} line 1: a recipe begins with key: value")

@@ -24,7 +24,7 @@ TrainOne = Callable[[int, Path, bool], Mapping[str, float]]
 """From a seed, a run directory and whether to go on with the run in it, to the figures of the run."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Seeds:
     """What came of several seeds.
 
@@ -71,6 +71,8 @@ class Seeds:
     def __str__(self) -> str:
         """What the terminal shows."""
         return text_of(self.table(), self.complaints)
+
+    __repr__ = __str__
 
     @property
     def complaints(self) -> list[str]:

@@ -34,6 +34,10 @@ class Run:
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = field(default_factory=list)
 
+    def __fspath__(self) -> str:
+        """Its directory: a run stands wherever a model can be named."""
+        return str(self.directory)
+
     def __str__(self) -> str:
         """What the terminal shows."""
         where = f"The model is in {self.directory / 'model'}"

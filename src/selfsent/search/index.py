@@ -14,13 +14,19 @@ from selfsent.data.corpus.mapped import MappedTable
 from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.files import read_json
+from selfsent.integrity import damaged
 from selfsent.search.cells import Cells
 from selfsent.search.rows import KINDS
 from selfsent.search.vectors import unit
 
 ABOUT, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
+FILES = (VECTORS, ROWS, REPEATS)
 VERSION = 1
 """Of the files in an index: raise it when older ones cannot be read."""
+_LARGEST = 1.01
+"""Of a cosine, in 16 bits."""
+_READ_WHOLE = 1 << 27
+"""Bytes of an index that is looked through when it is opened; a larger one is when something is added to it."""
 
 
 class Index:
@@ -34,12 +40,13 @@ class Index:
         DataError: there is no index, it is damaged, or of another version.
 
     Example:
-        >>> index = Index(Path("tickets.index"))  # doctest: +SKIP
+        >>> index = Index("tickets.index")  # doctest: +SKIP
         >>> [hits] = index.search(model.encode(["printer does not answer"]), top=3)  # doctest: +SKIP
         >>> index.told(row for row, _ in hits)  # doctest: +SKIP
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path) -> None:
+        path = Path(path)
         self.path, self.about = path, read_json(path / ABOUT)
         if not is_index(path):
             what = "does not exist" if not path.exists() else "holds no index"
@@ -59,6 +66,17 @@ class Index:
             raise DataError(f"{path} is damaged ({error}): make the index again") from error
         if not whole:
             raise DataError(f"{path} is damaged (its files do not fit): make the index again")
+        if sum((path / name).stat().st_size for name in FILES) <= _READ_WHOLE:
+            self.check_files()
+
+    def check_files(self) -> None:
+        """Read all files, to see whether they are as they were written; an index of an older version does not say.
+
+        Raises:
+            DataError: one is not.
+        """
+        if name := damaged(self.path, self.about.get("checksums", {})):
+            raise DataError(f"{self.path} is damaged ({name} is not as it was written): make the index again")
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -93,8 +111,13 @@ class Index:
         Args:
             queries: (q, d), of any length but 0.
             top: how many vectors a query.
+
+        Raises:
+            DataError: the index is damaged.
         """
         cosine, rows = self.cells.search(unit(np.ascontiguousarray(queries, np.float32)), min(top, len(self)))
+        if not (np.abs(cosine[rows >= 0]) < _LARGEST).all() or rows.max(initial=-1) >= len(self):
+            raise DataError(f"{self.path} is damaged (a cosine or a row is none): make the index again")
         return [
             [(row, near) for row, near in zip(some, nears, strict=True) if row >= 0]
             for some, nears in zip(rows.tolist(), cosine.tolist(), strict=True)

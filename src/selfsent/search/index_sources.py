@@ -19,7 +19,7 @@ from selfsent.evaluation.vectors import TOGETHER, VectorsFile
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search.rows import KINDS, sentences
-from selfsent.search.sources import COMPARED, compare, corpus_vectors
+from selfsent.search.sources import COMPARED, compare, corpus_vectors, hint_of_prompt
 from selfsent.search.tables import check_carried
 
 PLACES = ("row", "sentence")
@@ -66,7 +66,7 @@ def from_corpus(model: Encoder, corpus: Corpus, file: VectorsFile | None = None)
 
     def parts() -> Iterator[Part]:
         texts, done = sentences(corpus), 0
-        for vectors in corpus_vectors(model, corpus, file):
+        for vectors in corpus_vectors(model, corpus, file, "document"):
             rows = np.arange(done, done + len(vectors))
             cells = origins.describe(np.asarray(origins.first[rows])) | {"text": list(islice(texts, len(rows)))}
             yield Part(vectors, cells, origins.repeats[rows])
@@ -164,7 +164,13 @@ def _parts(model: Encoder, file: VectorsFile, columns: Mapping[str, type], start
         filled = np.flatnonzero(vectors.any(1))
         if texts is not None and len(filled):
             chosen = draw.permutation(filled)[:COMPARED]
-            compare(file, vectors[chosen], encode(model, [texts[row] for row in chosen]), done + chosen)
+            compare(
+                file,
+                vectors[chosen],
+                encode(model, [texts[row] for row in chosen], side="document"),
+                done + chosen,
+                hint_of_prompt(model),
+            )
         done += len(vectors)
         kept = {"row": [start + int(number) for number in numbers], **{k: v for k, v in cells.items() if k != "row"}}
         cells = {name: [values[row] for row in filled.tolist()] for name, values in kept.items()}

@@ -14,8 +14,9 @@ from selfsent.data.corpus.batch import as_text
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import read_json, whole_directory, write_json
+from selfsent.integrity import checksums
 from selfsent.search.cells import Cells, wanted
-from selfsent.search.index import ABOUT, REPEATS, ROWS, VECTORS, VERSION, Index, is_index
+from selfsent.search.index import ABOUT, FILES, REPEATS, ROWS, VECTORS, VERSION, Index, is_index
 from selfsent.search.index_sources import Part, Source, schema_of
 from selfsent.search.vectors import unit
 from selfsent.version import __version__
@@ -92,6 +93,7 @@ def write_index(
     """
     _check_still(add_to, output)
     if add_to is not None:
+        add_to.check_files()
         add_to.check_model(fingerprint, model)
         source = _fitting(source, add_to.columns)
         if add_to.columns != source.columns:
@@ -125,6 +127,7 @@ def write_index(
             "cells": cells.count,
             "probed": cells.probed,
             "recall": recall,
+            "checksums": checksums(temporary, FILES),
         }
         write_json(temporary / ABOUT, about)
         _check_still(add_to, output)

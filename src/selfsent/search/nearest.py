@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import numpy as np
 
 from selfsent.data.corpus import Corpus
+from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.evaluation.vectors import VectorsFile
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
+from selfsent.search.encoder import opened
 from selfsent.search.sources import corpus_vectors
 from selfsent.search.vectors import unit
 
 
 def search(
-    model: Encoder,
+    model: Encoder | str | os.PathLike[str],
     corpus: Corpus,
     queries: list[str],
     top: int = 10,
@@ -25,7 +28,7 @@ def search(
     """The rows of the distinct sentences nearest to each query by cosine, best first, with the cosine; exact.
 
     Args:
-        model: the encoder.
+        model: the encoder, or the name of one, such as a run's directory.
         corpus: the sentences to search.
         queries: what to look for.
         top: how many sentences a query.
@@ -34,12 +37,16 @@ def search(
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
+        SettingsError: one query that is in no list, or no encoder.
     """
-    wanted = unit(encode(model, queries))
+    if isinstance(queries, str):
+        raise SettingsError(ONE_STRING)
+    model = opened(model)
+    wanted = unit(encode(model, queries, side="query"))
     best_rows = np.zeros((len(queries), 0), dtype=np.int64)
     best = np.zeros((len(queries), 0), dtype=np.float32)
     start, tell = 0, corpus.origins.in_pieces(advance)
-    for vectors in corpus_vectors(model, corpus, file):
+    for vectors in corpus_vectors(model, corpus, file, "document"):
         cosines = wanted @ unit(vectors).T
         rows = np.broadcast_to(np.arange(start, start + len(vectors)), cosines.shape)
         best, best_rows = np.hstack([best, cosines]), np.hstack([best_rows, rows])

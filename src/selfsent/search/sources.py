@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -12,7 +13,8 @@ from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import VectorsFile
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import encode, encode_stream
+from selfsent.models.encoding import Side, encode, encode_stream, prompt_of
+from selfsent.search.encoder import opened
 from selfsent.search.rows import TextsInOrder, sentences
 from selfsent.search.vectors import unit
 
@@ -22,7 +24,9 @@ SAME, FAR = 0.99, 0.9
 """Cosine that they have on average at least, and each of them; computed in 8 bits they have a little less than 1."""
 
 
-def corpus_vectors(model: Encoder, corpus: Corpus, file: VectorsFile | None = None) -> Iterator[NDArray[np.float32]]:
+def corpus_vectors(
+    model: Encoder, corpus: Corpus, file: VectorsFile | None = None, side: Side | None = None
+) -> Iterator[NDArray[np.float32]]:
     """The vectors of a corpus' distinct sentences in order, some thousand at a time: computed, or from a file.
 
     Texts of the file are compared with the corpus, all of them; vectors with those of the model, a sample.
@@ -31,18 +35,19 @@ def corpus_vectors(model: Encoder, corpus: Corpus, file: VectorsFile | None = No
         model: the encoder.
         corpus: the sentences.
         file: as `encode_to_file` writes it.
+        side: of a search.
 
     Raises:
         DataError: the file is damaged, or holds other vectors than the model has for these sentences.
     """
     if file is None:
-        yield from encode_stream(model, sentences(corpus))
+        yield from encode_stream(model, sentences(corpus), side)
         return
     check_rows(file, corpus)
     if file.size != model.embedding_size:
         raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
     origins, texts, done = corpus.origins, TextsInOrder(corpus), 0
-    draw = np.random.default_rng(0)
+    draw, hint = np.random.default_rng(0), hint_of_prompt(model) if side else ""
     for vectors, stored in file.parts():
         pieces = np.arange(done, done + len(vectors))
         if stored is not None and stored != (expected := texts.take(len(vectors))):
@@ -53,7 +58,7 @@ def corpus_vectors(model: Encoder, corpus: Corpus, file: VectorsFile | None = No
         rows = np.asarray(origins.table_rows[pieces])
         if len(filled := np.flatnonzero(rows >= 0)):
             chosen = np.append(draw.permutation(filled[:-1])[: COMPARED - 1], filled[-1])
-            compare(file, vectors[chosen], encode(model, corpus.texts(rows[chosen])), pieces[chosen])
+            compare(file, vectors[chosen], encode(model, corpus.texts(rows[chosen]), side=side), pieces[chosen], hint)
         yield vectors[origins.begins(pieces)]
         done += len(vectors)
 
@@ -73,7 +78,11 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
 
 
 def compare(
-    file: VectorsFile, stored: NDArray[np.float32], computed: NDArray[np.float32], rows: NDArray[np.int64]
+    file: VectorsFile,
+    stored: NDArray[np.float32],
+    computed: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    hint: str = "",
 ) -> None:
     """Refuse vectors (n, d) of some rows (n,) of a file that are not those the model has for their texts.
 
@@ -87,12 +96,17 @@ def compare(
         worst = int(np.argmin(cosines))
         raise DataError(
             f"{file.path} holds other vectors than this model has for these texts: cosine {cosines[worst]:.2f} in row"
-            f" {rows[worst]}"
+            f" {rows[worst]}{hint}"
         )
 
 
+def hint_of_prompt(model: Encoder) -> str:
+    """What is said, where the vectors of texts to be searched are others than a model's, if it wants a prompt there."""
+    return ": encode with --prompt document" if prompt_of(model, "document") != prompt_of(model) else ""
+
+
 def encode_corpus(
-    model: Encoder,
+    model: Encoder | str | os.PathLike[str],
     corpus: Corpus,
     advance: Callable[[int], None] = lambda count: None,
     file: VectorsFile | None = None,
@@ -100,7 +114,7 @@ def encode_corpus(
     """The vectors of a corpus' distinct sentences in memory, (n, d), each of length 1.
 
     Args:
-        model: the encoder.
+        model: the encoder, or the name of one.
         corpus: the sentences.
         advance: called with the number of rows of the input done since the last call.
         file: with their vectors, as `encode_to_file` writes it; without it they are computed.
@@ -108,6 +122,7 @@ def encode_corpus(
     Raises:
         DataError: the file is damaged, or holds other vectors.
     """
+    model = opened(model)
     vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
     done, tell = 0, corpus.origins.in_pieces(advance)
     for part in corpus_vectors(model, corpus, file):

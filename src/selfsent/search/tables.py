@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -23,6 +24,10 @@ TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 RESERVED = ("query", "cosine", "cluster", "row", "sentence", "repeats", "text", "embedding")
 """Names of columns that results have of their own."""
 _TOGETHER = 4096
+
+_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"
+_FORMULA = re.compile(rf"^(?=[\s\ufeff\u200b]*[{_SIGNS}])")
+_LATER_FORMULA = re.compile(rf"([;|\t\n]\s*)(?=[{_SIGNS}])")
 
 
 def check_carried(names: Sequence[str], flags: str) -> None:
@@ -149,8 +154,13 @@ def _on_lines(cell: Any) -> Any:
 
 
 def _harmless(cell: Any) -> Any:
-    """A cell that no spreadsheet computes; some of them look past white space before a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.lstrip().startswith(("=", "+", "-", "@")) else cell
+    """A cell that no spreadsheet computes.
+
+    Some look past white space before a formula, and some cut lines at semicolons whatever the quotes say.
+    """
+    if not isinstance(cell, str):
+        return cell
+    return _LATER_FORMULA.sub(r"\1'", _FORMULA.sub("'", cell))
 
 
 def _write_parquet(rows: Iterable[dict[str, Any]], columns: Mapping[str, type], path: Path) -> None:

@@ -27,8 +27,9 @@ from selfsent.evaluation.vectors import CONTENT
 from selfsent.files import hold, saying, write_json
 from selfsent.integrity import tell_damaged
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import CHARACTERS, CHUNK, encode_stream, tokens_at_once
+from selfsent.models.encoding import CHARACTERS, CHUNK, Side, encode_stream, prompt_of, tokens_at_once
 from selfsent.models.fingerprint import hash_weights
+from selfsent.search.encoder import opened
 from selfsent.search.rows import sentences, write_rows
 
 FORMATS = tuple(CONTENT)
@@ -71,10 +72,11 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def encode_to_file(
-    model: Encoder,
+    model: Encoder | str | os.PathLike[str],
     corpus: Corpus,
-    output: Path,
+    output: str | Path,
     advance: Callable[[int], None] = lambda count: None,
+    side: Side | None = None,
 ) -> Encoded:
     """Write a vector for each row of the input, in its order; memory hardly grows with the corpus.
 
@@ -85,26 +87,28 @@ def encode_to_file(
     continues from there; the file is the same, bit for bit, as if nothing had happened.
 
     Args:
-        model: the encoder.
+        model: the encoder, or the name of one.
         corpus: the sentences.
         output: a `.npy` file of (n, d) float32; a `.npz` file with that as `embeddings`, and `row` and `sentence` where
             texts were split; or a `.parquet` file with the columns of `Origins.describe`, `text` and `embedding`.
         advance: called with the number of rows done since the last call.
+        side: of a search, for models that want a prompt in front of queries or documents.
 
     Raises:
         SettingsError: the name ends otherwise.
         OutputError: the file cannot be written.
         KeyboardInterrupt: with a message that says how far it came.
     """
+    model, output = opened(model), Path(output)
     check_output(output)
     origins = corpus.origins
     with saying(output):
-        part = _Part(output, corpus, model)
+        part = _Part(output, corpus, model, side)
         kept, tell = origins.done(part.done) if part.done else 0, origins.in_pieces(advance)
         if part.done:
             tell(part.done)
         try:
-            for vectors in encode_stream(model, sentences(corpus, part.done)):
+            for vectors in encode_stream(model, sentences(corpus, part.done), side):
                 part.append(vectors)
                 tell(len(vectors))
             part.finish(corpus)
@@ -126,11 +130,12 @@ class _Part:
         output: the file in the end; the directory with the part is hidden beside it.
         corpus: the sentences.
         model: the encoder. Other sentences, another encoder or precision go into another directory.
+        side: of a search; likewise.
     """
 
-    def __init__(self, output: Path, corpus: Corpus, model: Encoder) -> None:
+    def __init__(self, output: Path, corpus: Corpus, model: Encoder, side: Side | None) -> None:
         self.output, self.rows, self.size = output, len(corpus), model.embedding_size
-        self.directory = output.with_name(f".{output.name}.{_identity(corpus, model)}.part")
+        self.directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
         self._vectors, self._state = self.directory / "vectors.npy", self.directory / "done.json"
         self._held = hold(self.directory, f"another selfsent is writing {output}: wait for it, or name another file")
         self.done = 0
@@ -183,7 +188,7 @@ def _header(rows: int, size: int) -> dict[str, Any]:
     return {"descr": "<f4", "fortran_order": False, "shape": (rows, size)}
 
 
-def _identity(corpus: Corpus, model: Encoder) -> str:
+def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
     """A short name for everything that the vectors depend on."""
     found = hashlib.sha256()
     for about in (
@@ -195,7 +200,7 @@ def _identity(corpus: Corpus, model: Encoder) -> str:
     ):
         found.update(f"{about}|".encode())
     how = CHUNK, CHARACTERS, tokens_at_once(model), model, model.device.type, model.tokenizer.model_max_length
-    found.update("|".join(map(str, how)).encode())
+    found.update("|".join(map(str, (*how, prompt_of(model, side)))).encode())
     found.update(model.description.encode())
     tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
     tokenizer.no_truncation()  # which only the last call made

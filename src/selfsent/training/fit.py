@@ -47,7 +47,8 @@ def fit(
 ) -> Encoder:
     """Train, and save the model in the run directory.
 
-    Nothing is written before everything that a user can get wrong has been looked at.
+    Nothing is written before everything that a user can get wrong has been looked at. Torch's random numbers go on
+    afterwards as if nothing had been drawn.
 
     Args:
         corpus: the sentences.
@@ -63,7 +64,19 @@ def fit(
         OutputError: the run directory cannot be written.
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
-    progress = progress or Progress()
+    device = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(device):
+        return _fit(corpus, rows, plan, directory, run_config, progress or Progress())
+
+
+def _fit(
+    corpus: Corpus,
+    rows: np.ndarray,
+    plan: Plan,
+    directory: RunDirectory,
+    run_config: RunConfig,
+    progress: Progress,
+) -> Encoder:
     plan = plan.on(corpus)
     known = plan.known(corpus, rows)
     rows = in_company(plan, corpus, rows, progress.notice)

@@ -191,6 +191,20 @@ def make_plan(
     return Plan(method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head)
 
 
+_OF_CORPUS = (
+    *("text_column", "text_columns", "document_column", "label_column", "score_column", "split_sentences"),
+    *("clean", "without", "where", "carry", "stack", "drop_near_duplicates"),
+)
+_OF_PYTHON = {
+    "settings": "the preset is `preset`",
+    "track": "it is `trackers`",
+    "map": "it is `map_points`",
+    "seeds": "several seeds are trained by selfsent.over_seeds",
+    **{name: f"it belongs to the corpus: train(read_corpus(..., {name}=...), ...)" for name in _OF_CORPUS},
+}
+"""What to say of names of the command line, and of `read_corpus`, that are given to `train` in Python."""
+
+
 def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tuple[Settings, Any, tuple[str, ...]]:
     """Settings and options with what was changed, and the names of what a method without steps has no use for.
 
@@ -201,7 +215,7 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
     own = {item.name for item in dataclasses.fields(method.options)}
     for name in changes:
         if name not in general | own:
-            hint = whose_option(name) or guess(name, sorted(general | own))
+            hint = _OF_PYTHON.get(name) or whose_option(name) or guess(name, sorted(general | own))
             raise SettingsError(f"{method.name} has no option {name!r}; {hint}")
     ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.closed_form else ()
     settings = start.but(**{name: changes[name] for name in changes if name in general and name not in ignored})

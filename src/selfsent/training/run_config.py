@@ -8,6 +8,7 @@ from typing import Any
 
 from selfsent.errors import SettingsError
 from selfsent.models.encoder import Encoder
+from selfsent.naming import names
 from selfsent.training.budget import Clock
 from selfsent.training.trackers import check_trackers
 
@@ -41,11 +42,12 @@ class RunConfig:
     dev_every: int | None = None
     keep_best: bool = False
     map_points: int = 1_000
-    trackers: Sequence[str] = ()
+    trackers: str | Sequence[str] = ()
     scorer: Scorer | None = None
     clock: Clock | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "trackers", names(self.trackers))
         check_trackers(self.trackers)
         if self.keep < 2:
             raise SettingsError(

@@ -28,7 +28,7 @@ def test_strings(read):
         read(["one", 2])
     with pytest.raises(CorpusError, match="no text in it"):
         read([])
-    with pytest.raises(CorpusError, match="have one column"):
+    with pytest.raises(CorpusError, match="have no columns"):
         read(["one", "two"], label_column="l")
 
 

@@ -163,6 +163,13 @@ def _rows_where(values: Mapping[str, Sequence[Any]], columns: Columns) -> Sequen
     return rows
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value from Python stands for none: None, NaN, or pandas' NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
 def _as_text(value: Any) -> str | None:
     return value if isinstance(value, str) else "" if value is None else None
 

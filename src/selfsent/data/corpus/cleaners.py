@@ -20,6 +20,7 @@ _TAGS = (
 )
 _TAG = re.compile(rf"</?(?:{_TAGS})(?=[\s/>])[^<>]*>|<!--|<!doctype\b", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}[1-4]?|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
+_NO_ENTITY = re.compile(r"&#\d{100,};?")
 _HTML = re.compile(f"{_TAG.pattern}|{_ENTITY.pattern}", re.IGNORECASE)
 _BLOCK = re.compile(
     r"</?(?:address|article|aside|blockquote|dd|div|dl|dt|fieldset|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p"
@@ -98,6 +99,11 @@ class Cleaners:
         return texts
 
 
+def _unescaped(text: str) -> str:
+    """A text with its entities resolved. A number of thousands of digits is none, and Python would refuse it."""
+    return html.unescape(_NO_ENTITY.sub("\ufffd", text))
+
+
 def without_html(text: str, parser: Callable[[bytes], Any], quoted_too: bool = False) -> str:
     """A text without tags and comments, its entities resolved, a blank line where a block begins or ends.
 
@@ -107,9 +113,9 @@ def without_html(text: str, parser: Callable[[bytes], Any], quoted_too: bool = F
         quoted_too: quoted mail and signatures go, as mail programs mark them.
     """
     if not _TAG.search(text):
-        return html.unescape(text) if _ENTITY.search(text) else text
+        return _unescaped(text) if _ENTITY.search(text) else text
     if text.count("<") > _MOST_TAGS:
-        return html.unescape(_TAG.sub("\n\n", text))
+        return _unescaped(_TAG.sub("\n\n", text))
     if (_BLOCK.search(text) or _BREAK.search(text)) and not _AS_IT_IS.search(text):
         # Line ends of the source are spaces in a page, and stay what they are in text with a tag here and there.
         text = " ".join(text.split())

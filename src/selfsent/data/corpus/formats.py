@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, repeat
 from typing import IO, Any
@@ -124,15 +124,16 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns, part: range | Non
         part: the rows to read, from 0; all by default.
     """
     start = part.start if part else 0
-    with _parquet(file, name) as parquet:
+    with _parquet(file, name, columns.wanted) as parquet:
         held = parquet.schema_arrow.names
         folders = {key: value for key, value in _partition(name).items() if key not in held}
-        _check_header([*held, *folders], name, columns)
+        check_header([*held, *folders], name, columns)
         read = [column for column in columns.wanted if column not in folders]
         try:
-            for batch in _record_batches(parquet, read, part or range(parquet.metadata.num_rows)):
+            batches = _record_batches(parquet, read, part or range(parquet.metadata.num_rows))
+            for batch in chain.from_iterable(map(_bounded, batches)):
                 values = {column: [value] * batch.num_rows for column, value in folders.items()}
-                values |= {column: batch.column(column).to_pylist() for column in read}
+                values |= {column: _values(batch.column(column)) for column in read}
                 yield make_batch(values, name, columns, at_rows(start + 1))
                 start += batch.num_rows
         except UnicodeDecodeError:
@@ -149,7 +150,7 @@ def look_at_parquet(path: Readable, columns: Columns) -> tuple[int, dict[str, st
 
     with open_file(path) as file, _parquet(file, str(path)) as parquet:
         kinds = {field.name: field.type for field in parquet.schema_arrow}
-        _check_header([*parquet.schema_arrow.names, *_partition(str(path)).keys() - kinds], str(path), columns)
+        check_header([*parquet.schema_arrow.names, *_partition(str(path)).keys() - kinds], str(path), columns)
         found = {name: kind_of(kinds.get(name, pa.null())) or str for name in columns.wanted}
         return parquet.metadata.num_rows, {name: kind.__name__ for name, kind in found.items()}
 
@@ -166,8 +167,11 @@ def kind_of(kind: Any) -> type | None:
 
 
 @contextmanager
-def _parquet(file: IO[bytes], name: str) -> Iterator[Any]:
-    """A parquet file, opened; what is wrong with it then or later is told in one line."""
+def _parquet(file: IO[bytes], name: str, wanted: Sequence[str] = ()) -> Iterator[Any]:
+    """A parquet file, opened; what is wrong with it then or later is told in one line.
+
+    Texts of wanted columns that the file holds once, and names by number, come so: a few bytes may stand for gigabytes.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -178,7 +182,11 @@ def _parquet(file: IO[bytes], name: str) -> Iterator[Any]:
                 unpacked.write(chunk)
             file = unpacked
         try:
-            yield pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
+            options: dict[str, Any] = {"buffer_size": 1 << 20, "pre_buffer": False}
+            opened = pq.ParquetFile(file, **options)
+            if by_number := _by_number(opened, wanted):
+                opened = pq.ParquetFile(file, read_dictionary=by_number, metadata=opened.metadata, **options)
+            yield opened
         except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
             fail(name, f"not a whole parquet file, or one with values that cannot be read: {_first_line(error)}")
 
@@ -198,6 +206,46 @@ def _record_batches(parquet: Any, columns: list[str], part: range) -> Iterator[A
         if first < last:
             yield batch.slice(first, last - first)
         place += batch.num_rows
+
+
+def _by_number(parquet: Any, wanted: Sequence[str]) -> list[str]:
+    """The columns of text that have a dictionary."""
+    import pyarrow as pa
+
+    texts = {field.name for field in parquet.schema_arrow if pa.types.is_string(field.type)} & set(wanted)
+    described = parquet.metadata
+    chunks = (
+        described.row_group(group).column(column)
+        for group in range(described.num_row_groups)
+        for column in range(described.num_columns)
+    )
+    found = {each.path_in_schema for each in chunks if any("DICTIONARY" in kind for kind in each.encodings)}
+    return sorted(texts & found)
+
+
+def _bounded(batch: Any) -> Iterator[Any]:
+    """A batch in slices of at most some million characters, as far as rows go."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    named = [column for column in batch.columns if pa.types.is_dictionary(column.type)]
+    lengths = [pc.binary_length(column.dictionary) for column in named]
+    if sum(pc.max(each).as_py() or 0 for each in lengths) * batch.num_rows <= BATCH_CHARACTERS:
+        yield batch
+        return
+    sizes = np.zeros(batch.num_rows, np.int64)
+    for column, each in zip(named, lengths, strict=True):
+        sizes += pc.fill_null(each.take(column.indices), 0).to_numpy(zero_copy_only=False)
+    part = np.cumsum(sizes) // BATCH_CHARACTERS
+    ends = [*(np.flatnonzero(np.diff(part)) + 1).tolist(), batch.num_rows]
+    for first, last in zip([0, *ends], ends, strict=False):
+        yield batch.slice(first, last - first)
+
+
+def _values(column: Any) -> list[Any]:
+    import pyarrow as pa
+
+    return list((column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).to_pylist())
 
 
 def _partition(name: str) -> dict[str, str | None]:
@@ -221,14 +269,14 @@ def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Column
     header = [cell.strip() for cell in next((cells for _, cells in rows if cells), [])]
     if not header:
         return
-    _check_header(header, name, columns)
+    check_header(header, name, columns)
     indices = [header.index(wanted) for wanted in columns.wanted]
     kept: list[list[str]] = []
     numbers: list[int] = []
     size = 0
 
     def batch() -> Batch:
-        cells = {wanted: [row[i] for row in kept] for wanted, i in zip(columns.wanted, indices, strict=True)}
+        cells = dict(zip(columns.wanted, map(list, zip(*kept, strict=True)), strict=True))
         return make_batch(cells, name, columns, at_lines(numbers), typed=False)
 
     for number, row in rows:
@@ -238,9 +286,10 @@ def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Column
             if not row:
                 continue
             fail(name, f"{len(row)} columns where the header has {len(header)}: is a text unquoted?", number)
-        kept.append(row)
+        wanted = [row[i] for i in indices]
+        kept.append(wanted)
         numbers.append(number)
-        size += sum(map(len, row))
+        size += sum(map(len, wanted))
         if len(kept) == BATCH_ROWS or size > BATCH_CHARACTERS:
             yield batch()
             kept, numbers, size = [], [], 0
@@ -292,7 +341,12 @@ def _unquote(cell: str) -> str:
     return inner.replace("\0", '"') if whole else cell
 
 
-def _check_header(header: list[str], name: str, columns: Columns) -> None:
+def check_header(header: list[str], name: str, columns: Columns) -> None:
+    """Refuse a table that lacks a wanted column, or has it twice.
+
+    Raises:
+        CorpusError: it does.
+    """
     for wanted in columns.wanted:
         if wanted not in header:
             fail(name, missing_column(wanted, header, "column"))

@@ -9,6 +9,7 @@ from typing import Any
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.sources import Source, SourceName, find_source
 from selfsent.errors import SettingsError
+from selfsent.naming import names
 
 Parts = Sequence[Mapping[str, Any]]
 """For each part its `source`, and those options of `read_corpus` that are not the same for all of them."""
@@ -49,11 +50,14 @@ def parts_of(source: SourceName | Parts, common: Mapping[str, Any]) -> list[Part
         CorpusError: nothing is there, or nothing that can be read.
         SettingsError: options that do not go together.
     """
+    known = {"source", *OPTIONS}
     if not isinstance(source, list | tuple) or not source or not all(isinstance(each, Mapping) for each in source):
-        return [Part(find_source(source), _columns(common))]  # type: ignore[arg-type]  # no mappings: a name or names
+        return [Part(find_source(source), _columns(common))]
+    if not any(each.keys() & known for each in source):  # rows of a table, by the names of their columns
+        return [Part(find_source(source), _columns(common))]
     parts = []
     for number, each in enumerate(source, start=1):
-        unknown = each.keys() - {"source", *OPTIONS}
+        unknown = each.keys() - known
         if unknown or "source" not in each:
             problem = f"has no {min(unknown)!r}" if unknown else "needs a source"
             raise SettingsError(f"part {number} of the corpus {problem}; it may have source, {', '.join(OPTIONS)}")
@@ -67,7 +71,7 @@ def parts_of(source: SourceName | Parts, common: Mapping[str, Any]) -> list[Part
 def texts_of(text_column: str | Sequence[str], text_columns: Sequence[str] | None) -> dict[str, Any]:
     """The text columns to read, and whether their texts become one."""
     one = (text_column,) if isinstance(text_column, str) else tuple(text_column)
-    return {"text_columns": tuple(text_columns or one), "merge": not text_columns and len(one) > 1}
+    return {"text_columns": names(text_columns) or one, "merge": not text_columns and len(one) > 1}
 
 
 def joined(parts: Sequence[Part]) -> Part:
@@ -108,14 +112,14 @@ def _columns(options: Mapping[str, Any]) -> Columns:
     if len(set(texts)) != len(texts) or (len(texts) > _MOST_TEXT_COLUMNS and not merge) or "" in texts or not texts:
         raise SettingsError(f"text columns must be one to three different ones, not {', '.join(texts)}")
     where = tuple(
-        (name, (value,) if isinstance(value, str) else tuple(value))
+        (name, tuple(map(str, value if isinstance(value, list | tuple | set | frozenset) else [value])))
         for name, value in (options.get("where") or {}).items()
     )
     document, label, score = (options.get(f"{name}_column") for name in ("document", "label", "score"))
     carry, stack = options.get("carry"), bool(options.get("stack"))
     if carry is not None and (where or stack):
         raise SettingsError("rows of the input cannot be counted where some are left out or stacked: carry nothing")
-    carried = None if carry is None else tuple(dict.fromkeys(carry))
+    carried = None if carry is None else tuple(dict.fromkeys(names(carry)))
     if merge and stack:
         raise SettingsError("several text_column are joined, and stack makes rows of them: give one of the two")
     return Columns(texts, document, label, score, where, stack, merge, carried)

@@ -45,7 +45,7 @@ def read_corpus(
     where: Mapping[str, str | Sequence[str]] | None = None,
     stack: bool = False,
     without: SourceName | Parts | None = None,
-    carry: Sequence[str] | None = None,
+    carry: str | Sequence[str] | None = None,
     drop_near_duplicates: bool = False,
     cache: str | Path | None = None,
     least: int = 2,
@@ -62,8 +62,10 @@ def read_corpus(
             (`s3://`, `gs://`, `hf://`, `https://`, ...), a list of those, `-` for lines on standard input,
             `python:stdlib` for the docstrings of the standard library, a hub data set (`org/name`, `org/name:config`,
             `org/name:config:split`, `org/name::split`; looked for under `$SELFSENT_DATA` first), or strings. A list of
-            strings is taken for paths if each of them exists or ends like a known file, for sentences otherwise. Or a
-            list of mappings, `{"source": ..., "text_columns": ...}`, each a source with columns of its own.
+            strings is taken for paths if each of them exists or ends like a known file, for sentences otherwise; None
+            and NaN are empty. Or a table in memory, with columns as a file has them: a DataFrame, a pyarrow table, a
+            `datasets.Dataset`, a dictionary of columns, a list of rows. Or a list of mappings,
+            `{"source": ..., "text_columns": ...}`, each a source with columns of its own.
         text_column: the column that holds the text, or several whose texts are joined, such as subject and body.
         text_columns: one to three columns, in place of `text_column`, for pairs and triples.
         document_column: the column that tells which rows belong together; not needed in plain text.

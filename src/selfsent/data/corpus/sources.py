@@ -7,20 +7,21 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns
+from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.formats import READERS, format_of, read_file, read_text
 from selfsent.data.corpus.hub import HubDataset
+from selfsent.data.corpus.memory import is_table, read_memory, read_texts
 from selfsent.data.corpus.remote import RemoteFile, find_remote, flattened, is_address, local_path, protocol_of, shown
 from selfsent.data.corpus.stdlib import NAME as STDLIB
 from selfsent.data.corpus.stdlib import read_stdlib, stdlib_files, stdlib_identity
 from selfsent.data.corpus.streams import fail
-from selfsent.errors import CorpusError
 
-SourceName = str | Path | Iterable[str] | Iterable[Path]
+SourceName = str | Path | Iterable[str | None] | Iterable[Path] | Any
+"""Any: a table, such as a DataFrame."""
 
 Files = list[Path | RemoteFile]
 
@@ -50,12 +51,23 @@ def find_source(source: SourceName) -> Source:
     try:
         if isinstance(source, str | Path):
             return _named(str(source))
-        if isinstance(source, list | tuple) and source and all(map(_is_path, source)):
-            files = [file for item in source for file in _files_of(str(item))]
-            return _files(files, ", ".join(str(item) for item in source[:3]) + (", ..." if len(source) > 3 else ""))
+        if is_table(source):
+            return Source("a table given from Python", None, lambda columns: read_memory(source, columns))
+        source, begins_with_path = _looked_into(source)
+        if begins_with_path and all(map(_is_path, items := list(source))):
+            files = [file for item in items for file in _files_of(str(item))]
+            return _files(files, ", ".join(str(item) for item in items[:3]) + (", ..." if len(items) > 3 else ""))
+        texts = items if begins_with_path else source
     except OSError as error:
         fail(str(error.filename), f"cannot be read: {error.strerror}")
-    return Source("texts given from Python", None, lambda columns: _read_strings(source, columns))
+    return Source("texts given from Python", None, lambda columns: read_texts(texts, columns))
+
+
+def _looked_into(source: Iterable[Any]) -> tuple[Iterable[Any], bool]:
+    """What was given, and whether it begins like a list of files; an iterator is put together again."""
+    rest = iter(source)
+    first = next(rest, None)
+    return chain([first], rest) if rest is source and first is not None else source, _is_path(first)
 
 
 def _named(name: str) -> Source:
@@ -190,20 +202,3 @@ def _read_pipe(path: Path | RemoteFile, columns: Columns) -> Iterator[Batch]:
 def _read_lines(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     yield Batch.start(columns)
     yield from read_text(file, name, columns)
-
-
-def _read_strings(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
-    if len(columns.wanted) > 1:
-        raise CorpusError("texts given from Python have one column: leave out document, label and score columns")
-    waiting: list[str] = []
-    size = 0
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
-        waiting.append(text)
-        size += len(text)
-        if len(waiting) == BATCH_ROWS or size > BATCH_CHARACTERS:
-            yield Batch([waiting])
-            waiting, size = [], 0
-    if waiting:
-        yield Batch([waiting])

@@ -138,20 +138,25 @@ class Corpus:
     def __repr__(self) -> str:
         return f"Corpus({self.source!r}: {self.report.summary().splitlines()[0]})"
 
-    def texts(self, rows: NDArray[np.integer[Any]] | None = None, column: str | None = None) -> list[str]:
+    def texts(self, rows: NDArray[np.integer[Any] | np.bool_] | None = None, column: str | None = None) -> list[str]:
         """Texts of one column.
 
         Args:
-            rows: (n,) row numbers in any order, repeated or not; all rows when None.
+            rows: (n,) row numbers in any order, repeated or not, or (rows,) of bool; all rows when None.
             column: one of `text_columns`; the first when None.
 
         Raises:
-            IndexError: a row number is negative or beyond the last row.
+            IndexError: a row number is negative or beyond the last row, or no whole number.
             KeyError: there is no such column.
         """
         if rows is None:
             return [text for batch in self.batches(column) for text in batch]
-        wanted = np.asarray(rows, dtype=np.int64)
+        given = np.asarray(rows)
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
+            raise IndexError("rows must be a list of row numbers, or of true and false for each row")
+        if given.dtype == bool and len(given) != len(self):
+            raise IndexError(f"{len(given)} times true or false for {len(self)} rows")
+        wanted = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64)
         if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
             raise IndexError(f"rows must lie between 0 and {len(self) - 1}")
         found: list[str] = self._mapped.take(self._position(column), wanted)

@@ -84,6 +84,7 @@ class Template:
         between: ids between two texts that are joined as one input.
         types: token types of what stands before the first text, of that text, between, of the second text, and behind
             it; None for a tokenizer without types.
+        keeps_end: whether a text that is too long loses its beginning.
     """
 
     prefix: tuple[int, ...]
@@ -92,6 +93,7 @@ class Template:
     ordinary: np.ndarray
     between: tuple[int, ...] = ()
     types: tuple[int, int, int, int, int] | None = None
+    keeps_end: bool = False
 
     @classmethod
     def of(cls, tokenizer: Any, vocabulary: int) -> Template:
@@ -104,7 +106,8 @@ class Template:
         ordinary[[i for i in tokenizer.all_special_ids if i < vocabulary]] = False
         between, types = _of_pairs(tokenizer)
         prefix, suffix = tuple(ids[: inside[0]]), tuple(ids[inside[-1] + 1 :])
-        return cls(prefix, suffix, tokenizer.mask_token_id, ordinary, between, types)
+        keeps_end = tokenizer.truncation_side == "left"
+        return cls(prefix, suffix, tokenizer.mask_token_id, ordinary, between, types, keeps_end)
 
     def pack(self, tokens: Tokens, max_length: int) -> Packed:
         """Cut sentences to `max_length` tokens in all, put the special tokens around them, and pack them."""
@@ -112,6 +115,8 @@ class Template:
 
         room = max_length - len(self.prefix) - len(self.suffix)
         within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
+        if self.keeps_end:
+            within = np.repeat(tokens.lengths, tokens.lengths) - 1 - within
         kept = tokens if tokens.lengths.max(initial=0) <= room else tokens.take(np.flatnonzero(within < room))
         lengths = kept.lengths + len(self.prefix) + len(self.suffix)
         starts = np.cumsum(lengths) - lengths

@@ -16,7 +16,8 @@ from selfsent.files import read_json
 LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
 _STSB = re.compile(r"(?<![a-z])sts[-_ ]?(b(?![a-z])|bench)", re.IGNORECASE)
 _TRAINING = re.compile(r"^### Training Dataset.*?(?=^#{1,3} |\Z)", re.MULTILINE | re.DOTALL)
-_OURS = re.compile(r"^(?:Maps .*? )?Trained by \[selfsent\].* of `(.*)`\.$", re.MULTILINE)
+_CARD = 1 << 18
+"""Characters that are read of a card."""
 
 
 def holds_stsb(sources: Iterable[str]) -> bool:
@@ -79,15 +80,25 @@ def _dicts(found: Any) -> list[dict[str, Any]]:
 def _of_card(card: Path) -> list[str]:
     """What a model card names. That of sentence-transformers keeps training and evaluation apart in its text alone."""
     try:
-        text = card.read_text(encoding="utf-8")
+        with card.open(encoding="utf-8") as file:
+            text = file.read(_CARD)
     except (OSError, UnicodeDecodeError):
         return []
     if section := _TRAINING.search(text):
         return re.findall(r"^#### (.*)$", section[0], re.MULTILINE)
-    ours = _OURS.findall(text)
-    try:
-        head = yaml.safe_load(text.split("---")[1]) if text.startswith("---") else {}
-    except (yaml.YAMLError, IndexError):
+    try:  # as text alone: a date that is none, or a tag, is none of our business
+        head = yaml.load(text.split("---")[1], yaml.BaseLoader) if text.startswith("---") else {}
+    except (yaml.YAMLError, IndexError, RecursionError):
         head = {}
     named = head.get("datasets") if isinstance(head, dict) else None
-    return [*ours, *(map(str, named) if isinstance(named, list) else [named] if isinstance(named, str) else [])]
+    names = named if isinstance(named, list) else [named]
+    return [*_of_our_card(text), *(name for name in names if isinstance(name, str))]
+
+
+def _of_our_card(text: str) -> list[str]:
+    """The corpus that a card of selfsent names, between the last pair of backquotes of its first sentence."""
+    for line in text.splitlines():
+        before, ours, told = line.partition("Trained by [selfsent]")
+        if ours and told.endswith("`.") and (not before or before.startswith("Maps ")):
+            return [name] if (name := told[:-2].rpartition(" of `")[2]) else []
+    return []

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
+from selfsent.foreign.transformers import silent
 from selfsent.models.decoders.cross_attention import from_one_slot, start_for
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.encoder import Encoder
@@ -123,9 +124,10 @@ def _load(model: Encoder, scratch: bool) -> Any:
         raise missing
     if scratch:
         return AutoModelForSeq2SeqLM.from_config(config)
-    language_model, found = AutoModelForSeq2SeqLM.from_pretrained(
-        model.whole, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True
-    )
+    with silent():
+        language_model, found = AutoModelForSeq2SeqLM.from_pretrained(
+            model.whole, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+        )
     if any("decoder." in name and "embed_tokens" not in name for name in found["missing_keys"]):
         raise missing
     return language_model

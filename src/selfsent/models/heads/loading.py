@@ -9,6 +9,7 @@ from typing import Any
 
 from selfsent.files import read_json
 from selfsent.foreign.sentence_transformers import load_with
+from selfsent.foreign.transformers import silent
 from selfsent.models.heads.options import CNN_POOL
 
 _NAMES = ("flow.Flow", "cnn_pool.CnnPool")
@@ -26,23 +27,28 @@ _FORMER = {
 """What earlier versions of sentence-transformers wrote of a pooling."""
 
 
-def _modules(directory: Path) -> dict[str, str]:
+def modules_of(directory: Path) -> dict[str, str]:
     """What the modules of a saved model are, and where they lie, as far as that can be read."""
     try:
         modules = json.loads((directory / "modules.json").read_text(encoding="utf-8"))
         return {module["type"]: module["path"] for module in modules}
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return {}
+
+
+def transformer_place(directory: Path) -> Path:
+    """Where the transformer of a model lies: where its first module does, or the model itself is."""
+    return directory / next(iter(modules_of(directory).values()), "")
 
 
 def needs_selfsent(directory: Path) -> bool:
     """Whether a model loads only where selfsent is installed."""
-    return not _modules(directory).keys().isdisjoint(OWN)
+    return not modules_of(directory).keys().isdisjoint(OWN)
 
 
 def is_static(directory: Path) -> bool:
     """Whether a saved model is a table of token vectors: of sentence-transformers, or as model2vec saves it."""
-    kinds = list(_modules(directory))
+    kinds = list(modules_of(directory))
     if kinds:
         return kinds[0].endswith(".StaticEmbedding")
     return (directory / "config.json").is_file() and read_json(directory / "config.json").get("model_type") == MODEL2VEC
@@ -50,7 +56,7 @@ def is_static(directory: Path) -> bool:
 
 def is_recurrent(directory: Path) -> bool:
     """Whether a saved model is word vectors with a recurrent network behind them."""
-    kinds = list(_modules(directory))
+    kinds = list(modules_of(directory))
     words, network = kinds[:2] if len(kinds) > 1 else ("", "")
     return words.endswith(".WordEmbeddings") and (network.endswith(".LSTM") or network == GRU)
 
@@ -59,7 +65,7 @@ def saved_pooling(directory: Path) -> str | None:
     """How a saved model pools, as sentence-transformers of any version calls it, or `cnn-pool`; None if it has none."""
     if is_static(directory):
         return "mean"
-    for kind, place in _modules(directory).items():
+    for kind, place in modules_of(directory).items():
         if kind in OWN and kind.endswith(".CnnPool"):
             return CNN_POOL
         if kind.endswith(".Pooling"):
@@ -72,7 +78,7 @@ def saved_pooling(directory: Path) -> str | None:
 
 def is_bare_table(directory: Path) -> bool:
     """Whether a base is a table of token vectors, and nothing else."""
-    return is_static(directory) and len(_modules(directory)) == 1
+    return is_static(directory) and len(modules_of(directory)) == 1
 
 
 def is_sentence_encoder(directory: Path) -> bool:
@@ -101,10 +107,11 @@ def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
     from sentence_transformers import SentenceTransformer
 
     own = {}
-    for name in _modules(Path(directory)).keys() & set(OWN):
+    for name in modules_of(Path(directory)).keys() & set(OWN):
         module, _, kind = name.rpartition(".")
         own[name] = getattr(import_module(module), kind)
     options = {"local_files_only": True, **options}
-    model = load_with(str(directory), own, **options) if own else SentenceTransformer(str(directory), **options)
+    with silent():
+        model = load_with(str(directory), own, **options) if own else SentenceTransformer(str(directory), **options)
     model.loaded_from = str(directory)  # which a table of token vectors does not tell by itself
     return model
