@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from selfsent.errors import SettingsError
@@ -38,6 +39,12 @@ def test_what_is_no_duration(text):
         ("seed", -1),
         ("seed", 2**31),
         ("warmup", math.nan),
+        ("steps", "2"),
+        ("steps", True),
+        ("steps", 10**30),
+        ("learning_rate", 10**400),
+        ("learning_rate", "1e-4"),
+        ("batch_size", 8.5),
     ],
 )
 def test_a_value_out_of_range_is_named_by_its_flag(name, value):
@@ -75,3 +82,10 @@ def test_the_summary_names_what_is_set():
 )
 def test_a_duration_as_it_is_said(seconds, said):
     assert spoken(seconds) == said
+
+
+def test_numbers_of_numpy_and_durations_are_taken_from_python():
+    settings = Settings(seed=np.int64(3), batch_size=8.0, learning_rate=np.float32(0.5), budget="5m")
+    values = settings.seed, settings.batch_size, settings.learning_rate, settings.budget
+    assert values == (3, 8, 0.5, 300)
+    assert [type(value) for value in values] == [int, int, float, float]

@@ -50,6 +50,23 @@ def test_formulas_are_harmless_where_that_is_wanted(selfsent, model, hostile, tm
     assert {"'=HYPERLINK(ba)", "'-mo ba", "'+ki nu", "'@po ri", "sa te"} < texts("--safe-csv")
 
 
+@pytest.mark.parametrize(
+    ("cell", "harmless"),
+    [
+        ("a;=B1", "a;'=B1"),
+        ("a; \t+1 | -2", "a; \t'+1 | '-2"),
+        ("a\n@b", "a\n'@b"),
+        ("\ufeff=1", "'\ufeff=1"),
+        ("\uff1d1", "'\uff1d1"),
+        ("a - b, c = d; e", "a - b, c = d; e"),
+    ],
+)
+def test_formulas_behind_what_some_spreadsheets_cut_at_are_harmless(cell, harmless):
+    from selfsent.search.tables import _harmless
+
+    assert _harmless(cell) == harmless
+
+
 def test_formulas_in_columns_that_go_along_and_in_their_names_are_harmless(selfsent, model, tmp_path):
     corpus = tmp_path / "texts.csv"
     corpus.write_text('text,=HYPERLINK(1)\nba de fi,"\t=1+1"\nko mi la,\r@SUM(1)\nsa te ba,plain\n'.replace("\r", ""))

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -28,6 +30,18 @@ def test_transform_gives_the_models_vectors(model):
     assert (step.fit_transform(TEXTS) == expected).all()
     unit = step.set_params(unit=True).transform(TEXTS)
     assert np.linalg.norm(unit, axis=1) == pytest.approx(np.ones(60), abs=1e-6)
+
+
+def test_a_pipeline_can_be_pickled_and_forgets(tmp_path, base_of, monkeypatch):
+    directory = str(base_of("bert"))
+    pipeline = Pipeline([("vectors", SentenceVectors(directory)), ("label", LogisticRegression())]).fit(TEXTS, LABELS)
+    again = pickle.loads(pickle.dumps(pipeline))
+    assert (again.predict(TEXTS) == pipeline.predict(TEXTS)).all()
+    monkeypatch.setattr("selfsent.evaluation.adapters.REMEMBERED", 20)
+    step = pipeline[0]
+    found = [step.transform([text])[0] for text in TEXTS]
+    assert len(step.encoder_._rows) <= 20
+    np.testing.assert_allclose(found, again[0].transform(TEXTS), atol=1e-5)
 
 
 def test_what_is_no_text_is_refused(model):

@@ -1,4 +1,5 @@
 import sys
+import threading
 import types
 from pathlib import Path
 
@@ -264,3 +265,24 @@ def test_a_loaded_table_tells_what_it_was_trained_on_as_its_directory_does(tmp_p
     assert loaded.trained_by == named.trained_by == ("ct",)
     assert loaded.trained_on == named.trained_on
     assert loaded.pooling == named.pooling == "mean"
+
+
+def test_threads_may_share_what_remembers_texts():
+    encoder = Encoder(lambda texts: np.array([[float(text), 1] for text in texts], np.float32), "numbers")
+    wrong = []
+
+    def work(start):
+        for number in range(start, start + 400):
+            texts = [str(number % 500), str(number)]
+            if encoder(texts)[:, 0].tolist() != [number % 500, number]:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(start,)) for start in range(0, 1600, 200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert encoder(["3"]).tolist() == [[3, 1]]
+    encoder.forget(above=10)
+    assert encoder(["4", "5"])[:, 0].tolist() == [4, 5]

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from selfsent.errors import BaseEncoderError
+from selfsent.errors import BaseEncoderError, FromHub
 from selfsent.models.bases import resolve
 
 
@@ -25,3 +25,23 @@ def test_runs_over_seeds_are_named_one_by_one(tmp_path):
     (tmp_path / "seeds" / "0" / "run.json").write_text("{}")
     with pytest.raises(BaseEncoderError, match=r"holds a run of each seed: give one or all of .*/seeds/\*$"):
         resolve(tmp_path)
+
+
+def test_a_tokenizer_alone_in_the_hub_s_cache_is_no_model(tmp_path, monkeypatch):
+    asked = []
+
+    def fetched(name, local_files_only=False, **_):
+        asked.append(local_files_only)
+        if not local_files_only:
+            (tmp_path / "model.safetensors").write_bytes(b"")
+        return str(tmp_path)
+
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
+    monkeypatch.setattr("selfsent.models.bases.refuse_unsafe", lambda directory: None)
+    with pytest.warns(FromHub, match="there is no directory some/tickets here: it is taken from the hub"):
+        assert resolve("some/tickets") == tmp_path
+    assert asked == [True, False]
+    with pytest.warns(FromHub):
+        resolve("some/tickets")
+    assert asked == [True, False, True]

@@ -6,6 +6,7 @@ import pytest
 from selfsent.errors import BaseEncoderError
 from selfsent.integrity import seal
 from selfsent.models.bases import resolve
+from selfsent.models.loading import load_encoder
 from selfsent.models.trust import refuse_unsafe
 
 
@@ -45,6 +46,45 @@ def test_a_pickle_is_refused_where_there_is_nothing_else(model, name):
     (model / name).with_name("model.safetensors").write_bytes(b"")
     with pytest.raises(BaseEncoderError, match="is damaged"):  # it goes on to the weights
         refuse_unsafe(model)
+
+
+def test_weights_of_another_name_do_not_excuse_a_pickle(model):
+    (model / "1_Pooling" / "model_x.safetensors").write_bytes(b"")
+    (model / "1_Pooling" / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(BaseEncoderError, match=r"pytorch_model\.bin is a pickle"):
+        resolve(model)
+
+
+def test_nor_does_a_pickle_in_a_module_of_a_module(model):
+    (model / "1_Pooling" / "route").mkdir()
+    (model / "1_Pooling" / "route" / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(BaseEncoderError, match=r"pytorch_model\.bin is a pickle"):
+        resolve(model)
+
+
+@pytest.mark.parametrize("name", ["modules.json", "model.safetensors"])
+def test_json_that_is_nested_too_deep_is_one_line(base, tmp_path, name):
+    folder = shutil.copytree(base, tmp_path / "deep")
+    deep = b"[" * 100_000
+    (folder / name).write_bytes(deep if name.endswith("json") else len(deep).to_bytes(8, "little") + deep)
+    with pytest.raises(BaseEncoderError):
+        load_encoder(folder)
+
+
+def test_a_translator_s_code_is_neither_run_nor_asked_about(base, tmp_path, monkeypatch):
+    from selfsent.augment.marian import marian
+
+    def asked(*_):
+        raise AssertionError("asked")
+
+    folder = shutil.copytree(base, tmp_path / "evil")
+    about = json.loads((folder / "config.json").read_text())
+    code = {"auto_map": {"AutoConfig": "evil.Evil", "AutoModelForSeq2SeqLM": "evil.Evil"}, "model_type": "evil"}
+    (folder / "config.json").write_text(json.dumps({**about, **code}))
+    (folder / "evil.py").write_text("raise SystemExit('run')")
+    monkeypatch.setattr("builtins.input", asked)
+    with pytest.raises(BaseEncoderError, match="cannot be loaded as a translator"), marian(str(folder), 1):
+        pass
 
 
 def test_damaged_weights_are_named_before_they_are_loaded(base, tmp_path):

@@ -13,7 +13,7 @@ from selfsent.models.fingerprint import fingerprint
 from selfsent.search import cells as cells_file
 from selfsent.search import encode_to_file, search, write_index
 from selfsent.search.cells import Cells, wanted
-from selfsent.search.index import ABOUT, REPEATS, VECTORS, Index
+from selfsent.search.index import ABOUT, FILES, REPEATS, VECTORS, Index
 from selfsent.search.index_sources import from_corpus, from_files
 from selfsent.search.index_writer import check_index_output
 
@@ -275,3 +275,31 @@ def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path
         old = Index(output) if output.exists() else None
         write_index(from_corpus(encoder, corpus), output, "name", fingerprint(encoder), old)
     assert [(told["a"], told["b"]) for told in Index(output).told([0, 1, 2])] == [("x1", 1), ("x2", 2), ("5", 3)]
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("file", FILES)
+def test_a_changed_byte_is_found(encoder, rows, more, tmp_path, monkeypatch, file, large):
+    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    path = tmp_path / "i" / file
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(bytes(data))
+    if not large:
+        with pytest.raises(DataError, match=rf"damaged \({file} is not as it was written\)"):
+            Index(tmp_path / "i")
+        return
+    monkeypatch.setattr("selfsent.search.index._READ_WHOLE", 0)
+    index = Index(tmp_path / "i")
+    with pytest.raises(DataError, match="damaged"):
+        write_index(from_corpus(encoder, more), tmp_path / "i", "name", fingerprint(encoder), add_to=index)
+
+
+def test_a_cosine_or_a_row_that_is_none_is_refused(encoder, rows, tmp_path, monkeypatch):
+    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", "f")
+    index, query = Index(str(tmp_path / "i")), encode(encoder, ["ba du"])
+    for cosine, row in ((5.4, 1), (float("nan"), 1), (0.5, 10**6)):
+        found = np.array([[cosine]], np.float32), np.array([[row]])
+        monkeypatch.setattr(index.cells, "search", lambda *_, found=found: found)
+        with pytest.raises(DataError, match="a cosine or a row is none"):
+            index.search(query, 1)

@@ -39,7 +39,12 @@ def test_only_a_few_sentences_are_encoded(encoder, corpus, tmp_path, monkeypatch
     encode_to_file(encoder, corpus, tmp_path / "v.npy")
     file = VectorsFile(tmp_path / "v.npy")
     texts = []
-    monkeypatch.setattr("selfsent.search.sources.encode", lambda model, some, **_: texts.extend(some) or encode(model, some))
+
+    def spy(model, some, **_):
+        texts.extend(some)
+        return encode(model, some)
+
+    monkeypatch.setattr("selfsent.search.sources.encode", spy)
     encode_corpus(encoder, corpus, file=file)
     assert len(texts) == 3 * 8
 

@@ -27,7 +27,7 @@ _TOGETHER = 4096
 
 _SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20"
 _FORMULA = re.compile(rf"^(?=[\s\ufeff\u200b]*[{_SIGNS}])")
-_LATER_FORMULA = re.compile(rf"([;|\t\n]\s*)(?=[{_SIGNS}])")
+_LATER_FORMULA = re.compile(rf"([;|\n]\s*)(?=[{_SIGNS}])")
 
 
 def check_carried(names: Sequence[str], flags: str) -> None:

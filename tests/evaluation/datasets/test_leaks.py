@@ -86,6 +86,17 @@ def test_a_run_that_is_its_own_base_ends(record, tmp_path):
         ),
         ("Trained by [selfsent] 0.1 from `bundled` on 5,749 sentences of `stsb.tsv`.\n", ("stsb.tsv",)),
         ("---\ndatasets: [\n---\n", ()),
+        ("---\nlast_modified: 2024-13-45\ndatasets: a/b\n---\n", ("a/b",)),
+        ("---\nx: !!bool x\ndatasets: [a/b, [c, d]]\n---\n", ("a/b",)),
+        (f"---\ndatasets: {'[' * 3000}\n---\n", ()),
+        (
+            "---\na: &a [x, x, x, x, x, x, x, x, x]\n"
+            + "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi"))
+            + "datasets: *i\n---\n",
+            (),
+        ),
+        ("Maps" + " Trained by [selfsent]" * 5000 + " of `" * 5000, ()),
+        ("Maps a to b. Trained by [selfsent](x) of `a` of `b.txt`.\n", ("b.txt",)),
         ("no metadata", ()),
     ],
 )

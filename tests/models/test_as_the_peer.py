@@ -1,0 +1,230 @@
+"""Models with settings of sentence-transformers' own: the same vectors as there, or a line that says why not."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from selfsent.errors import BaseEncoderError
+from selfsent.models.encoding import encode, prompt_of
+from selfsent.models.loading import load_encoder
+
+TEXTS = [*tiny.make_sentences(6, seed=1), " ".join(tiny.make_sentences(20, seed=2))]
+
+
+@pytest.fixture(scope="module")
+def base(base_of):
+    return base_of("bert")
+
+
+def peer_of(directory):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(directory), device="cpu", local_files_only=True)
+
+
+def saved(base, directory, transformer=None, pooling=None, **options):
+    """A base as a model that sentence-transformers saved, with options of its modules and of the whole."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    modules = [Transformer(str(base), **transformer or {}), Pooling(tiny.SIZE, "mean", **pooling or {})]
+    SentenceTransformer(modules=modules, device="cpu", **options).save(str(directory), create_model_card=False)
+    return directory
+
+
+def assert_the_same(directory, again):
+    """Vectors are the peer's, before and after the encoder is saved."""
+    encoder = load_encoder(directory)
+    found = encode(encoder, TEXTS)
+    np.testing.assert_allclose(found, np.stack([peer_of(directory).encode(text) for text in TEXTS]), atol=2e-5)
+    encoder.save(again)
+    np.testing.assert_allclose(found, np.stack([peer_of(again).encode(text) for text in TEXTS]), atol=2e-5)
+
+
+def test_a_chat_template_is_left_out_of_a_plain_language_model(base_of, tmp_path):
+    from transformers import AutoTokenizer
+
+    base = shutil.copytree(base_of("qwen3"), tmp_path / "chat")
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer.chat_template = "{% for m in messages %}<s>{{ m['role'] }}</s>{% endfor %}"
+    tokenizer.save_pretrained(base)
+    encoder = load_encoder(base)
+    found = encode(encoder, TEXTS)
+    np.testing.assert_allclose(found, encode(load_encoder(base_of("qwen3")), TEXTS), atol=1e-6)
+    encoder.save(tmp_path / "again")
+    np.testing.assert_allclose(found, np.stack([peer_of(tmp_path / "again").encode(t) for t in TEXTS]), atol=2e-5)
+    whole = saved(base, tmp_path / "whole")
+    with pytest.raises(BaseEncoderError, match="its tokens are others than in sentence-transformers"):
+        load_encoder(whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"pooling": {"include_prompt": False}, "prompts": {"q": "ba du: "}, "default_prompt_name": "q"}, "vectors"),
+        ({"transformer": {"processing_kwargs": {"text": {"max_length": 6}}}}, "tokens"),
+        ({"transformer": {"processing_kwargs": {"text": {"add_special_tokens": False}}}}, "tokens"),
+    ],
+)
+def test_settings_that_are_not_known_are_refused_where_they_change_anything(base, tmp_path, options, what):
+    model = saved(base, tmp_path / "model", **options)
+    with pytest.raises(BaseEncoderError, match=f"its {what} are others than in sentence-transformers"):
+        load_encoder(model)
+    from selfsent.evaluation.encoders import as_encoder
+
+    np.testing.assert_allclose(as_encoder(str(model))(TEXTS), peer_of(model).encode(TEXTS), atol=2e-5)
+
+
+def test_of_a_saved_encoder_that_reads_the_decoder_the_encoder_is_not_taken(base_of, tmp_path):
+    model = saved(base_of("bart"), tmp_path / "bart")
+    with pytest.raises(BaseEncoderError, match="its vectors of a decoder's states"):
+        load_encoder(model)
+    load_encoder(base_of("bart")).save(tmp_path / "ours")
+    assert_the_same(tmp_path / "ours", tmp_path / "again")
+
+
+def test_rotary_positions_are_no_limit_where_the_model_names_a_longer_one(tmp_path):
+    base = tiny.save_base(tmp_path / "base", "qwen3", max_position_embeddings=24)
+    assert load_encoder(base).tokenizer.model_max_length == 24
+    model = saved(base, tmp_path / "model")
+    about = model / "sentence_bert_config.json"
+    about.write_text(json.dumps({**json.loads(about.read_text()), "max_seq_length": 90}))
+    encoder = load_encoder(model)
+    assert encoder.tokenizer.model_max_length == 90
+    np.testing.assert_allclose(encode(encoder, TEXTS), np.stack([peer_of(model).encode(t) for t in TEXTS]), atol=2e-5)
+
+
+def test_word_vectors_with_a_limit_of_their_own_are_refused(tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import LSTM, Pooling, WordEmbeddings
+
+    tokenizer = tiny.make_tokenizer()
+    words = WordEmbeddings(tokenizer, torch.randn(len(tokenizer), 16), max_seq_length=6)
+    modules = [words, LSTM(16, 16, bidirectional=True), Pooling(32, "mean")]
+    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path), create_model_card=False)
+    with pytest.raises(BaseEncoderError, match="it cuts sentences after 6 words"):
+        load_encoder(tmp_path)
+
+
+def architecture(directory, name, kind, **config):
+    """A tiny model of an architecture that is in no other test."""
+    from transformers import AutoConfig, AutoModel
+
+    tokenizer = tiny.make_tokenizer(kind)
+    torch.manual_seed(0)
+    model = AutoModel.from_config(
+        AutoConfig.for_model(name, vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **config)
+    )
+    model.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return directory
+
+
+def test_xlnet_has_no_limit(tmp_path):
+    base = architecture(tmp_path / "base", "xlnet", "pieces", d_model=32, n_layer=2, n_head=2, d_inner=64)
+    assert load_encoder(base).tokenizer.model_max_length == tiny.LONGEST
+    assert_the_same(base, tmp_path / "again")
+
+
+def test_token_states_of_another_width_are_refused_in_a_line(tmp_path):
+    sizes = {"hidden_size": 32, "word_embed_proj_dim": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    base = architecture(tmp_path, "opt", "byte pairs", ffn_dim=64, max_position_embeddings=104, **sizes)
+    with pytest.raises(BaseEncoderError, match="cannot be run as an encoder: shape mismatch"):
+        load_encoder(base)
+
+
+def test_a_window_that_only_the_mask_knows_is_not_lost(tmp_path):
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1}
+    options = {"intermediate_size": 64, "max_position_embeddings": 104, "sliding_window": 8, "num_local_experts": 2}
+    base = architecture(tmp_path / "base", "phimoe", "byte pairs", **sizes, **options)
+    assert not load_encoder(base).states.runs_packed
+    assert_the_same(base, tmp_path / "again")
+
+
+def test_the_transformer_lies_where_the_modules_say(base, tmp_path):
+    model = saved(base, tmp_path / "model")
+    (model / "encoder").mkdir()
+    for path in list(model.iterdir()):
+        if path.is_file() and path.name not in ("modules.json", "config_sentence_transformers.json"):
+            path.rename(model / "encoder" / path.name)
+    modules = json.loads((model / "modules.json").read_text())
+    (model / "modules.json").write_text(json.dumps([{**modules[0], "path": "encoder"}, *modules[1:]]))
+    (model / "config.json").write_text('{"__version__": "0.3.0"}')
+    assert_the_same(model, tmp_path / "again")
+    (model / "encoder" / "config.json").rename(model / "encoder" / "adapter_config.json")
+    with pytest.raises(BaseEncoderError, match="is an adapter of peft: merge it"):
+        load_encoder(model)
+    kind = "sentence_transformers.base.modules.router.Router"
+    (model / "modules.json").write_text(json.dumps([{**modules[0], "type": kind}, *modules[1:]]))
+    with pytest.raises(BaseEncoderError, match="begins with a Router"):
+        load_encoder(model)
+
+
+def test_what_is_cut_is_the_beginning_where_the_tokenizer_says_so(base_of, tmp_path):
+    from selfsent.data.views.tokens import Template, Tokens
+    from selfsent.models.encoding import pack
+
+    base = shutil.copytree(base_of("bert"), tmp_path / "left")
+    about = json.loads((base / "tokenizer_config.json").read_text())
+    (base / "tokenizer_config.json").write_text(json.dumps({**about, "truncation_side": "left"}))
+    assert_the_same(base, tmp_path / "again")
+    encoder = load_encoder(base)
+    text = " ".join(tiny.make_sentences(40))
+    read = pack(encoder, [text]).ids.numpy()
+    whole = np.array(encoder.tokenizer(text, add_special_tokens=False)["input_ids"])
+    assert len(read) == tiny.LONGEST < len(whole)
+    tokens = Tokens(whole, np.array([len(whole)]), np.ones(len(whole), bool), np.array([0]))
+    trained_on = Template.of(encoder.tokenizer, encoder.vocabulary_size).pack(tokens, tiny.LONGEST)
+    np.testing.assert_array_equal(trained_on.ids.numpy(), read)
+
+
+@pytest.fixture(scope="module")
+def prompted(base, tmp_path_factory):
+    prompts = {"query": "ba du ka ", "document": "fi ", "other": "lu lu "}
+    return saved(base, tmp_path_factory.mktemp("prompted"), prompts=prompts, default_prompt_name="other")
+
+
+def test_prompts_are_chosen_as_the_peer_does(prompted, base):
+    encoder, peer = load_encoder(prompted), peer_of(prompted)
+    for side, theirs in ((None, peer.encode), ("query", peer.encode_query), ("document", peer.encode_document)):
+        np.testing.assert_allclose(encode(encoder, TEXTS, side=side), theirs(TEXTS), atol=2e-5)
+    assert prompt_of(load_encoder(base), "query") == ""
+
+
+def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
+    from selfsent.data.corpus import read_corpus
+    from selfsent.errors import DataError
+    from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.models.fingerprint import fingerprint
+    from selfsent.search import Index, encode_to_file, search, write_index
+    from selfsent.search.index_sources import from_corpus
+
+    encoder, peer, corpus = load_encoder(prompted), peer_of(prompted), read_corpus(TEXTS)
+    queries, documents = peer.encode_query(TEXTS[:2]), peer.encode_document(TEXTS)
+    unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (queries, documents)]
+    expected = np.sort(unit[0] @ unit[1].T)[:, ::-1][:, :3]
+
+    def assert_found(found):
+        np.testing.assert_allclose([[cosine for _, cosine in hits] for hits in found], expected, atol=1e-3)
+
+    assert_found(search(encoder, corpus, TEXTS[:2], 3))
+    write_index(from_corpus(encoder, corpus), tmp_path / "i", str(prompted), fingerprint(encoder))
+    assert_found(Index(tmp_path / "i").search(encode(encoder, TEXTS[:2], side="query"), 3))
+    encode_to_file(encoder, corpus, tmp_path / "plain.npy")
+    with pytest.raises(DataError, match="encode with --prompt document"):
+        search(encoder, corpus, TEXTS[:2], 3, file=VectorsFile(tmp_path / "plain.npy"))
+    encode_to_file(encoder, corpus, tmp_path / "d.npy", side="document")
+    assert_found(search(encoder, corpus, TEXTS[:2], 3, file=VectorsFile(tmp_path / "d.npy")))
+    encoder.sentence_transformer.prompts["document"] = "other"
+    assert fingerprint(encoder) != fingerprint(load_encoder(prompted))
+
+
+def test_an_export_knows_the_prompt(prompted, tmp_path):
+    pytest.importorskip("onnxruntime")
+    from selfsent.models.export import export
+
+    assert export(load_encoder(prompted), tmp_path / "graph").prompt == "lu lu "
