@@ -167,3 +167,75 @@ def test_no_file_of_a_run_stays_open(base, tmp_path):
     finally:
         gc.enable()
     assert {place for place in after - before if str(tmp_path) in place or "tokens-" in place} == set()
+
+
+def test_a_run_stands_wherever_a_model_can_be_named(scored_run, with_documents, tmp_path):
+    from selfsent.evaluation.encoders import as_encoder
+    from selfsent.search import Index, encode_to_file, search
+
+    texts = with_documents.texts()[:3]
+    expected = scored_run.model.encode(texts)
+    assert as_encoder(scored_run)(texts) == pytest.approx(expected, abs=1e-5)
+    again = selfsent.train(
+        texts * 3 + tiny.make_sentences(20), "simcse", scored_run, tmp_path / "r", steps=1, quiet=True
+    )
+    assert again.record["asked"]["base"] == str(scored_run.directory)
+    few = selfsent.read_corpus(texts)
+    assert encode_to_file(scored_run, few, str(tmp_path / "v.npy")).rows == 3
+    assert [hits[0][0] for hits in search(scored_run, few, texts, 1)] == [0, 1, 2]
+    with pytest.raises(SettingsError, match="SentenceTransformer is no encoder of selfsent: give the directory"):
+        search(scored_run.model, few, texts)
+    with pytest.raises(SelfsentError, match="does not exist"):
+        Index("nowhere.index")
+
+
+def test_train_leaves_random_numbers_and_what_transformers_says_alone(base, tmp_path):
+    import torch
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_info()
+    logging.enable_progress_bar()
+    try:
+        torch.manual_seed(5)
+        before = torch.get_rng_state()
+        selfsent.train(tiny.make_sentences(20), "simcse", base, tmp_path / "r", steps=1, batch_size=4, quiet=True)
+        assert (torch.get_rng_state() == before).all()
+        assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (logging.INFO, True)
+    finally:
+        logging.set_verbosity(verbosity)
+        if not bars:
+            logging.disable_progress_bar()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("text_column", r"it belongs to the corpus: train\(read_corpus\(..., text_column=...\), ...\)"),
+        ("map", "it is `map_points`"),
+        ("track", "it is `trackers`"),
+        ("settings", "the preset is `preset`"),
+        ("seeds", "selfsent.over_seeds"),
+    ],
+)
+def test_names_of_the_command_line_lead_to_those_of_python(name, said, tmp_path):
+    with pytest.raises(SettingsError, match=said):
+        selfsent.train(["a b", "c d"], output=tmp_path / "r", quiet=True, **{name: "x"})
+
+
+def test_a_result_is_shown_as_a_table_and_heard(scored_run, with_documents):
+    from selfsent.progress import Progress
+
+    class Mine(Progress):
+        heard = ()
+
+        def notice(self, line):
+            self.heard += (line,)
+
+    mine = Mine()
+    result = selfsent.evaluate(scored_run, documents=with_documents, progress=mine)
+    assert mine.heard == ("context",)
+    assert repr(result) == str(result)
+    assert result._repr_markdown_() == result.to_markdown()
+    selfsent.evaluate(scored_run, documents=with_documents, progress=mine, quiet=True)
+    assert len(mine.heard) == 1

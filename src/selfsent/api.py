@@ -30,7 +30,7 @@ from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_scorer, finish, score_base
 from selfsent.training.budget import Clock
 from selfsent.training.default import USUAL, default_plan, doubt
-from selfsent.training.fit import fit, in_company
+from selfsent.training.fit import fit, in_company, random_apart
 from selfsent.training.identity import asked, read_by
 from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice, RunConfig
@@ -97,7 +97,7 @@ def train(
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
     clock = clock or Clock(time.perf_counter())
-    with shown(progress, quiet) as told:
+    with shown(progress, quiet) as told, random_apart():
         run_config, changes = RunConfig.taken_from(changes)
         run_config = replace(run_config, clock=clock)
         base = name_of(base)

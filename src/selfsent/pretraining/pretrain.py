@@ -32,6 +32,7 @@ from selfsent.pretraining.prepare import Prepared, load_tokenizer, prepare, toke
 from selfsent.pretraining.start import check_start
 from selfsent.progress import Progress, shown
 from selfsent.settings import Settings
+from selfsent.training.fit import random_apart
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
@@ -89,7 +90,7 @@ def pretrain(
     Raises:
         SelfsentError: what is wrong with the corpus, the settings or the run directory, in one line.
     """
-    with shown(progress, quiet, lines=False) as told, silent():
+    with shown(progress, quiet, lines=False) as told, silent(), random_apart():
         return _pretrain(corpus, output, tokenizer, sources, prompts, leg, resume, overwrite, keep, told, changes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 
 import numpy as np
@@ -37,6 +38,11 @@ _MOST_IN_ONE = 0.5
 """Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
 
 
+def random_apart() -> AbstractContextManager[None]:
+    """Inside, torch's random numbers are a run's own; outside they go on as if nothing had been drawn."""
+    return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else [])
+
+
 def fit(
     corpus: Corpus,
     rows: np.ndarray,
@@ -47,8 +53,7 @@ def fit(
 ) -> Encoder:
     """Train, and save the model in the run directory.
 
-    Nothing is written before everything that a user can get wrong has been looked at. Torch's random numbers go on
-    afterwards as if nothing had been drawn.
+    Nothing is written before everything that a user can get wrong has been looked at.
 
     Args:
         corpus: the sentences.
@@ -64,19 +69,7 @@ def fit(
         OutputError: the run directory cannot be written.
         TrainingError: the run went wrong; the last good checkpoint is kept.
     """
-    device = [torch.cuda.current_device()] if torch.cuda.is_available() else []
-    with torch.random.fork_rng(device):
-        return _fit(corpus, rows, plan, directory, run_config, progress or Progress())
-
-
-def _fit(
-    corpus: Corpus,
-    rows: np.ndarray,
-    plan: Plan,
-    directory: RunDirectory,
-    run_config: RunConfig,
-    progress: Progress,
-) -> Encoder:
+    progress = progress or Progress()
     plan = plan.on(corpus)
     known = plan.known(corpus, rows)
     rows = in_company(plan, corpus, rows, progress.notice)
