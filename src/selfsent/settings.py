@@ -117,7 +117,7 @@ def _as_kind(value: Any, kinds: set[Any], flag: str) -> Any:
         return value
     if isinstance(value, Integral):
         if abs(int(value)) > _MOST:
-            raise SettingsError(f"{flag} is larger than {_MOST:,}")
+            raise SettingsError(f"{flag} is out of range; it must be at most {_MOST:,}")
         return int(value)
     value = float(value)
     if float in kinds or not math.isfinite(value):
