@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -51,8 +52,14 @@ def resolve(base: str | os.PathLike[str]) -> Path:
         raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id, or {_NAMES}")
     found = _from_hub(name)
     refuse_unsafe(found)
-    warnings.warn(f"there is no directory {name} here: it is taken from the hub", FromHub, stacklevel=2)
+    _tell_from_hub(name)
     return found
+
+
+@cache
+def _tell_from_hub(name: str) -> None:
+    """Say once that a name, perhaps a mistyped directory, is taken for an id."""
+    warnings.warn(f"there is no directory {name} here: it is taken from the hub", FromHub, stacklevel=3)
 
 
 def files_of(directory: Path) -> tuple[tuple[str, int, int], ...]:
