@@ -133,7 +133,9 @@ def test_xlnet_has_no_limit(tmp_path):
 def test_token_states_of_another_width_are_refused_in_a_line(tmp_path):
     sizes = {"hidden_size": 32, "word_embed_proj_dim": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     base = architecture(tmp_path, "opt", "byte pairs", ffn_dim=64, max_position_embeddings=104, **sizes)
-    with pytest.raises(BaseEncoderError, match="cannot be run as an encoder: shape mismatch"):
+    with pytest.raises(
+        BaseEncoderError, match="cannot be run as an encoder: its vectors have 16 numbers, and its pooling says 32"
+    ):
         load_encoder(base)
 
 

@@ -128,6 +128,8 @@ def _other_than_peer(encoder: Encoder) -> str | None:
     expected = peer.encode([_PROBE], show_progress_bar=False)[0]
     with torch.inference_mode(), without_dropout(encoder):
         found = encoder(pack(encoder, [prompt + _PROBE]))[0].numpy()
+    if len(found) != (told := encoder.embedding_size):
+        raise ValueError(f"its vectors have {len(found)} numbers, and its pooling says {told}")
     near = np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max())))
     return None if near else "vectors"
 
