@@ -239,3 +239,11 @@ def test_a_result_is_shown_as_a_table_and_heard(scored_run, with_documents):
     assert result._repr_markdown_() == result.to_markdown()
     selfsent.evaluate(scored_run, documents=with_documents, progress=mine, quiet=True)
     assert len(mine.heard) == 1
+
+
+def test_so_does_a_run_where_bases_and_teachers_are_named(scored_run, tmp_path):
+    from selfsent.comparison.bases import known_bases
+    from selfsent.methods import get_method
+
+    assert [base.name for base in known_bases(scored_run, print)] == [str(scored_run.directory)]
+    assert get_method("distil").options(teacher=scored_run).teachers == (str(scored_run.directory),)

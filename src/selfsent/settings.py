@@ -10,6 +10,7 @@ from numbers import Integral, Number
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from selfsent.errors import SettingsError
+from selfsent.naming import name_of
 
 Schedule = Literal["constant", "linear", "cosine", "stairs"]
 Optimizer = Literal["adamw", "rmsprop", "sgd"]
@@ -103,11 +104,12 @@ def choices_of(options: type[Any]) -> dict[str, tuple[Any, ...]]:
 
 
 def _as_kind(value: Any, kinds: set[Any], flag: str) -> Any:
-    """A value from Python as its field has it: numbers of numpy become Python's, and `5m` seconds.
+    """A value from Python as its field has it: numbers of numpy become Python's, `5m` seconds, and a run its directory.
 
     Raises:
         SettingsError: it is something else.
     """
+    value = name_of(value)
     if isinstance(value, str) and flag == "--budget":
         return parse_duration(value)
     number = isinstance(value, Number) and not isinstance(value, bool | complex)

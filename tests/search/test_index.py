@@ -301,5 +301,5 @@ def test_a_cosine_or_a_row_that_is_none_is_refused(encoder, rows, tmp_path, monk
     for cosine, row in ((5.4, 1), (float("nan"), 1), (0.5, 10**6)):
         found = np.array([[cosine]], np.float32), np.array([[row]])
         monkeypatch.setattr(index.cells, "search", lambda *_, found=found: found)
-        with pytest.raises(DataError, match="a cosine or a row is none"):
+        with pytest.raises(DataError, match="its vectors or row numbers are not as they were written"):
             index.search(query, 1)

@@ -17,12 +17,12 @@ from selfsent.cli.options import (
     add_method_options,
     add_model_options,
     check,
-    names,
     read,
 )
 from selfsent.cli.recipe import resumable
 from selfsent.errors import SettingsError
 from selfsent.models.heads.options import POOLINGS
+from selfsent.naming import names
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:

@@ -41,8 +41,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--prompt",
         choices=("query", "document"),
-        help="for models with prompts: put the one for queries, or for what is searched, in front of each text;"
-        " search and index do so by themselves (default: the model's default prompt, mostly none)",
+        help="put the model's prompt for queries, or for texts to be searched, in front of each text, if it has one;"
+        " document is for files that search and index read (default: the model's default prompt, mostly none)",
     )
     add_fast_options(parser)
     add_carry_options(parser, ".parquet files")

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.encoding import add_fast_options, quick
-from selfsent.cli.options import add_corpus_options, names, read, refuse_unread
+from selfsent.cli.options import add_corpus_options, read, refuse_unread
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.errors import SettingsError
 from selfsent.models.heads.options import POOLINGS
+from selfsent.naming import names
 
 if TYPE_CHECKING:
     from selfsent.evaluation import Result
@@ -160,7 +161,7 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     if not any((options.suite, options.task, options.documents, options.pairs, options.relevance, options.labels)):
         raise SettingsError("nothing to score: give --task, --suite or --documents, or --pairs, --relevance, --labels")
     groups = seeds_of_runs(options.model) if options.seeds else [[model] for model in options.model]
-    tasks = [name.strip() for given in options.task or () for name in given.split(",")]
+    tasks = [name for given in options.task or () for name in names(given)]
     asked = {"suite": options.suite, "task": tasks or None, "pairs": options.pairs}
     asked |= {"relevance": options.relevance, "labels": options.labels, "columns": options.columns}
     # Everything that can be wrong is found out now, not after the first model has been scored.

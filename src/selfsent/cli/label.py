@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.options import add_corpus_options, check, names, read
+from selfsent.cli.options import add_corpus_options, check, read
 from selfsent.errors import SettingsError
+from selfsent.naming import names
 
 if TYPE_CHECKING:
     from selfsent.comparison.labelling import Judgements

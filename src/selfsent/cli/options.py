@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import SettingsError
 from selfsent.models.heads.options import HEADS, POOLINGS
+from selfsent.naming import names
 from selfsent.settings import Settings, choices_of, parse_duration
 
 if TYPE_CHECKING:
@@ -115,11 +116,6 @@ def carried(options: argparse.Namespace) -> tuple[str, ...]:
         raise SettingsError("--id-column and --keep name columns; one of them is empty")
     check_carried(found, "--id-column or --keep")
     return found
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Names between commas, for argparse."""
-    return tuple(name.strip() for name in text.split(","))
 
 
 class Unset:

@@ -17,10 +17,10 @@ from selfsent.cli.options import (
     add_method_options,
     add_model_options,
     check,
-    names,
     read,
 )
 from selfsent.cli.recipe import is_recipe, resumable, run_recipe, show_seeds
+from selfsent.naming import names
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:

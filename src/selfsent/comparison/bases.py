@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 from selfsent.errors import BaseEncoderError, SettingsError
@@ -14,6 +15,7 @@ from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.heads.loading import is_trained_transformer
 from selfsent.models.loading import load_encoder
+from selfsent.naming import name_of
 from selfsent.training.identity import weights_digest
 from selfsent.training.run_config import Notice
 
@@ -57,7 +59,7 @@ def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> lis
         BaseEncoderError: one cannot be found, or the only one cannot be trained.
         SettingsError: one stands there twice, counts words, or none can be trained.
     """
-    names = [str(given)] if isinstance(given, str | Path) else [str(each) for each in given]
+    names = [str(name_of(each)) for each in ([given] if isinstance(given, str | PathLike) else given)]
     if not names or "" in names:
         raise SettingsError("--bases has a comma with nothing beside it" if names else "there is no base to compare")
     if twice := next((name for name in names if names.count(name) > 1), None):

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.data.corpus.batch import Columns
-from selfsent.data.corpus.formats import look_at_parquet, read_file
+from selfsent.data.corpus.formats import read_file
+from selfsent.data.corpus.parquet import look_at_parquet, read_parquet
 from selfsent.data.corpus.remote import RemoteFile
 from selfsent.data.corpus.sources import Files, find_files, size_of, state_of
 from selfsent.encoding.batch import BatchEncoder
@@ -213,7 +214,6 @@ def _common(kinds: set[str]) -> str:
 
 def batches(job: Job, part: Part) -> Iterator[Any]:
     """The rows of a part as they are read, some thousand at a time."""
-    from selfsent.data.corpus.formats import read_parquet
     from selfsent.data.corpus.streams import open_file
 
     file = job.files[part.file]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -211,20 +209,6 @@ ATTENTION = "selfsent"
 """The name under which the attention below is registered with transformers."""
 
 
-_TOLD: list[set[int]] = []
-
-
-@contextmanager
-def windows() -> Iterator[set[int]]:
-    """The windows that layers are called with inside, on packed batches."""
-    seen: set[int] = set()
-    _TOLD.append(seen)
-    try:
-        yield seen
-    finally:
-        _TOLD[:] = (told for told in _TOLD if told is not seen)
-
-
 def _attention_interface(
     module: torch.nn.Module,
     query: Tensor,
@@ -247,9 +231,7 @@ def _attention_interface(
         key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
     causal = kwargs.get("is_causal")
     window = kwargs.get("sliding_window")
-    if window is not None:
-        for told in _TOLD:
-            told.add(int(window))
+    packed.saw_window |= window is not None
     out = packed_attention(
         query.transpose(1, 2)[0],
         key.transpose(1, 2)[0],

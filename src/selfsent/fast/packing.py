@@ -60,6 +60,8 @@ class Packed:
         self.given_documents = documents
         self.given_lengths = np.asarray(lengths, dtype=np.int64)
         self.device = torch.device(device)
+        self.saw_window = False
+        """Whether an attention layer has told it of a window, so that one is not in a mask alone."""
 
     def __len__(self) -> int:
         return len(self.given_lengths)

@@ -22,6 +22,7 @@ from selfsent.methods.two_views import whole_batch
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
+from selfsent.naming import names
 from selfsent.settings import Settings, check_limits, setting
 
 Objective = Literal["contrast", "relations", "cosine", "mse"]
@@ -61,7 +62,7 @@ class Options:
     @property
     def teachers(self) -> tuple[str, ...]:
         """The encoders to follow."""
-        return tuple(name.strip() for name in self.teacher.split(",") if name.strip())
+        return tuple(filter(None, names(self.teacher)))
 
 
 def views(options: Options) -> tuple[View, ...]:

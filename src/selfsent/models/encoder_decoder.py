@@ -33,7 +33,7 @@ def keep_encoder(module: Any, saved: bool) -> None:
     states = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
     if saved and module.modality_config.get("text") != states:
         raise BaseEncoderError(
-            "this encoder makes its vectors of a decoder's states, and selfsent of an encoder's: choose another base"
+            "this model was trained to make vectors of its decoder's states, which selfsent does not read"
         )
     model.decoder.layers = nn.ModuleList()
     model.config.decoder_layers = 0

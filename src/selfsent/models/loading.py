@@ -60,10 +60,10 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     transformer_directory = transformer_place(directory)
     kind = next(iter(modules_of(directory)), "Transformer").rpartition(".")[2]
     if kind != "Transformer":
-        raise BaseEncoderError(f"{base} begins with a {kind}, and selfsent trains what begins with a transformer")
+        raise BaseEncoderError(f"the first module of {base} is a {kind}; selfsent needs a transformer there")
     held = [name for name in ("config.json", "adapter_config.json") if (transformer_directory / name).is_file()]
     if held == ["adapter_config.json"]:
-        raise BaseEncoderError(f"{base} is an adapter of peft: merge it into its base, and save that whole")
+        raise BaseEncoderError(f"{base} is a PEFT adapter without its base: merge the two, and save the whole model")
     try:
         config = AutoConfig.from_pretrained(transformer_directory, trust_remote_code=False)
         rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
@@ -105,7 +105,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         raise BaseEncoderError(f"{base} cannot be run as an encoder: {reason}") from error
     if odd:
         raise BaseEncoderError(
-            f"{base} has settings that selfsent does not know: its {odd} are others than in sentence-transformers,"
+            f"selfsent cannot use {base}: for the same text it gets other {odd} than sentence-transformers does,"
             " which may use a chat template, or leave a prompt out of the mean"
         )
     return encoder
@@ -129,7 +129,7 @@ def _other_than_peer(encoder: Encoder) -> str | None:
     with torch.inference_mode(), without_dropout(encoder):
         found = encoder(pack(encoder, [prompt + _PROBE]))[0].numpy()
     if len(found) != (told := encoder.embedding_size):
-        raise ValueError(f"its vectors have {len(found)} numbers, and its pooling says {told}")
+        raise ValueError(f"its vectors have {len(found)} numbers, but its pooling says {told}")
     near = np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max())))
     return None if near else "vectors"
 

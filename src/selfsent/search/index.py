@@ -117,7 +117,8 @@ class Index:
         """
         cosine, rows = self.cells.search(unit(np.ascontiguousarray(queries, np.float32)), min(top, len(self)))
         if not (np.abs(cosine[rows >= 0]) < _LARGEST).all() or rows.max(initial=-1) >= len(self):
-            raise DataError(f"{self.path} is damaged (a cosine or a row is none): make the index again")
+            what = "its vectors or row numbers are not as they were written"
+            raise DataError(f"{self.path} is damaged ({what}): make the index again")
         return [
             [(row, near) for row, near in zip(some, nears, strict=True) if row >= 0]
             for some, nears in zip(rows.tolist(), cosine.tolist(), strict=True)

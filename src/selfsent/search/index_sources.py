@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.batch import as_text
-from selfsent.data.corpus.formats import kind_of
+from selfsent.data.corpus.parquet import kind_of
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import TOGETHER, VectorsFile
 from selfsent.models.encoder import Encoder

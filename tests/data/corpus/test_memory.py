@@ -117,7 +117,7 @@ def test_a_few_bytes_of_parquet_do_not_become_gigabytes(tmp_path):
     import pyarrow.parquet as pq
 
     from selfsent.data.corpus.batch import BATCH_CHARACTERS, Columns
-    from selfsent.data.corpus.formats import read_parquet
+    from selfsent.data.corpus.parquet import read_parquet
 
     long = "ab " * 100_000
     column = pa.DictionaryArray.from_arrays(pa.array([0, None, 1] * 100, pa.int32()), [long, "short one"])

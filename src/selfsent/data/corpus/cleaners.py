@@ -11,6 +11,7 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
+from selfsent import naming
 from selfsent.data.corpus.mail import MAIL, without_mail
 from selfsent.errors import SettingsError, guess
 
@@ -64,7 +65,7 @@ class Cleaners:
     """
 
     def __init__(self, names: str | Sequence[str] | None) -> None:
-        given = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names or ())
+        given = naming.names(names)
         for name in given:
             if name not in SIGNS:
                 raise SettingsError(f"there is no cleaner {name!r}; {guess(name, SIGNS)}")

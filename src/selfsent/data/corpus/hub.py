@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, at_rows, make_batch
-from selfsent.data.corpus.formats import missing_column
+from selfsent.data.corpus.header import missing_column
 from selfsent.data.corpus.streams import fail
 
 _IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")

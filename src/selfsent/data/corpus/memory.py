@@ -14,7 +14,7 @@ from selfsent.data.corpus.batch import (
     is_missing,
     make_batch,
 )
-from selfsent.data.corpus.formats import check_header
+from selfsent.data.corpus.header import check_header
 from selfsent.errors import CorpusError
 
 _NAME = "the table given from Python"

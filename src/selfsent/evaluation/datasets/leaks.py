@@ -86,8 +86,8 @@ def _of_card(card: Path) -> list[str]:
         return []
     if section := _TRAINING.search(text):
         return re.findall(r"^#### (.*)$", section[0], re.MULTILINE)
-    try:  # as text alone: a date that is none, or a tag, is none of our business
-        head = yaml.load(text.split("---")[1], yaml.BaseLoader) if text.startswith("---") else {}
+    try:  # this loader makes strings alone, whatever tags say: no object, and no complaint of a date
+        head = yaml.BaseLoader(text.split("---")[1]).get_single_data() if text.startswith("---") else {}
     except (yaml.YAMLError, IndexError, RecursionError):
         head = {}
     named = head.get("datasets") if isinstance(head, dict) else None
