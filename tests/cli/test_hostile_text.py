@@ -77,3 +77,8 @@ def test_formulas_in_columns_that_go_along_and_in_their_names_are_harmless(selfs
         header, *rows = csv.reader(file)
     place = header.index("'=HYPERLINK(1)")
     assert {row[place] for row in rows} == {"'\t=1+1", "'@SUM(1)", "plain"}
+
+
+def test_a_query_may_be_longer_than_a_name_of_a_file(selfsent, model, hostile):
+    done = selfsent("search", model, hostile, "ba de. " + "mo la " * 100)
+    assert done.status == 0, done.err

@@ -225,6 +225,21 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     assert fingerprint(encoder) != fingerprint(load_encoder(prompted))
 
 
+def test_the_command_line_and_batches_take_the_prompt(prompted, tmp_path, monkeypatch):
+    from selfsent.cli import main
+    from selfsent.encoding import BatchEncoder
+
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "t.txt").write_text("\n".join(TEXTS) + "\n")
+    found, given = tmp_path / "v.npy", [str(prompted), str(tmp_path / "t.txt")]
+    with pytest.raises(SystemExit) as left:
+        main(["encode", *given, "--output", str(found), "--prompt", "document"])
+    assert not left.value.code
+    expected = peer_of(prompted).encode_document(TEXTS)
+    np.testing.assert_allclose(np.load(found), expected, atol=2e-5)
+    np.testing.assert_allclose(BatchEncoder(prompted, prompt="document").vectors(TEXTS), expected, atol=2e-5)
+
+
 def test_an_export_knows_the_prompt(prompted, tmp_path):
     pytest.importorskip("onnxruntime")
     from selfsent.models.export import export

@@ -25,6 +25,7 @@ from selfsent.models.heads.language_model import (
     save_head,
 )
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
+from selfsent.models.heads.loading import pooling_place
 from selfsent.models.heads.options import CNN_POOL
 from selfsent.models.token_states import TokenStates
 
@@ -318,14 +319,3 @@ class Encoder(nn.Module):
             self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
-
-
-def pooling_place(sentence_transformer: Any) -> int | None:
-    """Where the only pooling of a model stands; None when there is none, or several."""
-    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
-
-    poolings = [
-        isinstance(module, PoolingModule) or getattr(module, "pooling_mode", None) == CNN_POOL
-        for module in sentence_transformer
-    ]
-    return poolings.index(True) if sum(poolings) == 1 and not poolings[0] else None

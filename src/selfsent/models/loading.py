@@ -15,7 +15,7 @@ from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
-from selfsent.models.encoder import Encoder, Pooling, pooling_place
+from selfsent.models.encoder import Encoder, Pooling
 from selfsent.models.encoder_decoder import keep_encoder
 from selfsent.models.encoding import pack, prompt_of
 from selfsent.models.heads.affine import affine
@@ -26,6 +26,7 @@ from selfsent.models.heads.loading import (
     is_static,
     load_sentence_transformer,
     modules_of,
+    pooling_place,
     transformer_place,
 )
 from selfsent.models.heads.options import CNN_POOL, POOLINGS

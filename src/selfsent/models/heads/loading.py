@@ -76,6 +76,17 @@ def saved_pooling(directory: Path) -> str | None:
     return None
 
 
+def pooling_place(sentence_transformer: Any) -> int | None:
+    """Where the only pooling of a model stands; None when there is none, or several."""
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    poolings = [
+        isinstance(module, PoolingModule) or getattr(module, "pooling_mode", None) == CNN_POOL
+        for module in sentence_transformer
+    ]
+    return poolings.index(True) if sum(poolings) == 1 and not poolings[0] else None
+
+
 def is_bare_table(directory: Path) -> bool:
     """Whether a base is a table of token vectors, and nothing else."""
     return is_static(directory) and len(modules_of(directory)) == 1
