@@ -129,6 +129,16 @@ def test_a_few_bytes_of_parquet_do_not_become_gigabytes(tmp_path):
     assert [number for batch in batches for number in batch.carried[0]] == [*range(300)]
 
 
+def test_categories_of_a_parquet_file_are_their_values(tmp_path):
+    values = {"text": ["a b", "c d", "e f"], "n": [3, 1, 3], "s": ["x", None, "y"]}
+    frame = pd.DataFrame(values).astype({"text": "category", "n": "category", "s": "category"})
+    frame.to_parquet(tmp_path / "t.parquet")
+    corpus = read_corpus(tmp_path / "t.parquet", carry=["n", "s"], cache=tmp_path / "c")
+    assert corpus.texts() == values["text"]
+    told = corpus.origins.describe(np.arange(3))
+    assert (told["n"], told["s"]) == (values["n"], values["s"])
+
+
 def test_a_number_of_thousands_of_digits_is_no_entity(tmp_path):
     texts = [f"bad &amp; &#{'9' * 5000}; row", "a &lt; b"]
     assert read_corpus(texts, clean="html", cache=tmp_path).texts() == ["bad & \ufffd row", "a < b"]
