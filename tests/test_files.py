@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from selfsent import files
 from selfsent.errors import OutputError
 from selfsent.files import (
     hold,
@@ -124,7 +125,31 @@ def test_who_may_read_is_what_the_umask_says(tmp_path):
     }
 
 
-def test_a_kill_between_two_renames_loses_no_directory(tmp_path, monkeypatch):
+def test_a_directory_is_never_missing_while_it_is_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "index"
+    path.mkdir()
+    (path / "old").touch()
+    if not files._exchange(path, path):
+        pytest.skip("this system cannot exchange two names")
+    monkeypatch.setattr(Path, "rename", None)  # whatever moves it away first
+    with whole_directory(path) as temporary:
+        (temporary / "new").touch()
+    assert [each.name for each in tmp_path.iterdir()] == ["index"]
+    assert [each.name for each in path.iterdir()] == ["new"]
+
+
+def test_of_two_who_make_a_directory_neither_fails(tmp_path):
+    path = tmp_path / "entry"
+    with whole_directory(path) as later:
+        (later / "file").write_text("second")
+        with whole_directory(path) as first:
+            (first / "file").write_text("first")
+    assert (path / "file").read_text() == "second"
+    assert [each.name for each in tmp_path.iterdir()] == ["entry"]
+
+
+def test_where_names_cannot_be_exchanged_a_kill_loses_no_directory(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_exchange", lambda *_: False)
     path = tmp_path / "best"
     path.mkdir()
     (path / "file").write_text("old")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -23,6 +24,8 @@ from selfsent.errors import OutputError
 
 _STALE = 24 * 60 * 60
 """Seconds after which no one works on a temporary folder any more."""
+_HERE, _EXCHANGE = -100, 2
+"""Linux' AT_FDCWD and RENAME_EXCHANGE, for renameat2."""
 
 
 def cache_folder(given: str | Path | None = None) -> Path:
@@ -244,6 +247,7 @@ def whole_file(path: Path) -> Iterator[Path]:
             _give_mode(temporary, mode)
             _sync(temporary)
             temporary.replace(path)
+            _sync(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -264,10 +268,10 @@ def whole_directory(path: Path) -> Iterator[Path]:
         mode = stat.S_IMODE(temporary.stat().st_mode)
         try:
             yield temporary
-            for file in temporary.rglob("*"):
-                if file.is_file():
-                    _give_mode(file, mode & 0o666)
-                    _sync(file)
+            for each in (*temporary.rglob("*"), temporary):
+                if each.is_file():
+                    _give_mode(each, mode & 0o666)
+                _sync(each)
             _replace(temporary, path)
             _sync(path.parent)
         finally:
@@ -275,14 +279,31 @@ def whole_directory(path: Path) -> Iterator[Path]:
 
 
 def _replace(new: Path, path: Path) -> None:
-    if path.exists():
-        beside = _beside(path)
-        old = beside.with_name(f"{beside.name}.old")  # which `sweep_half_written` puts back, if this is killed here
-        path.rename(old)
-        new.rename(path)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        new.rename(path)
+    """Give a directory another's place; on Linux at once, so that the place is never empty."""
+    if not path.exists():
+        try:
+            new.rename(path)
+            return
+        except OSError:
+            if not path.exists():  # otherwise another process was first
+                raise
+    if _exchange(new, path):
+        remove(new)
+        return
+    beside = _beside(path)
+    old = beside.with_name(f"{beside.name}.old")  # which `sweep_half_written` puts back, if this is killed here
+    path.rename(old)
+    new.rename(path)
+    remove(old)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two names change places in one step; False where the system or the file system cannot."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return int(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)) == 0
 
 
 def write_text(path: Path, text: str) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from selfsent.display import text_of
 from selfsent.errors import SettingsError
@@ -79,14 +80,13 @@ def test_seeds_give_mean_and_deviation():
 
 
 def test_seeds_widen_the_interval_as_much_as_they_differ():
-    """Where no item differs from another, what is left is the variance of a mean of so many seeds."""
+    """Where no item differs from another, what is left is Student's interval of a mean of so many seeds."""
     level = np.array([40.0, 43.0, 47.0, 48.0])
     flat = [Score("a", value, value, value, 10, "a|n:10", samples=np.full(200_000, value)) for value in level]
     mean = mean_score(flat)
     assert mean.score == level.mean()
-    assert mean.samples.mean() == pytest.approx(level.mean(), abs=0.02)
-    assert mean.samples.std() == pytest.approx(level.std(ddof=1) / np.sqrt(len(level)), rel=0.01)
-    assert mean.low < level.mean() - 2 < level.mean() + 2 < mean.high
+    low, high = stats.t.interval(0.95, len(level) - 1, level.mean(), stats.sem(level))
+    assert (mean.low, mean.high) == pytest.approx((low, high), rel=0.01)
 
 
 def test_seeds_that_agree_leave_the_interval_of_one():
@@ -119,7 +119,7 @@ def test_the_mean_over_seeds_is_a_result_of_its_own():
     assert plain["scores"]["a"]["signature"].endswith("|seeds:3")
     (difference,) = side_by_side([result("base", 0.0), mean_result]).differences["a"]
     assert difference.difference == pytest.approx(1)
-    assert 0.01 < difference.p < 0.2  # one of the three seeds is no better than the base
+    assert difference.p == pytest.approx(2 * stats.t.sf(np.sqrt(3), 2), abs=0.03)  # seeds that are 0, 1 and 2 better
 
 
 @pytest.fixture

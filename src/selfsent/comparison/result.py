@@ -118,7 +118,8 @@ class Selection:
     def conclusion(self) -> tuple[str, str]:
         """What was found, as a headline, and what to do next."""
         start = self.chosen.start if self.chosen else None
-        return conclusion(self.best, start, self.scores, self.baselines, self.tests, was_strong=self.was_strong)
+        trained = {each.name: each.score for each in self.candidates}
+        return conclusion(self.best, start, self.bases, trained, self.baselines, self.tests, was_strong=self.was_strong)
 
     @property
     def remarks(self) -> list[str]:

@@ -231,8 +231,9 @@ def _asked(model: Path) -> tuple[str | None, Any]:
 def mean_score(scores: Sequence[Score]) -> Score:
     """The mean of one task's scores over the seeds of a run, with an interval over its items and over seeds.
 
-    Seeds are drawn like items, and the same ones for every run with as many: runs are paired by the order of their
-    seeds. A resample of so few varies too little, by (n − 1) / n, so what it adds is stretched.
+    What seeds add is Student's t with n − 1 degrees of freedom times the standard error: to draw a few seeds as items
+    are drawn would vary far too little. Runs with as many seeds get the same draws, so that they are paired by the
+    order of their seeds.
 
     Args:
         scores: (n,) of runs that differ in their seeds, over the same items.
@@ -240,9 +241,9 @@ def mean_score(scores: Sequence[Score]) -> Score:
     of_seeds, count = np.stack([score.samples for score in scores]), len(scores)
     samples = of_seeds.mean(axis=0)
     if count > 1:
-        drawn = np.random.default_rng(count).integers(count, size=of_seeds.shape)
-        shift = np.take_along_axis(of_seeds, drawn, axis=0).mean(axis=0) - samples
-        samples = samples + np.sqrt(count / (count - 1)) * shift
+        rng = np.random.default_rng(count)
+        normal, scale = rng.standard_normal(of_seeds.shape), rng.chisquare(count - 1, samples.shape) * count
+        samples = samples + (normal * (of_seeds - samples)).sum(axis=0) / np.sqrt(scale)
     low, high = interval(samples)
     shared = set.intersection(*(set(score.metrics) for score in scores))
     marks = [mark for mark in ("leaked", "aimed") if any(score.details.get(mark) for score in scores)]
