@@ -1,5 +1,7 @@
 import json
+import multiprocessing
 import random
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -164,6 +166,23 @@ def test_slow_makers_take_small_steps(corpus, tmp_path, monkeypatch):
     monkeypatch.undo()
     command = Translate(engine="command", there="rev", back="cat")
     assert Translate().chunk == Translate(engine="marian").chunk < command.chunk == Shuffle().chunk
+
+
+def test_views_that_another_process_is_making_are_waited_for(corpus, monkeypatch):
+    context = multiprocessing.get_context("fork")
+    making, done = context.Event(), context.Event()
+
+    def make():
+        with_views(corpus, [Shuffle()], seed=9, advance=lambda count: (making.set(), time.sleep(0.2)))
+        done.set()
+
+    other = context.Process(target=make)
+    other.start()
+    assert making.wait(30)
+    monkeypatch.setattr(Shuffle, "stop_at", 0)  # nothing is made here
+    assert with_views(corpus, [Shuffle()], seed=9).view_columns == ("text", "view2")
+    other.join(30)
+    assert done.is_set()
 
 
 def test_views_that_another_process_was_first_with(corpus, monkeypatch):

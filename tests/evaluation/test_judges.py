@@ -3,6 +3,8 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
+from scipy import stats
 from sentence_transformers import SentenceTransformer
 
 from selfsent.errors import DataError, SettingsError
@@ -11,8 +13,10 @@ from selfsent.evaluation.judges import Held, TogetherTask, check_judges, make_ju
 from selfsent.evaluation.suites import check_request, evaluate
 from selfsent.evaluation.tasks.damage import damage
 from selfsent.evaluation.tasks.passages import halves_task
+from selfsent.evaluation.tasks.spectrum import TOGETHER, SpectrumTask
 from selfsent.evaluation.tasks.together import DocumentTask
 from selfsent.models.bases import resolve
+from selfsent.training.health import measure as health
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 
@@ -42,6 +46,19 @@ def test_all_judges_tell_a_good_encoder_from_random_vectors(topics, model):
         assert good.minus(noise).low > 0, good.name
         assert good.low < good.score < good.high
         assert {"tfidf", "bm25"} == set(good.metrics)
+
+
+def test_few_parts_of_the_sphere_have_the_interval_of_student():
+    rng = np.random.default_rng(3)
+    one, other = np.split(rng.normal(size=(6 * TOGETHER, 8)), 2)
+    rows = [str(row) for row in range(3 * TOGETHER)]
+    encoder = as_encoder(lambda texts: np.array([(other if text[0] == "-" else one)[abs(int(text))] for text in texts]))
+    score = SpectrumTask(rows, [f"-{row}" for row in rows]).score(encoder)
+    parts = [health(*map(torch.from_numpy, both)) for both in zip(np.split(one, 3), np.split(other, 3), strict=True)]
+    values = [-100 * (part.uniformity + part.alignment) / 4 for part in parts]
+    low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
+    assert score.score == pytest.approx(np.mean(values))
+    assert (score.low, score.high) == pytest.approx((low, high), rel=0.1)  # a thousand draws of Student's t
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1])

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,6 +8,7 @@ import tiny
 from naive import comparisons, objectives
 from selfsent.data.views import DeleteWords, MaskTokens, RepeatWords, View
 from selfsent.errors import SettingsError
+from selfsent.fast.packing import IGNORED
 from selfsent.methods.simcse import Options, contrastive_loss, dimension_loss, views
 
 
@@ -78,6 +80,15 @@ def test_the_auxiliary_loss_is_added_at_its_weight(learner_of, damaged_and_whole
     words = torch.nn.functional.cross_entropy(scores, goals.targets)
     assert sum_.count == contrast.count == len(first)
     torch.testing.assert_close(sum_.total / sum_.count, contrast.total / contrast.count + 0.1 * words)
+
+
+def test_a_batch_whose_targets_were_all_cut_off_leaves_the_contrast(learner_of, damaged_and_whole):
+    learner = learner_of("simcse", delete_words=0.3, mlm_weight=0.1)
+    damaged, whole = damaged_and_whole(learner.model.tokenizer)
+    views = [tiny.pack(damaged), tiny.pack(whole), tiny.pack(whole)]
+    views[2].given_targets = np.full_like(views[2].given_ids, IGNORED)
+    contrast = learner_of("simcse", delete_words=0.3)(views[:2])
+    torch.testing.assert_close(learner(views).total, contrast.total)
 
 
 def test_the_mlp_is_trained_but_not_saved(learner_of, tmp_path):

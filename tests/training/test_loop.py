@@ -7,11 +7,12 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 import tiny
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.errors import OutputError, SettingsError, TrainingError
 from selfsent.fast import two_threads as at_once
 from selfsent.fast.lookups import Lookup
 from selfsent.methods import Loss
 from selfsent.methods.mlm import MaskedLearner
+from selfsent.training import loop as loop_module
 from selfsent.training.budget import steps_between_probes
 from selfsent.training.loop import Interrupted, Loop
 from selfsent.training.run_config import RunConfig
@@ -144,7 +145,7 @@ def test_a_lost_space_goes_back_behind_the_last_look_at_it(make_loop, monkeypatc
     assert [path.name for path in loop.directory.checkpoints.iterdir()] == ["step-00000004"]
 
 
-@pytest.mark.parametrize(("apart", "expected"), [(0.0, [18, 21]), (4.5, [12, 18]), (math.inf, [])])
+@pytest.mark.parametrize(("apart", "expected"), [(0.0, [21, 22]), (4.5, [12, 18]), (math.inf, [])])
 def test_checkpoints_are_at_least_half_a_minute_apart(make_loop, monkeypatch, apart, expected):
     monkeypatch.setattr("selfsent.training.loop.APART", apart)
     loop = make_loop(steps=22)
@@ -202,6 +203,33 @@ def test_a_termination_signal_saves_and_stops(make_loop):
         loop.run()
     assert [path.name for path in loop.directory.checkpoints.iterdir()] == ["step-00000008"]
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_signal_while_the_model_is_written_waits_for_it(make_loop, monkeypatch):
+    save = loop_module.save_model
+    monkeypatch.setattr(loop_module, "save_model", lambda *given: (signal.raise_signal(signal.SIGTERM), save(*given)))
+    loop = make_loop()
+    with pytest.raises(Interrupted):
+        loop.run()
+    assert (loop.directory.model / "modules.json").is_file()
+    assert loop.directory.record["status"] == "trained"
+
+
+def test_a_disk_that_is_full_behind_the_last_step_costs_none_of_them(make_loop, monkeypatch):
+    def fail(*given):
+        raise OutputError("no space left")
+
+    monkeypatch.setattr(loop_module, "APART", 0.0)
+    monkeypatch.setattr(loop_module, "save_model", fail)
+    loop = make_loop(steps=4)
+    with pytest.raises(OutputError):
+        loop.run()
+    assert loop.directory.newest_checkpoint(print) == loop.directory.checkpoint_at(4)
+
+
+@pytest.mark.parametrize(("method", "seen_twice"), [("simcse", True), ("ct", False)])
+def test_only_a_sentence_that_is_seen_twice_has_an_alignment(make_loop, method, seen_twice):
+    assert (make_loop(method, dropout=0.1).probe().alignment is not None) == seen_twice
 
 
 def test_scores_are_without_dropout_and_steps_with_it(make_loop):

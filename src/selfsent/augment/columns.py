@@ -12,7 +12,7 @@ from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, is_whole
 from selfsent.data.corpus.writer import TableFile, describe
-from selfsent.files import new_folder
+from selfsent.files import locked_part, new_folder
 
 
 def with_views(
@@ -40,17 +40,32 @@ def with_views(
     key = plan_key(corpus, [pairing], seed)
     directory = corpus.directory / f"views-{key}"
     if not is_whole(directory):
-        shutil.rmtree(directory, ignore_errors=True)
-        made = corpus.directory / f"views-{key}.parquet"
-        if not made.exists():  # whole, where another call was stopped behind it
-            augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
-        try:
-            _build(corpus, made, directory, [maker.spec for maker in pairing], key)
-        except OSError:
-            if not is_whole(directory):  # otherwise another process was first, with the same views
-                raise
-        made.unlink(missing_ok=True)
+        with locked_part(corpus.directory / f"views-{key}.lock", 0, 1, patient=True):  # another may be making them
+            if not is_whole(directory):
+                _make(corpus, pairing, directory, key, seed, advance, notice)
     return Corpus(directory)
+
+
+def _make(
+    corpus: Corpus,
+    pairing: Pairing,
+    directory: Path,
+    key: str,
+    seed: int,
+    advance: Callable[[int], None],
+    notice: Callable[[str], None],
+) -> None:
+    """Make the views, or go on where a call before this one was stopped."""
+    shutil.rmtree(directory, ignore_errors=True)
+    made = directory.with_suffix(".parquet")
+    if not made.exists():  # whole, where another call was stopped behind it
+        augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
+    try:
+        _build(corpus, made, directory, [maker.spec for maker in pairing], key)
+    except OSError:
+        if not is_whole(directory):  # otherwise another process was first, where there are no locks
+            raise
+    made.unlink(missing_ok=True)
 
 
 def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from selfsent.display import counted, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import AVERAGE, MARK, Result, Score
-from selfsent.evaluation.stats.resampling import Difference, interval, paired
+from selfsent.evaluation.stats.resampling import Difference, interval, mean_of_few, paired
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -231,19 +231,14 @@ def _asked(model: Path) -> tuple[str | None, Any]:
 def mean_score(scores: Sequence[Score]) -> Score:
     """The mean of one task's scores over the seeds of a run, with an interval over its items and over seeds.
 
-    What seeds add is Student's t with n − 1 degrees of freedom times the standard error: to draw a few seeds as items
-    are drawn would vary far too little. Runs with as many seeds get the same draws, so that they are paired by the
-    order of their seeds.
+    What seeds add is Student's t with n − 1 degrees of freedom times the standard error. Runs with as many seeds are
+    paired by the order of their seeds.
 
     Args:
         scores: (n,) of runs that differ in their seeds, over the same items.
     """
     of_seeds, count = np.stack([score.samples for score in scores]), len(scores)
-    samples = of_seeds.mean(axis=0)
-    if count > 1:
-        rng = np.random.default_rng(count)
-        normal, scale = rng.standard_normal(of_seeds.shape), rng.chisquare(count - 1, samples.shape) * count
-        samples = samples + (normal * (of_seeds - samples)).sum(axis=0) / np.sqrt(scale)
+    samples = mean_of_few(of_seeds, of_seeds.shape[1]) if count > 1 else of_seeds[0]
     low, high = interval(samples)
     shared = set.intersection(*(set(score.metrics) for score in scores))
     marks = [mark for mark in ("leaked", "aimed") if any(score.details.get(mark) for score in scores)]

@@ -82,7 +82,7 @@ class SpansLearner(Learner):
         total = nt_xent(anchors, positives, anchors, positives, chosen.temperature, views) / 2
         if chosen.mlm_weight:
             words = masked_loss(self.model.require_head("declutr"), states, masked)
-            weight = chosen.mlm_weight * len(anchors) / mean_over_processes(words.count, total.device)
+            weight = chosen.mlm_weight * len(anchors) / (mean_over_processes(words.count, total.device) or 1)
             total = total + weight * words.total
         return Loss(total, len(anchors))
 

@@ -143,7 +143,7 @@ class ContrastiveLearner(Learner):
             masked = views[2]
             words = masked_loss(self.model.require_head("simcse"), self.model.states(masked), masked)
             # A mean over the hidden tokens of all processes, as every process has the same number of sentences.
-            weight = chosen.mlm_weight * count / mean_over_processes(words.count, total.device)
+            weight = chosen.mlm_weight * count / (mean_over_processes(words.count, total.device) or 1)
             total = total + weight * words.total
         return Loss(total, count)
 

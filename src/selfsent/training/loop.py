@@ -15,7 +15,7 @@ from torch import Tensor
 
 from selfsent.data.batches import Batches
 from selfsent.data.random import make_key
-from selfsent.distributed import broadcast, rank, wait, world_size
+from selfsent.distributed import broadcast, mean_over_processes, rank, wait, world_size
 from selfsent.errors import Interrupted, TrainingError
 from selfsent.fast.gradients import clear_gradients, release
 from selfsent.fast.lookups import put_lookups
@@ -119,7 +119,7 @@ class Loop:
 
         Raises:
             TrainingError: the loss is not finite or the space collapsed; the last good checkpoint is kept.
-            Interrupted: the user asked to stop; a checkpoint was written.
+            Interrupted: the user asked to stop; a checkpoint, or the model, was written.
         """
         started = time.perf_counter()
         self.arithmetic.measure()  # now: in the middle of the run memory may be full, and a budget would not know
@@ -130,12 +130,13 @@ class Loop:
             self.start_health = self.probe()
         with set_by_signals(self.stopped), self.trackers:
             self._train()
-        release(self.optimizer)
-        self.micro_batches.close()
-        self._save_result()
-        self.directory.update(status="trained", seconds=time.perf_counter() - started)
-        self.best.forget()  # now: had this been killed before, a resumed run would need it
-        wait()
+            release(self.optimizer)
+            self.micro_batches.close()
+            self._save_result()
+            self.directory.update(status="trained", seconds=time.perf_counter() - started)
+            self.best.forget()  # now: had this been killed before, a resumed run would need it
+        if mean_over_processes(float(self.stopped.is_set()), self.device):  # too late for a step; what follows can wait
+            raise Interrupted
 
     def _train(self) -> None:
         laid_out = self.pace.course.laid_out
@@ -156,7 +157,7 @@ class Loop:
                 self._score(self.run_config.scorer)
             stopping = self.stopping and not done
             its_turn = self._is_turn(every, bool(self.run_config.checkpoint_every))
-            if stopping or (its_turn and not done and self._is_due()):
+            if stopping or ((its_turn or done) and self._is_due(done)):
                 self.checkpoint()
             meter.leave_out(time.perf_counter() - logged)
             self.pace.leave_out(time.perf_counter() - paused)
@@ -168,9 +169,12 @@ class Loop:
         """Whether something is due behind this step: every so many steps, or so many of the schedule."""
         return self.step % every == 0 if steps else self.pace.course.passes(self.step, every)
 
-    def _is_due(self) -> bool:
-        """Whether a checkpoint is wanted at a step that is one's turn: the newest may be too young."""
-        if self.run_config.checkpoint_every:
+    def _is_due(self, done: bool) -> bool:
+        """Whether a checkpoint is wanted at a step that is one's turn: the newest may be too young.
+
+        Behind the last step, too: what comes next is to write the model, for which the disk may be full.
+        """
+        if self.run_config.checkpoint_every and not done:
             return True
         return broadcast(time.perf_counter() - self.saved) >= APART
 
@@ -247,8 +251,9 @@ class Loop:
     def probe(self) -> Health:
         """Health of the space, on a fixed batch."""
         views = self.batches.views_of(self.batches.rows[:SENTENCES], 0, self.device)
-        # The two texts of a labelled pair are no two looks at one sentence.
-        views = views if self.batches.labels is None else views[:1]
+        # The two texts of a labelled pair are no two looks at one sentence, and partners are other sentences.
+        same = all(view.partners is None for view in self.batches.views[:2])
+        views = views if self.batches.labels is None and same else views[:1]
         return health_of(self.learner.model, views, autocast(self.device, self.precision))
 
     def _look(self) -> Health:

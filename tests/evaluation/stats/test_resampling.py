@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from selfsent.evaluation.stats.metrics import average, mean
-from selfsent.evaluation.stats.resampling import bootstrap, interval, paired, point
+from selfsent.evaluation.stats.resampling import bootstrap, interval, mean_of_few, paired, paired_best, point
 
 
 def test_coverage_of_the_interval_is_near_its_level():
@@ -106,3 +107,27 @@ def test_p_values_of_a_true_null_are_not_small_too_often():
 def test_unpaired_samples_are_refused():
     with pytest.raises(ValueError, match="not paired"):
         paired(0, 0, np.zeros(3), np.zeros(4))
+
+
+@pytest.mark.parametrize("values", [[1.0, 4.0, 5.0], [3.0, 3.5, 1.0, 2.0, 6.0, 4.0]])
+def test_a_mean_of_few_has_the_interval_of_student(values):
+    low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+    assert interval(mean_of_few(np.array(values), 200_000)) == pytest.approx((low, high), rel=0.02)
+    samples = [mean_of_few(np.array(values) + by) for by in (0.0, 1.0)]
+    assert paired(0.0, 1.0, *samples).high == pytest.approx(-1)  # as many have the same draws
+
+
+def test_the_best_of_one_is_that_one_and_of_many_less_sure():
+    rng = np.random.default_rng(6)
+    weights = rng.multinomial(100, np.full(100, 0.01), 2000) / 100
+    values = rng.normal(size=(20, 100))
+    values[0] += 0.1 - values[0].mean()
+    scores, samples, nothing = values.mean(1), values @ weights.T, np.zeros(2000)
+    one = paired_best(scores[:1], 0.0, samples[:1], nothing)
+    alone = paired(scores[0], 0.0, samples[0], nothing)
+    assert (one.low, one.high, one.p) == pytest.approx((alone.low, alone.high, alone.p), abs=0.05)
+    best = paired_best(scores, 0.0, samples, nothing)
+    alone = paired(scores.max(), 0.0, samples[scores.argmax()], nothing)
+    assert alone.p < 0.06 < 0.2 < best.p
+    assert best.low < 0 < alone.low
+    assert best.high == alone.high

@@ -109,7 +109,8 @@ class RepeatWords:
 class MaskTokens:
     """BERT's masking: `ratio` of the tokens become targets; 80 % of them [MASK], 10 % a random token, 10 % stay.
 
-    Devlin et al. 2019, section 3.1. A sentence of which nothing was drawn gives one random token.
+    Devlin et al. 2019, section 3.1. A sentence of which nothing was drawn gives one random token. What is cut
+    off later is lost: a batch of long sentences that are cut short may be left without any target.
 
     Args:
         ratio: share of the tokens (or of the words) that are to be predicted.

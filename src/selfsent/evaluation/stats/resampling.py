@@ -92,6 +92,23 @@ def _drawn(rng: np.random.Generator, size: int, units: int) -> Floats:
     return np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
+def mean_of_few(values: Floats, resamples: int = RESAMPLES) -> Floats:
+    """Samples of the mean of a few values by Student's t: to draw so few anew would vary far too little.
+
+    Args:
+        values: (n,) independent values, n >= 2; or (n, resamples), each with samples of its own.
+        resamples: how many.
+
+    Returns:
+        (resamples,) values. As many values always get the same draws, so that systems are paired by their order.
+    """
+    count, rng = len(values), np.random.default_rng(len(values))
+    each = np.broadcast_to(values.reshape(count, -1), (count, resamples))
+    mean = each.mean(axis=0)
+    normal, scale = rng.standard_normal(each.shape), rng.chisquare(count - 1, resamples) * count
+    return np.asarray(mean + (normal * (each - mean)).sum(axis=0) / np.sqrt(scale))
+
+
 def interval(samples: Floats, level: float = LEVEL) -> tuple[float, float]:
     """The percentile interval of bootstrap samples: (low, high)."""
     tail = 100 * (1 - level) / 2

@@ -9,9 +9,9 @@ import numpy as np
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
-from selfsent.evaluation.results import SCALE, Score, measure, signature
+from selfsent.evaluation.results import SCALE, Score, signature
 from selfsent.evaluation.stats.metrics import mean
-from selfsent.evaluation.stats.resampling import point
+from selfsent.evaluation.stats.resampling import interval, mean_of_few, point
 
 NAME = "spectrum"
 TOGETHER = 128
@@ -25,7 +25,8 @@ class SpectrumTask:
     """Evenness and alignment (Wang and Isola, 2020), as one number: (−uniformity − alignment) / 4.
 
     `effective_rank` (Roy and Vetterli, 2007), as a share of what it can be, stands beside it. Models that count words
-    have no such score. The interval is over parts of 128 sentences.
+    have no such score. The interval is over parts of 128 sentences, by Student's t, since
+    there are few.
 
     Args:
         sentences: those to look at.
@@ -65,5 +66,5 @@ class SpectrumTask:
         data = fingerprint({"text": self.texts, "damaged": self.damaged})
         label = signature(NAME, "uniformity+alignment", parts=self.parts, data=data, pool=encoder.pooling, v=1)
         beside = {name: SCALE * point(mean(each), self.parts) for name, each in values.items()}
-        score = measure(NAME, mean(both), self.parts, signature=label)
-        return Score(NAME, score.score, score.low, score.high, score.n, label, beside, samples=score.samples)
+        samples = SCALE * mean_of_few(both)
+        return Score(NAME, float(SCALE * both.mean()), *interval(samples), self.parts, label, beside, samples=samples)
