@@ -23,7 +23,6 @@ from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
 
 Runtime = Literal["onnx", "openvino"]
-RUNTIMES: tuple[Runtime, ...] = ("onnx", "openvino")
 TOLERANCE = 1e-4
 """Largest difference of a number of a unit vector that an export may have."""
 INT8_TOLERANCE = 0.9

@@ -231,10 +231,6 @@ def _plain(score: Score) -> dict[str, Any]:
 
 def _neighbours(task: ContextTask, before: np.ndarray, after: np.ndarray, how_many: int = 3) -> list[dict[str, Any]]:
     """The nearest held-out sentences of three queries, spread over the documents, by the vectors of both encoders."""
-
-    def unit(vectors: np.ndarray) -> np.ndarray:
-        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
-
     units = {"before": unit(before), "after": unit(after)}
     medium = [q for q in task.queries if 40 <= len(task.texts[q]) <= 100] or list(task.queries)
     found = []

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 Layers = Literal["last", "first+last", "embeddings+last"]
-LAYERS = ("last", "first+last", "embeddings+last")
 """Named by what they are: `first` is the first transformer layer's output, `embeddings` what goes into that layer.
 
 BERT-flow's "avg-last-2" is `first+last`; its PyTorch port's and SimCSE's "first-last average" are `embeddings+last`.
