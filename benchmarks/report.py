@@ -25,15 +25,16 @@ same vectors. A range goes over methods.
 
 HOW = """## How to read the tables
 
-Both sides run in turn, and medians count. `make bench` measures again and writes this page.
+Both sides run in turn, and medians count. `make bench` measures training, encoding and pairs again, and writes this
+page.
 
 * **The peer may choose.** A ratio is held against the peer's fastest setting that keeps the quality of its own float32.
   Ratios to its float32 stand in brackets.
 * **Training** goes from text to weights. Both sides are scored alike: the loss on held-out sentences, and Spearman on
   STS-B, over as many seeds. Where ours ends at a worse loss than theirs, the table says so, and the ratio is left out
   of the overview above.
-* **Of the product** is the share of what the processor reaches in a product of large matrices. What counts towards it
-  is what ours computes.
+* **Of the product** is the share of what the processor reaches in a product of large matrices. For both
+  sides only the operations that ours needs are counted.
 * **Padding** is the share of slots that hold no token, in the linear layers and in attention.
 * **Encoding** has the smallest and the mean cosine to the peer's float32 vectors. The matrix product is that of the
   setting's own precision.

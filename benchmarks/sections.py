@@ -100,6 +100,7 @@ def encode(report: dict[str, Any]) -> str:
     every = any("exported" in side for figures in report["bases"].values() for side in figures["rows"])
     title = "Encoding, with every back end that can be installed" if every else "Encoding"
     title += " with a large encoder" if [*report["bases"]] == ["bert-base"] else ""
+    title += f" ({report['machine']['capability']})" if every else ""
     lines = [
         f"## {title}\n",
         f"{report['sentences']:,} sentences of {report['corpus']}.\n",
@@ -188,8 +189,9 @@ def time_to_score(report: dict[str, Any]) -> str:
             " (`context`) and on STS-B. Each point is a whole command. Ours reads, cleans, scores before and after and"
             " draws a map; the peer is a script with the usual loss and the same pairs in a file, in the precision and"
             " at the rate that are best for it. By default ours holds on to the base, which costs some of the corpus'"
-            " own score and guards the others; `--keep-base 0` is the peer's loss. How many times sooner: at the peer's"
-            " last score, which it has from its first point within 0.1 of it (`benchmarks/time_to_score.py`)."
+            " own score and guards the others; `--keep-base 0` is the peer's loss. \"Times sooner\" is the peer's"
+            " seconds over ours to the peer's last score, which it has from its first point within 0.1 of it"
+            " (`benchmarks/time_to_score.py`)."
         ),
         "![Score over seconds from the command](images/time-to-score.svg)\n",
         "| corpus, base | who | steps | seconds | context | STS-B | times sooner at the peer's last context |",

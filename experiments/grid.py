@@ -7,7 +7,7 @@ The recipe names a corpus, what all rows share, and the rows; each row is traine
 recipe's tasks. A run that goes wrong is a row with its reason. --table prints what the output holds as Markdown.
 Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `sentences: N`
 thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has. A row
-may have a smaller number of `sentences` of its own. Instead of one `corpus` a recipe may have several `corpora` by
+may have a smaller number of `sentences` of its own, or of whole `documents`, which its seed draws. Instead of one `corpus` a recipe may have several `corpora` by
 name, and instead of one base several `bases`: every row is then done for each of them. Tasks are those of `selfsent
 evaluate` and the labelled domains of experiments/domain.py; `tasks_of` adds some for single corpora. With `fast:
 true` scores are computed in bfloat16 where the processor is fast at it. `context: dev` scores on documents kept apart
@@ -93,6 +93,15 @@ def balanced(rows: np.ndarray, sizes: list[int], count: int) -> np.ndarray:
     for number in range(len(sizes)):
         place[file == number] = np.arange(np.count_nonzero(file == number))
     return np.sort(drawn[np.argsort(place, kind="stable")[:count]])
+
+
+def of_documents(corpus: Corpus, rows: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Those rows that are of so many documents, which the seed draws."""
+    assert corpus.documents is not None
+    names = np.unique(corpus.documents[rows])
+    if count > len(names):
+        raise SystemExit(f"the corpus has {len(names)} documents to train on, not {count}")
+    return rows[np.isin(corpus.documents[rows], np.random.default_rng(seed).permutation(names)[:count])]
 
 
 def train_row(
@@ -276,6 +285,9 @@ def main() -> None:
                 settings["precision"] = resolve_precision(settings.get("precision", "auto"), inference_device())
             placed = {**settings, "base": bases.get(settings["base"], settings["base"])}
             rows = hold_out.thinned(placed.pop("sentences", None)).train
+            if (count := placed.pop("documents", None)) is not None:
+                rows = of_documents(corpus, rows, count, seed)
+                settings["sentences"] = len(rows)
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
                 curve = None
