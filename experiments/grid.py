@@ -7,15 +7,16 @@ The recipe names a corpus, what all rows share, and the rows; each row is traine
 recipe's tasks. A run that goes wrong is a row with its reason. --table prints what the output holds as Markdown.
 Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `sentences: N`
 thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has. A row
-may have a smaller number of `sentences` of its own, or of whole `documents`, which its seed draws. Instead of one `corpus` a recipe may have several `corpora` by
-name, and instead of one base several `bases`: every row is then done for each of them. Tasks are those of `selfsent
-evaluate` and the labelled domains of experiments/domain.py; `tasks_of` adds some for single corpora. With `fast:
-true` scores are computed in bfloat16 where the processor is fast at it. `context: dev` scores on documents kept apart
-for choosing settings, `context: test` on those that `selfsent evaluate --documents` uses. A row without a method is
-the untrained base; it and what takes no steps are the same with any seed, and done once. `curve: N` scores all tasks
-but `context` every N steps, too, and the row keeps these scores under `curve`; with `plateau: M` a run ends when the
-mean over the tasks has had no new best in M scorings. The curve of a run that is stopped is kept, and the run goes on
-from its last scoring where it is still in --runs; else it is done again.
+may have a smaller number of `sentences` of its own, or of whole `documents`, which its seed draws. Instead of one
+`corpus` a recipe may have several `corpora` by name, and instead of one base several `bases`: every row is then done
+for each of them. Tasks are those of `selfsent evaluate` and the labelled domains of experiments/domain.py; `tasks_of`
+adds some for single corpora. With `fast: true` scores are computed in bfloat16 where the processor is fast at it.
+`context: dev` scores on documents kept apart for choosing settings, `context: test` on those that `selfsent evaluate
+--documents` uses. A row without a method is the untrained base; it and what takes no steps are the same with any
+seed, and done once. `curve: N` scores all tasks but `context` every N steps, too, and the row keeps these scores
+under `curve`; with `plateau: M` a run ends when the mean over the tasks has had no new best in M scorings. The curve
+of a run that is stopped is kept, and the run goes on from its last scoring where it is still in --runs; else it is
+done again.
 
 Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
 had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.

@@ -56,7 +56,9 @@ class Settings:
         "learning rate after warm-up; stairs: down by a fifth every 500 steps, to a fifth",
     )
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
-    weight_decay: float = setting(0.0, "weight decay, not on biases and layer norms; decoupled, but with rmsprop", minimum=0.0)
+    weight_decay: float = setting(
+        0.0, "weight decay, not on biases and layer norms; decoupled, but with rmsprop", minimum=0.0
+    )
     optimizer: Optimizer = setting("adamw", "optimiser: what turns gradients into steps")
     epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
     beta2: float = setting(0.999, "share that AdamW's mean of squares keeps in a step", above=0.0, maximum=0.999999)
