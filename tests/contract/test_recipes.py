@@ -18,7 +18,6 @@ from selfsent.recipes.variants import variants_of, with_variant
 
 FILES = [*shipped().values(), *(Path(__file__).parents[2] / "experiments").glob("*_small*.yaml")]
 AT_HAND = {"stsb", "stsb-dev", "ukp-aspect"}
-READ_DOCUMENTS = {"fastsent", "skip-thoughts"}
 LARGE = ("epochs", "batch_size", "max_length", "dev_every", "budget", "checkpoint_every", "sentences")
 
 
@@ -45,12 +44,13 @@ def mirror(tmp_path_factory):
         "label": ["entailment", "neutral", "contradiction"] * 16,
         "score": [0.0, 0.5, 1.0] * 16,
         "topic": ["tea", "coffee"] * 24,
-        "book": [row // 6 for row in range(48)],
     }
     files = ["toy", *(f"mteb/stsbenchmark-sts/{split}" for split in ("train", "validation", "test"))]
     for file in (*files, "argument-similarity/ukp_aspect/all"):
         (place / file).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table(rows), place / f"{file}.parquet")
+    books = ("\n".join(one[first : first + 12]) for first in range(0, 48, 12))
+    (place / "books.txt").write_text("\n\n".join(books) + "\n")
     return place
 
 
@@ -61,7 +61,6 @@ def in_small(stage, base):
         reading = {"text_columns": ("sentence1", "sentence2")}
     reading |= {name: stage.reading[name] for name in ("stack",) if name in stage.reading}
     reading |= {f"{name}_column": name for name in ("label", "score") if f"{name}_column" in stage.reading}
-    reading |= {"document_column": "book"} if stage.method.name in READ_DOCUMENTS else {}
     arguments = {name: value for name, value in stage.arguments.items() if name not in LARGE}
     arguments |= {"dev": "stsb-dev"} if "dev" in arguments else {}
     arguments |= {"max_length": 16} if stage.method.closed_form else {"steps": 2, "batch_size": 8, "max_length": 16}
@@ -70,6 +69,8 @@ def in_small(stage, base):
     if stage.method.name == "whitening":
         arguments["dimensions"] = 8  # the published 256 are more than there are
     if stage.source == FOLD:
+        return dataclasses.replace(stage, arguments=arguments)
+    if stage.source == "books.txt":  # as `selfsent recipes` describes it
         return dataclasses.replace(stage, arguments=arguments)
     return dataclasses.replace(stage, source="toy.parquet", reading=reading, arguments=arguments, stand_in=None)
 

@@ -12,17 +12,17 @@ QUERIES = ["red car", "the late train", "unknown words", "red red bus"]
 
 
 def by_hand(kind, query, text, texts):
-    return {"tfidf": naive.tfidf_cosine, "bm25": naive.bm25}[kind](query, text, texts)
+    return {"tfidf": naive.tfidf_cosine, "bm25": naive.bm25, "counts": naive.count_cosine}[kind](query, text, texts)
 
 
-@pytest.mark.parametrize("kind", ["tfidf", "bm25"])
+@pytest.mark.parametrize("kind", ["tfidf", "bm25", "counts"])
 def test_texts_are_found_as_by_loops(kind):
     found = inner(*as_encoder(kind).sides(QUERIES, TEXTS))
     expected = [[by_hand(kind, query, text, TEXTS) for text in TEXTS] for query in QUERIES]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["tfidf", "bm25"])
+@pytest.mark.parametrize("kind", ["tfidf", "bm25", "counts"])
 def test_pairs_are_weighed_by_the_texts_of_both_sides(kind):
     left, right = ["red car", "the late train", "late"], ["the red car", "late", "late"]
     texts = [*dict.fromkeys([*left, *right])]
@@ -30,20 +30,23 @@ def test_pairs_are_weighed_by_the_texts_of_both_sides(kind):
     assert as_encoder(kind).similarity(left, right) == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["tfidf", "bm25"])
+@pytest.mark.parametrize("kind", ["tfidf", "bm25", "counts"])
 def test_texts_without_words_are_near_nothing(kind):
     assert inner(*as_encoder(kind).sides(["!"], ["?", ""])).tolist() == [[0, 0]]
     assert as_encoder(kind).similarity(["!"], ["?"]).tolist() == [0]
 
 
-@pytest.mark.parametrize("kind", ["tfidf", "bm25"])
+@pytest.mark.parametrize("kind", ["tfidf", "bm25", "counts"])
 def test_they_are_models_where_no_vectors_are_needed(kind, tmp_path):
     (tmp_path / "pairs.tsv").write_text("a red car\tthe red car\t5\na red car\tlate trains\t0\nred bus\tred car\t3\n")
     (tmp_path / "found.tsv").write_text("red car\tthe red car stops\nlate train\tthe train is late\nbus\tthe bus\n")
     found = evaluate(kind, pairs=tmp_path / "pairs.tsv", relevance=tmp_path / "found.tsv")
     assert found.scores["pairs"].score == found.scores["found"].score == 100
     assert f"|pool:{kind}|" in found.scores["pairs"].signature
+
+
+def test_bm25_has_no_classifier(tmp_path):
     rows = "".join(f"text {number}\tlabel{number % 2}\n" for number in range(40))
     (tmp_path / "labels.tsv").write_text(rows)
-    with pytest.raises(DataError, match="counts words: it has no vectors"):
-        evaluate(kind, labels=tmp_path / "labels.tsv")
+    with pytest.raises(DataError, match="BM25: what counts words has no vectors"):
+        evaluate("bm25", labels=tmp_path / "labels.tsv")

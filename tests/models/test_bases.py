@@ -4,6 +4,7 @@ import pytest
 
 from selfsent.errors import BaseEncoderError, FromHub
 from selfsent.models.bases import resolve
+from selfsent.models.loading import load_encoder
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,11 @@ def test_a_tokenizer_alone_in_the_hub_s_cache_is_no_model(tmp_path, monkeypatch)
     assert asked == [True, False]
     resolve("some/tickets")  # said once
     assert asked == [True, False, True]
+
+
+def test_a_random_table_is_made_where_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
+    sizes = [load_encoder(name).table.embedding_dim for name in ("random-table:12", "random-table")]
+    assert sizes == [12, 256]
+    with pytest.raises(BaseEncoderError, match="random-table:0: a token vector has 1 to"):
+        resolve("random-table:0")

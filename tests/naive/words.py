@@ -22,6 +22,14 @@ def tfidf_cosine(query, text, texts):
     return sum(a[word] * b[word] for word in a.keys() & b.keys()) / norm if norm else 0.0
 
 
+def count_cosine(query, text, texts):
+    """The cosine of how often each word of the texts is in both."""
+    known = {word for each in texts for word in words_of(each)}
+    a, b = (Counter(word for word in words_of(of) if word in known) for of in (query, text))
+    norm = math.sqrt(sum(v * v for v in a.values()) * sum(v * v for v in b.values()))
+    return sum(a[word] * b[word] for word in a) / norm if norm else 0.0
+
+
 def bm25(query, text, texts, k1=1.5, b=0.75):
     """The sum over the query's words of idf x tf / (tf + k1 (1 - b + b length / mean length)), as Lucene has it."""
     frequency = Counter(word for each in texts for word in set(words_of(each)))

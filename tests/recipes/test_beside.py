@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from selfsent.evaluation.datasets.published import records
+from selfsent.evaluation.datasets.published import AGGREGATION, records
 from selfsent.recipes.beside import beside, over, tables
 from selfsent.recipes.seeds import Seeds
 
@@ -57,10 +59,80 @@ def test_without_a_figure_of_ours_the_published_ones_are_shown_alone():
     assert [each.ours for each in beside(row, {})] == [None]
 
 
+def test_an_average_has_an_interval_as_narrow_as_the_tasks_are_many():
+    row = rows_of(paper="SALBERT", table="3", method="SBERT")
+    tasks = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb")
+    scores = {task: {"score": 80.0, "low": 78.0, "high": 81.0} for task in tasks}
+    (average,) = [each for each in beside(row, scores) if each.record["dataset"] == "Avg" and each.low]
+    assert (average.low, average.high) == pytest.approx((80 - 2 / 6**0.5, 80 + 1 / 6**0.5))
+    assert average.within is not None
+    del scores["sts12"]["low"]
+    assert [each.low for each in beside(row, scores) if each.record["dataset"] == "Avg"] == [None]
+
+
+def test_weighted_means_are_compared_with_weighted_means():
+    row = rows_of(paper="BSL", table="1", method="BERT-flow")
+    years = {"sts12": 50.0, "sts13": 60.0, "sts14": 60.0, "sts15": 70.0, "sts16": 70.0}
+    scores = {task: {"score": 10.0, "low": 9.0, "high": 11.0, "wmean": value} for task, value in years.items()}
+    scores["sts12"]["intervals"] = {"wmean": [49.0, 52.0]}
+    scores |= {task: {"score": 55.0, "low": 54.0, "high": 56.0} for task in ("stsb", "sickr-test")}
+    found = {each.record["dataset"]: each for each in beside(row, scores)}
+    assert (found["STS12"].ours, found["STS12"].low, found["STS12"].high) == (50.0, 49.0, 52.0)
+    assert found["Avg"].ours == pytest.approx((310 + 110) / 7)
+    assert found["STSb"].notes == ()
+    assert "ours too" in found["STS12"].notes[0]
+    without = beside(row, {task: {"score": 10.0, "low": 9.0, "high": 11.0} for task in scores})
+    assert {each.record["dataset"]: each.notes for each in without}["STS12"] == (AGGREGATION,)
+    assert {each.record["dataset"]: each.notes for each in without}["STSb"] == ()
+
+
+def test_defects_differences_and_stand_ins_are_marked_beside_the_numbers():
+    row = [{**record, "differs": "ours deletes words"} for record in rows_of(paper="IS-BERT", table="1", method="SDAE")]
+    scores = {"sts14": {"score": 37.0, "low": 36.0, "high": 38.0, "stand_ins": ("a.txt stands in for b.txt",)}}
+    (found,) = beside(row, scores)
+    assert found.to_json()["notes"] == list(found.notes)
+    assert [note.split(",")[0] for note in found.notes] == ["two digits", "ours deletes words"]
+    assert found.to_json()["published"] in rows_of(paper="IS-BERT", table="1", method="SDAE")
+    assert found.to_json()["stand_ins"] == ["a.txt stands in for b.txt"]
+    (table,) = tables([found])
+    cells = [next(iter(column.cells)) for column in table.columns]
+    assert cells[1:3] == ["12 (1,2)", "37.00 (3)"]
+    assert "(2) ours deletes words\n(3) a.txt stands in for b.txt\nwithin: " in str(table.caption)
+
+
+def seeds_in(place, scores, stage="ft"):
+    """Seeds whose runs have scored a stage."""
+    for seed, found in enumerate(scores):
+        (place / "seeds" / str(seed) / "stages" / stage).mkdir(parents=True)
+        (place / "seeds" / str(seed) / "run.json").write_text(json.dumps({"stand_ins": ["a stands in for b"]}))
+        file = place / "seeds" / str(seed) / "stages" / stage / "evaluation.json"
+        file.write_text(json.dumps({"scores": found}))
+    return Seeds(place, {seed: {} for seed in range(len(scores))})
+
+
 def test_the_interval_over_seeds_is_that_of_their_mean(tmp_path):
-    seeds = Seeds(tmp_path, {0: {"ft: stsb": 80.0}, 1: {"ft: stsb": 82.0}, 2: {"ft: stsb": 84.0}})
+    seeds = seeds_in(tmp_path, [{"stsb": {"score": value, "n": 9, "low": 0.0}} for value in (80.0, 82.0, 84.0)])
     score = over(seeds, "ft")["stsb"]
     assert score["score"] == 82.0
     assert (score["low"], score["high"]) == pytest.approx(
         (82 - 4.3027 * 2 / 3**0.5, 82 + 4.3027 * 2 / 3**0.5), abs=1e-3
     )
+
+
+def test_over_seeds_no_row_is_lost_and_averages_have_the_interval_of_the_seeds(tmp_path):
+    row = rows_of(paper="SALBERT", table="1", method="SALBERT", group="fine-tuned on STSb")
+    seeds = seeds_in(tmp_path / "stsb", [{"stsb": {"score": 70.0 + n, "pearson": 72.0 + n}} for n in (0, 2)])
+    found = beside(row, over(seeds, "ft"))
+    assert {each.record["metric"]: each.ours for each in found} == {"spearman": 71.0, "pearson": 73.0}
+    assert all(each.low is not None and each.stand_ins == ("a stands in for b",) for each in found)
+    assert list(over(seeds_in(tmp_path / "one", [{"stsb": {"score": 1.0}}]), "ft")["stsb"]["intervals"]) == ["score"]
+    row = rows_of(paper="SALBERT", table="3", method="SBERT")
+    tasks = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb")
+    # What one task gains the other loses: the average is the same with every seed.
+    scores = [{task: {"score": 80.0 + sign * (-1) ** k} for k, task in enumerate(tasks)} for sign in (1, -1)]
+    (average,) = [
+        each
+        for each in beside(row, over(seeds_in(tmp_path / "sts", scores), "ft"))
+        if each.record["dataset"] == "Avg" and each.record["metric"] == "spearman"
+    ]
+    assert (average.low, average.ours, average.high) == pytest.approx((80, 80, 80))

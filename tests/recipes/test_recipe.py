@@ -3,6 +3,7 @@ import pytest
 from selfsent.errors import SettingsError
 from selfsent.progress import Progress
 from selfsent.recipes import read_recipe
+from selfsent.recipes.needs import needs_of
 from selfsent.recipes.parts import Folds
 from selfsent.recipes.runner import Runner
 
@@ -221,6 +222,15 @@ def test_combinations_of_axes_are_variants(recipe):
     assert len(recipe(("evaluate: stsb", f"{axes}evaluate: stsb"), variant="b, y").stages) == 2
 
 
+def test_the_classifier_of_what_is_scored_is_chosen_and_checked(recipe):
+    chosen = recipe(("evaluate: stsb", "evaluate: {tasks: [stsb, cr], classifier: senteval}"))
+    assert chosen.stages[-1].tasks == {"task": ["stsb", "cr"], "classifier": "senteval"}
+    with pytest.raises(SettingsError, match="classifier is 'sgd'; it must be one of exact, senteval"):
+        recipe(("evaluate: stsb", "evaluate: {tasks: cr, classifier: sgd}"))
+    with pytest.raises(SettingsError, match=r"evaluate has no 'classifer'; did you mean 'classifier'"):
+        recipe(("evaluate: stsb", "evaluate: {tasks: cr, classifer: senteval}"))
+
+
 def test_an_encoder_stands_in_place_of_stages(recipe):
     changed = recipe(("  short: {}", "  short: {encoder: tfidf}"))
     assert (changed.encoder, changed.stages, changed.tasks) == ("tfidf", (), {"task": ["stsb"]})
@@ -236,4 +246,7 @@ def test_a_corpus_stands_in_for_one_that_is_not_here(recipe, tmp_path):
     runner = Runner(read, None, Progress())
     assert runner.recipe.stages[0].source == str(tmp_path / "here.txt")
     assert "stands in for absent/folder/x.txt, which is not here" in runner.stood_in[0]
+    assert runner.stand_ins == [f"{tmp_path / 'here.txt'} stands in for absent/folder/x.txt: no reproduction"]
+    assert f"{tmp_path / 'here.txt'} (stands in for absent/folder/x.txt)" in [n.name for n in needs_of(read) if n.here]
+    assert "absent/folder/x.txt" not in [need.name for need in needs_of(read)]
     assert runner.recipe.stages[1] is read.stages[1]

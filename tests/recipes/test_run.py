@@ -93,6 +93,17 @@ def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_pat
         assert "† trained on STSb, which holds" in str(seeds)
 
 
+def test_what_stands_in_is_kept_with_the_scores(recipe, mirror, tmp_path):
+    stood = FOLDED.replace("data: ukp-aspect", "data: afs, stand_in: ukp-aspect")
+    rows = "published: [{{paper: IS-BERT, table: 2, method: SBERT-AFS, differs: other topics}}]\n"
+    done = train_stages(recipe(stood + rows), tmp_path / "run", data=mirror)
+    (short,) = done.stand_ins
+    assert short == "ukp-aspect stands in for afs: no reproduction"
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["stand_ins"] == [short]
+    beside = json.loads((tmp_path / "run" / "beside.json").read_text())
+    assert {line for row in beside for line in row["notes"]} == {"other topics"}
+
+
 def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
     asked = []
 

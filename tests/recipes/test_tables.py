@@ -5,14 +5,18 @@ from pathlib import Path
 import pytest
 
 from selfsent.evaluation.datasets.published import records
+from selfsent.models.bases import resolve
+from selfsent.models.heads.loading import is_sentence_encoder, is_static
 from selfsent.recipes import outline, read_document, read_recipe, shipped
-from selfsent.recipes.needs import needs_of, where_of
+from selfsent.recipes.cost import hours_of
+from selfsent.recipes.needs import needs_of, place_of, where_of
 from selfsent.recipes.recipe import recipe_of
 from selfsent.recipes.variants import variants_of, with_variant
 
 ROOT = Path(__file__).parents[2]
 SMALL = {name: ROOT / "experiments" / f"{name}.yaml" for name in ("labels_small", "labels_small_rates", "bsl_small")}
 FILES = shipped() | SMALL
+ADAPTATION = ("target_then_labels", "labels_then_target")
 NO_SCORES = {
     ("TSDAE", "1"): "counts of the data sets",
     ("BSL", "8"): "settings that were tried: single values stand in bsl_settings",
@@ -48,6 +52,67 @@ def test_the_recipe_of_the_documentation_is_one(page, stages, tmp_path):
     text = (ROOT / "docs" / f"{page}.md").read_text()
     (tmp_path / "recipe.yaml").write_text(text.split("```yaml\n")[1].split("```")[0])
     assert [stage.name for stage in read_recipe(tmp_path / "recipe.yaml", base="bundled-raw").stages] == stages
+
+
+def test_corpora_of_tsdae_have_as_many_rows_as_its_table_says():
+    folders = {"AskUbuntu": "askubuntu", "CQADupStack": "cqadupstack", "TwitterPara": "twitter", "SciDocs": "scidocs"}
+    files = {"n_unsupervised_train": "unsupervised/train.txt", "n_supervised_train": "supervised/pairs.tsv"}
+    counts = [
+        each for each in records() if (each["paper"], each["table"]) == ("TSDAE", "1") and each["metric"] in files
+    ]
+    assert len(counts) == 8
+    for each in counts:
+        file = f"kwang2049/useb/data-train/{folders[each['dataset']]}/{files[each['metric']]}"
+        assert place_of(file)["rows"] == each["value"], file
+
+
+def test_rivals_of_tsdae_are_trained_as_in_its_paper(outlines):
+    wanted = {
+        "ct": {"batch_size": 8, "steps": 100_000},
+        "simcse": {"batch_size": 512, "learning_rate": 5e-5},
+        "flow": {"layers": "last"},
+    }
+    names = [name for name in outlines if name.startswith("tsdae_") or name in ("label_counts", *ADAPTATION)]
+    stages = [stage for name in names for recipe in outlines[name].variants.values() for stage in recipe.stages]
+    found = [stage for stage in stages if stage.method.name in wanted]
+    assert len(found) > 100
+    assert all(stage.arguments.items() >= wanted[stage.method.name].items() for stage in found)
+
+
+def test_at_most_as_many_steps_as_the_paper_took_on_labels(outlines):
+    (labels,) = outlines["tsdae_supervised"].variants["scidocs"].stages
+    assert (labels.arguments["steps"], "epochs" in labels.arguments) == (20_000, False)
+
+
+def test_sizes_of_a_corpus_are_compared_at_equal_steps(outlines):
+    variants = outlines["tsdae_corpus_size"].variants.values()
+    assert {stage.arguments["steps"] for recipe in variants for stage in recipe.stages} == {100_000}
+
+
+def test_published_transfer_scores_are_beside_those_of_the_classifier_they_were_made_with(outlines):
+    tables = {("IS-BERT", "3"), ("BSL", "2")}
+    recipes = [recipe for each in outlines.values() for recipe in each.variants.values()]
+    found = [each for each in recipes if tables & {(row["paper"], row["table"]) for row in each.published}]
+    assert len(found) > 15
+    for recipe in found:
+        tasks = recipe.tasks or recipe.stages[-1].tasks
+        assert tasks["classifier"] == "senteval", (recipe.path, recipe.variant)
+
+
+@pytest.mark.parametrize("name", ["fastsent", "tsdae_sent2vec"])
+def test_word_vectors_are_trained_from_random_ones(name, outlines, tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
+    for recipe in outlines[name].variants.values():
+        base = resolve(recipe.base)
+        assert is_static(base)
+        assert not is_sentence_encoder(base)
+
+
+def test_hours_are_those_of_the_preset(outlines, monkeypatch):
+    (recipe,) = outlines["infersent"].variants.values()
+    monkeypatch.setattr("selfsent.recipes.cost.SCORING", 0.0)
+    # 20 passes over 942,069 pairs in batches of 64, of a network that costs half of BERT.
+    assert hours_of(recipe) == pytest.approx(20 * 942_069 / 64 * 0.04 / 2 / 3600)
 
 
 @pytest.mark.parametrize("name", FILES)

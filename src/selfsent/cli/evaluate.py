@@ -31,8 +31,9 @@ def add_parser(commands: Any) -> None:
         "model",
         nargs="*",
         metavar="MODEL",
-        help="a directory (also a run's), a hub id, bundled, module:factory, tfidf, bm25, glove:FILE or sif:FILE (word"
-        " vectors as text), or a file of --vectors",
+        help="a directory (also a run's), a hub id, bundled, module:factory; tfidf, bm25 or counts; glove:FILE,"
+        " nostop:FILE or sif:FILE (means of word vectors); dm:FILE or dbow:FILE (paragraph vectors, trained on FILE the"
+        " first time); or a file of --vectors",
     )
     parser.add_argument(
         "--bases", type=names, default=(), metavar="MODEL[,MODEL]", help="more models, as selfsent compare takes them"
@@ -113,7 +114,8 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.report.evaluation import Report, check_published
 
     read_too = [*(options.documents or ()), *(options.without or ()), options.pairs, options.relevance, options.labels]
-    read_too += filter(os.path.isfile, options.model)
+    behind = [model.partition(":")[2] for model in options.model]  # as in glove:FILE
+    read_too += filter(os.path.isfile, [*options.model, *behind])
     files = {f"--{name}": getattr(options, name) for name in ("json", "markdown", "csv", "page", "vectors")}
     check_outputs(files, read_too)
     _check_vectors(options)

@@ -55,8 +55,8 @@ def add_parser(commands: Any) -> None:
         "--base",
         metavar="ENCODER",
         help="bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; gru, lstm or"
-        " bilstm for a new, untrained network; a directory or a hub id (default: the best that ships with selfsent and"
-        " that the method can train)",
+        " bilstm for a new, untrained network; random-table for a table of random vectors; a directory or a hub id"
+        " (default: the best that ships with selfsent and that the method can train)",
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")
     add_model_options(parser)

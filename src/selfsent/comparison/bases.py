@@ -9,7 +9,7 @@ from pathlib import Path
 
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
-from selfsent.evaluation.lexical import LEXICAL
+from selfsent.evaluation.lexical import COUNTING
 from selfsent.evaluation.word_vectors import words_file
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
@@ -64,8 +64,8 @@ def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> lis
         raise SettingsError("--bases has a comma with nothing beside it" if names else "there is no base to compare")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise SettingsError(f"--bases names {twice} twice")
-    if words := next((name for name in names if name in LEXICAL), None):
-        raise SettingsError(f"{LEXICAL[words]} stands in every comparison and is no base: leave {words} out of --bases")
+    if words := next((name for name in names if name in COUNTING), None):
+        raise SettingsError(f"{COUNTING[words]} counts words and is no base: leave {words} out of --bases")
     if len(names) == 1:
         resolve(names[0])
         return [Base(names[0])]

@@ -14,7 +14,8 @@ import numpy as np
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
-from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
+from selfsent.evaluation.lexical import COUNTING, LexicalEncoder
+from selfsent.evaluation.paragraph_vectors import ParagraphVectors, paragraphs_file
 from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.evaluation.word_vectors import WordVectors, words_file
 from selfsent.foreign.transformers import silent
@@ -37,8 +38,9 @@ def as_encoder(
     Args:
         model: an `Encoder`, a `Run`, anything with `encode` (a SentenceTransformer) or `predict` (a CrossEncoder), a
             function from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
-            `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf` or `bm25` (see
-            `LexicalEncoder`), or `glove:FILE` or `sif:FILE` (see `WordVectors`).
+            `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`, `bm25` or `counts` (see
+            `LexicalEncoder`), `glove:FILE`, `sif:FILE` and the like (see `WordVectors`), or `dm:FILE` or `dbow:FILE`
+            (see `ParagraphVectors`).
         name: how to call it in results.
         fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
         int8: likewise, and some products in 8 bits on a CPU that has them.
@@ -88,15 +90,19 @@ def check_model(path: str) -> None:
 
     Raises:
         BaseEncoderError: there is none.
+        CorpusError: nor a corpus to train paragraph vectors on.
         DataError: a file of vectors that is not as described.
+        SettingsError: what reads it, or trains it, is not installed.
     """
-    if path.endswith(FORMATS) and not words_file(path):
-        StoredVectors(Path(path))
-    elif named := words_file(path):
+    if named := words_file(path):
         WordVectors(*named).check()
+    elif trained := paragraphs_file(path):
+        ParagraphVectors(*trained).check()
+    elif path.endswith(FORMATS):
+        StoredVectors(Path(path))
     elif _FACTORY.fullmatch(path):
         load_object(path)
-    elif path not in LEXICAL:
+    elif path not in COUNTING:
         resolve(path)
 
 
@@ -107,17 +113,20 @@ def state_of_model(path: str | Path) -> object:
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model that is loaded from a directory, and could be trained."""
-    return not (path in LEXICAL or words_file(path) or path.endswith(FORMATS) or _FACTORY.fullmatch(path))
+    named = path in COUNTING or words_file(path) or paragraphs_file(path)
+    return not (named or path.endswith(FORMATS) or _FACTORY.fullmatch(path))
 
 
 def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     label = name or (f"{path}, {pooling}" if pooling else path)
-    if path in LEXICAL:
+    if path in COUNTING:
         return LexicalEncoder(path, name=label)
     if named := words_file(path):
         vectors = WordVectors(*named)
-        kind = FittedEncoder if vectors.weighted else Encoder
-        return kind(vectors, label, "sif" if vectors.weighted else "mean")
+        kind = FittedEncoder if vectors.mean == "sif" else Encoder
+        return kind(vectors, label, vectors.mean)
+    if trained := paragraphs_file(path):
+        return Encoder(ParagraphVectors(*trained), label, trained[0])
     if path.endswith(FORMATS):
         stored = StoredVectors(Path(path))
         return Encoder(stored, label, stored.pooling, stored.trained_on, stored.trained_by)

@@ -1,4 +1,4 @@
-"""TF-IDF and BM25 in the place of an encoder: what counting words is worth, which every encoder must beat."""
+"""TF-IDF, BM25 and counts in the place of an encoder: what counting words is worth, which every encoder must beat."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.vectors import Vectors
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
-"""How they are named to commands, and how they are shown."""
+"""Those that stand beside other scores: how they are named to commands, and how they are shown."""
+COUNTING = {**LEXICAL, "counts": "Unigram counts"}
+"""All of them."""
 
 
 class LexicalEncoder(Encoder):
-    """TF-IDF or BM25 (Robertson et al., 1994), fitted on the texts that are searched, or on both sides of the pairs.
+    """TF-IDF, BM25 (Robertson et al., 1994) or counts, fitted on the texts searched, or on both sides of the pairs.
 
-    Both are weights of words, in scikit-learn's and in bm25s's usual settings, without stop words: (n, words) sparse,
-    and no vectors that a classifier could be trained on. TF-IDF's cosine is the same in both directions. BM25 is not:
-    the first text of a pair is the query, whose words are counted, the second one the text, whose words are weighed.
+    All are weights of words, in scikit-learn's and in bm25s's usual settings, no stop word left out: (n, words) sparse.
+    The cosine of TF-IDF and of counts is the same in both directions. BM25 is not: the first text of a pair is the
+    query, whose words are counted, the second one the text, whose words are weighed.
 
     Args:
-        kind: `tfidf` or `bm25`.
+        kind: `tfidf`, `bm25` or `counts`.
         name: how it is called in results.
 
     Example:
@@ -38,17 +40,20 @@ class LexicalEncoder(Encoder):
         self.kind, self.has_vectors = kind, False
 
     def sides(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
-        """Sparse rows for queries and for texts, whose inner products are cosines of TF-IDF, or scores of BM25."""
+        """Sparse rows for queries and for texts, whose inner products are cosines, or scores of BM25."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-        maker = TfidfVectorizer(dtype=np.float32) if self.kind == "tfidf" else CountVectorizer(dtype=np.float32)
+        if self.kind == "bm25":
+            maker = CountVectorizer(dtype=np.float32)
+        else:
+            maker = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # counts, too, of length one
         try:
             fitted = maker.fit_transform(texts)
         except ValueError:  # the texts hold no words
             return csr_matrix((len(queries), 1), dtype=np.float32), csr_matrix((len(texts), 1), dtype=np.float32)
         asked = fitted if list(queries) == list(texts) else maker.transform(queries)
-        return asked, fitted if self.kind == "tfidf" else _weighed(fitted)
+        return asked, _weighed(fitted) if self.kind == "bm25" else fitted
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine, or the score of BM25, of each pair of texts, (n,); fitted on the texts of both sides."""
@@ -61,10 +66,10 @@ class LexicalEncoder(Encoder):
     @property
     def measure(self) -> str:
         """What `similarity` is, for the signature."""
-        return "cos" if self.kind == "tfidf" else "bm25"
+        return "bm25" if self.kind == "bm25" else "cos"
 
     def _no_vectors(self, texts: Sequence[str]) -> Vectors:
-        raise DataError(f"{LEXICAL[self.kind]} counts words: it has no vectors, so this task cannot use it")
+        raise DataError(f"{COUNTING[self.kind]}: what counts words has no vectors, so this task cannot use it")
 
 
 def _weighed(counts: Any) -> Any:

@@ -1,88 +1,118 @@
-"""Means of word vectors from a file the user has, plain or weighed by how rare a word is (SIF)."""
+"""Means of word vectors from a file the user has: plain, without stop words, or by how rare a word is (SIF)."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.word_vectors import word_blocks
+from selfsent.data.binary_vectors import pieces, read_fasttext
+from selfsent.data.word_vectors import check_words, form_of, word_blocks
 from selfsent.errors import DataError
+from selfsent.evaluation.kept import is_kept, keeping, kept_place
 from selfsent.evaluation.vectors import Vectors
-from selfsent.files import cache_folder, read_json, whole_directory
-from selfsent.integrity import checksums, damaged, tell_damaged
 
 SMOOTH = 1e-3
 """The `a` of Arora et al.'s a / (a + p(word))."""
-_PREFIXES = ("glove:", "sif:")
-_SUMS = "sums.json"
+Mean = Literal["mean", "sif", "nostop"]
+PREFIXES: dict[str, Mean] = {"glove": "mean", "word2vec": "mean", "fasttext": "mean", "sif": "sif", "nostop": "nostop"}
+"""What stands before a file, and how its vectors are averaged. What kind of file it is, its content says."""
+_VERSION = 2
+"""Of the table in the cache: raise it when files are read otherwise."""
+_TABLE = ("vectors.f32", "words.parquet")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
-def words_file(model: str) -> tuple[Path, bool] | None:
-    """The file of `glove:FILE` or `sif:FILE`, and whether its words are weighed; None for any other name."""
-    prefix = next((each for each in _PREFIXES if model.startswith(each) and len(model) > len(each)), None)
-    return (Path(model.removeprefix(prefix)).expanduser(), prefix == "sif:") if prefix else None
+def words_file(model: str) -> tuple[Path, Mean] | None:
+    """The file of `glove:FILE` and the like, and how its vectors are averaged; None for any other name."""
+    prefix, _, file = model.partition(":")
+    return (Path(file).expanduser(), PREFIXES[prefix]) if prefix in PREFIXES and file else None
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they stand: runs of letters and digits, with apostrophes inside."""
+    return _WORD.findall(text)
 
 
 class WordVectors:
     """Sentence vectors that are means of word vectors: a function of n texts that returns (n, d).
 
-    The file is GloVe's text or word2vec's (fastText's `.vec` is the same), plain or gzip. It is read once into a table
-    in the cache, of which only the rows that are needed are looked at afterwards. A word is looked up as it stands,
-    then in lower case; words the file lacks are left out, and a text with none of its words has a vector of zeros.
+    The file is what `word_blocks` reads. It is read once into a table in the cache, of which only the rows that are
+    needed are looked at afterwards. A word is looked up as it stands, then in lower case. Words the file lacks are left
+    out, but for fastText's binary form, which gives them the mean of their pieces' vectors (Bojanowski et al., 2017). A
+    text with no word that has a vector has a vector of zeros.
 
     Args:
         path: the file.
-        weighted: SIF (Arora, Liang and Ma, 2017): a word weighs a / (a + p), p being its share of all words of the
-            texts that are encoded together, and the first direction of their vectors is taken off.
+        mean: `mean`; `nostop`, without scikit-learn's English stop words; or `sif` (Arora, Liang and Ma, 2017): a word
+            weighs a / (a + p), p being its share of all words of the texts that are encoded together, and the first
+            direction of their vectors is taken off.
 
     Example:
-        >>> vectors = WordVectors(Path("glove.6B.300d.txt"), weighted=False)  # doctest: +SKIP
+        >>> vectors = WordVectors(Path("glove.6B.300d.txt"))  # doctest: +SKIP
         >>> vectors(["a sentence", "another one"]).shape  # doctest: +SKIP
         (2, 300)
     """
 
-    def __init__(self, path: Path, weighted: bool) -> None:
-        self.path, self.weighted = path, weighted
+    def __init__(self, path: Path, mean: Mean = "mean") -> None:
+        self.path, self.mean = path, mean
 
     def check(self) -> None:
         """Find out quickly whether the file can be read.
 
         Raises:
             DataError: it cannot, or its first lines are no word vectors.
+            SettingsError: it is fastText's, and gensim is not installed.
         """
-        next(word_blocks(self.path))
+        check_words(self.path)
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
 
         Raises:
             DataError: the file cannot be read, or is damaged.
+            SettingsError: it is fastText's, and gensim is not installed.
             OutputError: the table of it cannot be written.
         """
         from scipy.sparse import csr_matrix
 
-        found = [_WORD.findall(text) for text in texts]
+        found = [self._counted(words_of(text)) for text in texts]
         names = {word: number for number, word in enumerate(dict.fromkeys(word for words in found for word in words))}
-        rows = self._rows(list(names))
-        table = np.where(rows[:, None] >= 0, self._table[1][np.maximum(rows, 0)], np.float32(0))
+        table, has = self._vectors(list(names))
         columns = np.array([names[word] for words in found for word in words], np.int64)
         ends = np.concatenate([[0], np.cumsum([len(words) for words in found])])
-        known = (rows >= 0)[columns]
+        known = has[columns]
         share = np.bincount(columns, minlength=len(names)) / max(1, len(columns))
-        weights = (SMOOTH / (SMOOTH + share))[columns] if self.weighted else np.ones(len(columns))
+        weights = (SMOOTH / (SMOOTH + share))[columns] if self.mean == "sif" else np.ones(len(columns))
         summed = csr_matrix((weights * known, columns, ends), shape=(len(texts), len(names))) @ table
         counts = csr_matrix((known.astype(np.float64), columns, ends), shape=(len(texts), len(names))).sum(axis=1)
         means = np.asarray(summed / np.maximum(1, counts), np.float64)
-        return (_without_first_direction(means) if self.weighted else means).astype(np.float32)
+        return (_without_first_direction(means) if self.mean == "sif" else means).astype(np.float32)
+
+    def _counted(self, words: list[str]) -> list[str]:
+        """The words that enter the mean."""
+        if self.mean != "nostop":
+            return words
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        return [word for word in words if word.lower() not in ENGLISH_STOP_WORDS]
+
+    def _vectors(self, words: list[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """The vector of each word, (words, d), and whether it has one."""
+        rows = self._rows(words)
+        table, has = np.where(rows[:, None] >= 0, self._table[1][np.maximum(rows, 0)], np.float32(0)), rows >= 0
+        if self._subwords is not None:
+            vectors, shortest, longest = self._subwords
+            for row in np.flatnonzero(~has):
+                if parts := pieces(words[row], shortest, longest, len(vectors)):
+                    table[row], has[row] = vectors[parts].mean(0), True
+        return table, has
 
     def _rows(self, words: list[str]) -> NDArray[np.int64]:
         """The row of each word, -1 where there is none."""
@@ -101,43 +131,49 @@ class WordVectors:
         import pyarrow.parquet as pq
 
         place = self._place()
-        if not _is_whole(place):
-            self._write(place)
+        if not is_kept(place, *_TABLE):
+            with keeping(place) as folder:
+                self._write(folder)
         words = pq.read_table(place / "words.parquet")["word"].combine_chunks()
         return words, np.memmap(place / "vectors.f32", np.float32, "r").reshape(len(words), -1)
+
+    @cached_property
+    def _subwords(self) -> tuple[NDArray[np.float32], int, int] | None:
+        """Vectors of pieces of words as they lie on disk, and the shortest and longest piece; None without any."""
+        size, place = self._table[1].shape[1], self._place()
+        if not (place / "subwords.json").is_file():
+            return None
+        about = json.loads((place / "subwords.json").read_text())
+        vectors = np.memmap(place / "subwords.f32", np.float32, "r").reshape(-1, size)
+        return vectors, about["shortest"], about["longest"]
 
     def _place(self) -> Path:
         try:
             known = self.path.resolve().stat()
         except OSError as error:
             raise DataError(f"{self.path} cannot be read: {error.strerror}") from error
-        identity = f"{self.path.resolve()}|{known.st_size}|{known.st_mtime_ns}"
-        digest = hashlib.blake2b(identity.encode(errors="surrogateescape"), digest_size=8).hexdigest()
-        return cache_folder() / "word-vectors" / digest
+        return kept_place("word-vectors", f"{_VERSION}|{self.path.resolve()}|{known.st_size}|{known.st_mtime_ns}")
 
-    def _write(self, place: Path) -> None:
+    def _write(self, folder: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        blocks: Iterable[tuple[list[str], NDArray[np.float32]]]
+        if form_of(self.path) == "fasttext":
+            found = read_fasttext(self.path)
+            blocks = [(found.words, found.values)]
+            if len(found.subwords):
+                found.subwords.tofile(folder / "subwords.f32")
+                about = {"shortest": found.shortest, "longest": found.longest}
+                (folder / "subwords.json").write_text(json.dumps(about))
+        else:
+            blocks = word_blocks(self.path)
         words = list[str]()
-        with whole_directory(place) as folder:
-            with (folder / "vectors.f32").open("wb") as file:
-                for block, vectors in word_blocks(self.path):
-                    words += block
-                    file.write(vectors.tobytes())
-            pq.write_table(pa.table({"word": pa.array(words, pa.string())}), folder / "words.parquet")
-            (folder / _SUMS).write_text(json.dumps(checksums(folder, ("vectors.f32", "words.parquet"))))
-
-
-def _is_whole(place: Path) -> bool:
-    """Whether the cache has a file's words as they were written; those of older versions have no checksums."""
-    if not place.is_dir():
-        return False
-    sums = read_json(place / _SUMS) if (place / _SUMS).exists() else {"vectors.f32": None, "words.parquet": None}
-    if len(sums) == 2 and damaged(place, {name: found for name, found in sums.items() if found is not None}) is None:
-        return True
-    tell_damaged(place)
-    return False
+        with (folder / "vectors.f32").open("wb") as file:
+            for block, vectors in blocks:
+                words += block
+                file.write(vectors.tobytes())
+        pq.write_table(pa.table({"word": pa.array(words, pa.string())}), folder / "words.parquet")
 
 
 def _without_first_direction(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -100,7 +100,10 @@ FASTSENT = Method(
     views=views,
     batchwise=False,
     pooling="mean",
-    published=Settings(batch_size=64, learning_rate=0.025, epochs=1, schedule="linear", warmup=0),
+    # Theirs are single sentences, by plain gradient descent.
+    published=Settings(
+        batch_size=1, learning_rate=0.025, epochs=1, schedule="linear", warmup=0, optimizer="sgd", clip=0.0
+    ),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
     large_learning_rate=2e-5,
     static=STATIC,

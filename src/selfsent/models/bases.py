@@ -29,8 +29,8 @@ def resolve(base: str | os.PathLike[str]) -> Path:
 
     Args:
         base: the name of an encoder that ships with selfsent, a recurrent network (`gru`, `lstm`, `bilstm`, with
-            `:SIZE` and `:VECTORS` as in `Network`), a directory in transformers or sentence-transformers layout, the
-            directory of a finished run, or a hub id.
+            `:SIZE` and `:VECTORS` as in `Network`) or `random-table`, a directory in transformers or
+            sentence-transformers layout, the directory of a finished run, or a hub id.
 
     Raises:
         BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be

@@ -1,4 +1,4 @@
-"""Bases that are made where they are named: recurrent networks over random word vectors, or over those of a file."""
+"""Bases made where they are named: random token vectors, and recurrent networks over such or over those of a file."""
 
 from __future__ import annotations
 
@@ -8,32 +8,38 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import BaseEncoderError
 from selfsent.files import cache_folder, whole_directory, write_json
 from selfsent.integrity import broken_seal, checksum, seal, tell_damaged
 from selfsent.models.heads.loading import is_sentence_encoder, is_static
 
+if TYPE_CHECKING:
+    from selfsent.models.encoder import Encoder
+
 WORDS = 256
 """Numbers in a random word vector."""
 SIZES = {"gru": 512, "lstm": 512, "bilstm": 256}
 """Numbers in a state of each direction, so that sentence vectors have 512."""
+TABLE = "random-table"
+"""A table of random token vectors, for the vocabulary of `bundled-raw`; it has `WORDS` numbers for each."""
 MOST_WORDS = 200_000
 """Words of a file that get a vector, the first ones: such files begin with the frequent words."""
 _LARGEST = 16_384
 _NAME = re.compile(rf"({'|'.join(SIZES)})(?::(\d+))?(?::(.+))?", re.DOTALL)
+_TABLE = re.compile(rf"({TABLE})(?::(\d+))?()")
 _VERSION = 1
 """Another one for networks that begin as others."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A recurrent base by name: `KIND`, `KIND:SIZE`, `KIND:VECTORS` or `KIND:SIZE:VECTORS`.
+    """A recurrent base by name: `KIND`, `KIND:SIZE`, `KIND:VECTORS` or `KIND:SIZE:VECTORS`; or `random-table:SIZE`.
 
     Args:
-        kind: `gru`, `lstm` or `bilstm`.
-        size: numbers in a state, of each direction.
+        kind: `gru`, `lstm`, `bilstm` or `random-table`.
+        size: numbers in a state, of each direction; of a table, in a token vector.
         vectors: a file of word vectors, or a table of token vectors; empty for random ones.
     """
 
@@ -48,12 +54,13 @@ class Network:
         Raises:
             BaseEncoderError: its states would have no numbers, or too many.
         """
-        found = _NAME.fullmatch(name)
+        found = _NAME.fullmatch(name) or _TABLE.fullmatch(name)
         if not found:
             return None
-        kind, size = found[1], int(found[2]) if found[2] else SIZES[found[1]]
+        kind, size = found[1], int(found[2]) if found[2] else SIZES.get(found[1], WORDS)
         if not 1 <= size <= _LARGEST:
-            raise BaseEncoderError(f"{name}: a state has 1 to {_LARGEST} numbers, not {size}")
+            what = "token vector" if kind == TABLE else "state"
+            raise BaseEncoderError(f"{name}: a {what} has 1 to {_LARGEST} numbers, not {size}")
         return cls(kind, size, found[3] or "")
 
 
@@ -104,12 +111,16 @@ def _is_whole(place: Path) -> bool:
 
 def _write(folder: Path, network: Network, source: Path) -> None:
     from selfsent.models.recurrent import new_recurrent
+    from selfsent.models.static import new_table
 
     if not network.vectors:
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
-        made = new_recurrent(network.kind, tokenizer, network.size, WORDS)
+        if network.kind == TABLE:
+            made: Encoder = new_table(tokenizer.backend_tokenizer, network.size)
+        else:
+            made = new_recurrent(network.kind, tokenizer, network.size, WORDS)
     else:
         tokenizer, vectors, fixed = _of_table(source) if source.is_dir() else _of_file(source)
         made = new_recurrent(network.kind, tokenizer, network.size, vectors, fixed)

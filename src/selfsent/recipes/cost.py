@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from selfsent.errors import SelfsentError
 from selfsent.recipes.needs import place_of
 from selfsent.recipes.parts import names_of
@@ -19,7 +21,7 @@ SCORING = 0.02
 """Hours that a task takes to score."""
 _UNKNOWN = 100_000
 """Rows of a corpus of which nothing is known."""
-_LARGER = {"large": 3.5, "distil": 0.5, "bundled": 0.05, "gru:": 0.5, "lstm:": 0.5}
+_LARGER = {"large": 3.5, "distil": 0.5, "bundled": 0.05, "gru:": 0.5, "lstm:": 0.5, "table": 0.05}
 """Work for a token, by a part of an encoder's name, as a multiple of a base encoder's."""
 
 
@@ -34,8 +36,8 @@ def hours_of(recipe: Recipe) -> float:
 
 def _seconds(stage: Stage, work: float) -> float:
     method, told = stage.method, stage.arguments
-    settings: Settings = method.published if told.get("preset") else method.defaults
-    batch = int(told.get("batch_size", settings.batch_size))
+    settings = _settings(stage)
+    batch = settings.batch_size
     rows = sum(int(place_of(name).get("rows", _UNKNOWN)) for name in stage.sources if name != FOLD) or 3000
     rows *= 2 if stage.reading.get("stack") else 1
     rows = min(rows, int(told.get("sentences") or rows))
@@ -43,11 +45,20 @@ def _seconds(stage: Stage, work: float) -> float:
         return float(budget)
     if method.closed_form:
         return rows * TOKENS / (3 * RATE) * work
-    passes = told.get("epochs") or (None if settings.steps else settings.epochs)
-    steps = told.get("steps") or (rows * float(passes) / batch if passes else settings.steps or 0)
+    steps = settings.steps or rows * float(settings.epochs or 1) / batch
     try:
         views = len(method.views(method.options()))
     except SelfsentError:  # an option that must be given
         views = 2
     tokens = batch * max(views, 1) * TOKENS
     return float(steps) * max(STEP * max(work, 0.25), tokens / RATE * work)
+
+
+def _settings(stage: Stage) -> Settings:
+    """Settings of a stage as far as they can be known without its base: those of its preset, then its own."""
+    method, preset = stage.method, stage.arguments.get("preset")
+    known = {item.name for item in dataclasses.fields(Settings)}
+    settings = method.published if preset else method.defaults
+    for changes in (method.presets.get(preset, {}) if preset else {}, stage.arguments):
+        settings = settings.but(**{name: value for name, value in changes.items() if name in known})
+    return settings

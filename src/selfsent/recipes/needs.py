@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -16,16 +17,18 @@ import yaml
 from selfsent.data.corpus.formats import READERS
 from selfsent.data.corpus.hub import HubDataset
 from selfsent.evaluation.datasets.declared import DataSet
-from selfsent.evaluation.lexical import LEXICAL
+from selfsent.evaluation.lexical import COUNTING
+from selfsent.evaluation.paragraph_vectors import KINDS
 from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
+from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.models.bases import SHIPPED
 from selfsent.models.new_bases import Network
 from selfsent.recipes.parts import names_of, placed
 from selfsent.recipes.recipe import Recipe
-from selfsent.recipes.stage import FOLD
+from selfsent.recipes.stage import FOLD, Stage, sources_of
 
-WORD_FILES = ("glove", "sif")
-"""What stands before the name of a file of word vectors."""
+WORD_FILES = (*PREFIXES, *KINDS)
+"""What stands before the name of a file, of word vectors or to train paragraph vectors on, in that of an encoder."""
 _HUB = "fetched from the Hugging Face hub when the recipe runs"
 
 
@@ -73,7 +76,7 @@ def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
     found += [
         _model(str(stage.arguments["teacher"]), mirror) for stage in recipe.stages if "teacher" in stage.arguments
     ]
-    found += [_text(name, mirror) for stage in recipe.stages for name in stage.sources if stage.source != FOLD]
+    found += [need for stage in recipe.stages if stage.source != FOLD for need in _corpus(stage, mirror)]
     tasks = [*names_of(recipe.tasks), *(task for stage in recipe.stages for task in names_of(stage.tasks))]
     tasks += [str(stage.arguments["dev"]) for stage in recipe.stages if "dev" in stage.arguments]
     tasks += [recipe.folds.data] if recipe.folds else []
@@ -87,6 +90,18 @@ def not_here(names: Iterable[str], mirror: str | Path | None) -> list[Need]:
 
     needs = [(_task if name in data_sets() else _text)(name, mirror) for name in names]
     return [need for need in needs if not need.here and not (need.hub and hub_reachable())]
+
+
+def _corpus(stage: Stage, mirror: str | Path | None) -> list[Need]:
+    """What the corpus of a stage is made of; what stands in for it where that is here, and the corpus nowhere."""
+    needs = [_text(name, mirror) for name in stage.sources]
+    if stage.stand_in is None or all(need.here or need.hub for need in needs):
+        return needs
+    others = [_text(name, mirror) for name in sources_of(stage.stand_in[0])]
+    if not all(need.here for need in others):
+        return needs
+    missing = ", ".join(need.name for need in needs if not need.here)
+    return [dataclasses.replace(need, name=f"{need.name} (stands in for {missing})") for need in others]
 
 
 def _text(name: str, mirror: str | Path | None) -> Need:
@@ -112,7 +127,7 @@ def _is_here(dataset: DataSet, mirror: str | Path | None) -> bool:
 
 def _model(name: str, mirror: str | Path | None) -> Need:
     kind, _, rest = name.partition(":")
-    if name in LEXICAL or name in SHIPPED or Path(name).exists():
+    if name in COUNTING or name in SHIPPED or Path(name).exists():
         return _need(name, True)
     if kind in WORD_FILES:
         return _need(name, Path(str(placed(rest, mirror))).is_file())

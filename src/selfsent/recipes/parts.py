@@ -14,6 +14,7 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.published import Record, records
 from selfsent.evaluation.suites import SUITES, TASKS, check_request
 from selfsent.evaluation.tasks.arguments import ARGUMENTS
+from selfsent.evaluation.tasks.transfer import CLASSIFIERS
 from selfsent.models.heads.options import POOLINGS
 from selfsent.recipes.document import Section
 from selfsent.settings import parse_duration
@@ -158,19 +159,21 @@ def placed(source: Source | Mapping[str, Any], mirror: str | Path | None) -> Any
 
 
 def tasks_of(section: Section, key: str) -> dict[str, Any]:
-    """What to evaluate on, and with which pooling, as `evaluate` takes it."""
+    """What to evaluate on, and with which pooling and classifier, as `evaluate` takes it."""
     found = section.get(key)
     if found is None:
         return {}
     if not isinstance(found, Section):
         return _asked(section, key)
-    found.only(("tasks", "pooling"), key)
+    choices = {"pooling": POOLINGS, "classifier": CLASSIFIERS}
+    found.only(("tasks", *choices), key)
     if "tasks" not in found:
         found.fail(f"{key} needs tasks: a suite, a task, or a list of tasks")
-    pooling = found.get("pooling")
-    if pooling is not None and pooling not in POOLINGS:
-        found.fail(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}", "pooling")
-    return _asked(found, "tasks") | ({"pooling": pooling} if pooling else {})
+    given = {name: found[name] for name in choices if found.get(name) is not None}
+    for name, value in given.items():
+        if value not in tuple(choices[name]):
+            found.fail(f"{name} is {value!r}; it must be one of {', '.join(choices[name])}", name)
+    return _asked(found, "tasks") | given
 
 
 def _asked(section: Section, key: str) -> dict[str, Any]:
@@ -230,6 +233,8 @@ class Folds:
     stand_in: str | None = None
 
 
+DIFFERS = "differs"
+"""What a recipe says of a published row: how it differs from that."""
 _PUBLISHED = "published must be a list of sections such as {paper: IS-BERT, table: 4}, or a section of named ones"
 
 
@@ -244,12 +249,12 @@ def published_of(document: Section) -> tuple[Record, ...]:
 
 
 def _records(entry: Section) -> list[Record]:
-    entry.only(("paper", "table", "method", "group", "dataset", "metric"), "a published row")
-    wanted = {key: str(value) for key, value in entry.items()}
+    entry.only(("paper", "table", "method", "group", "dataset", "metric", DIFFERS), "a published row")
+    wanted = {key: str(value) for key, value in entry.items() if key != DIFFERS}
     rows = [record for record in records() if all(str(record.get(key)) == value for key, value in wanted.items())]
     if not rows:
         entry.fail(f"there is no published number with {', '.join(f'{k} {v}' for k, v in wanted.items())}")
-    return rows
+    return [{**row, DIFFERS: str(entry[DIFFERS])} for row in rows] if entry.get(DIFFERS) else rows
 
 
 def texts_of(document: Section, key: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.display import text_of
 from selfsent.evaluation.results import MARK, MEANING
-from selfsent.recipes.beside import Beside, beside, tables
+from selfsent.recipes.beside import STAND_INS, Beside, beside, tables
 from selfsent.recipes.recipe import Recipe
 from selfsent.report.run import Run
 
@@ -39,11 +39,13 @@ class StagesRun:
         directory: where it lies; the last stage's model in its `model/`.
         recipe: what was run.
         stages: what came of each stage, and of the cross-validation.
+        stand_ins: what took the place of the paper's data, a line each.
     """
 
     directory: Path
     recipe: Recipe
     stages: list[StageRun] = field(default_factory=list)
+    stand_ins: list[str] = field(default_factory=list)
 
     @property
     def model(self) -> Any:
@@ -54,7 +56,8 @@ class StagesRun:
     def beside(self) -> list[Beside]:
         """The published numbers that the recipe names, each with what the last model scored."""
         scores = (self.stages[-1].evaluation or {}).get("scores", {}) if self.stages else {}
-        return beside(self.recipe.published, scores)
+        about = {STAND_INS: self.stand_ins}
+        return beside(self.recipe.published, {task: {**score, **about} for task, score in scores.items()})
 
     def table(self) -> Table:
         """The scores of every stage."""

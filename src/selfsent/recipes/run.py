@@ -9,6 +9,7 @@ from selfsent.errors import SettingsError
 from selfsent.files import write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
+from selfsent.recipes.beside import STAND_INS
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.result import StagesRun
 from selfsent.recipes.runner import Runner, StageStoppedError
@@ -81,7 +82,8 @@ def _train_stages(
     if rank() == 0:
         write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
     try:
-        done = StagesRun(directory.path, recipe, list(runner.run(directory.path)))
+        stages = list(runner.run(directory.path))
+        done = StagesRun(directory.path, recipe, stages, runner.stand_ins)
     except StageStoppedError as stop:
         directory.update(stopped=stop.reason, stopped_in=stop.stage)
         raise
@@ -89,7 +91,8 @@ def _train_stages(
         write_json(directory.path / BESIDE, [row.to_json() for row in done.beside])
         if recipe.folds is None and recipe.encoder is None:
             take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
-        directory.update(status="finished", figures=done.figures, leaked=done.leaked, stopped=None, stopped_in=None)
+        about = {"figures": done.figures, "leaked": done.leaked, STAND_INS: done.stand_ins}
+        directory.update(status="finished", **about, stopped=None, stopped_in=None)
     wait()
     return done
 

@@ -21,7 +21,8 @@ from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
 from selfsent.files import read_json, write_json, write_text
 from selfsent.progress import Progress
-from selfsent.recipes.needs import WORD_FILES, not_here, where_of
+from selfsent.recipes.beside import SCORES
+from selfsent.recipes.needs import WORD_FILES, Need, not_here, where_of
 from selfsent.recipes.parts import Folds, placed
 from selfsent.recipes.recipe import Recipe
 from selfsent.recipes.result import StageRun
@@ -29,7 +30,6 @@ from selfsent.recipes.stage import FOLD, Stage, sources_of
 from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import check_dev_data
 
-SCORES = "evaluation.json"
 _FOLD_COLUMNS = {"text_columns": ("sentence1", "sentence2"), "score_column": "score"}
 
 
@@ -57,6 +57,8 @@ class Runner:
         self.store = Store(data)
         self.mirror = data or os.environ.get("SELFSENT_DATA")
         self.stood_in: list[str] = []
+        self.stand_ins: list[str] = []
+        """The same, short enough to stand below a table."""
         self.read: dict[str, Any] = {}
         """What stands in for a stage's corpus, by its name; and the data of the folds, with their fingerprint."""
         self.recipe = dataclasses.replace(recipe, stages=tuple(map(self._at_hand, recipe.stages)))
@@ -69,10 +71,7 @@ class Runner:
             return stage
         source, reading = stage.stand_in
         self.read[stage.name] = sources_of(source)
-        self.stood_in.append(
-            f"stage {stage.name}: {', '.join(sources_of(source))} stands in for {missing[0].name}, which is not here"
-            f" ({missing[0].where}): the scores are no reproduction"
-        )
+        self._stands_in(", ".join(sources_of(source)), missing[0], f"stage {stage.name}: ")
         return dataclasses.replace(stage, source=source, reading=reading)
 
     def check(self) -> None:
@@ -96,7 +95,7 @@ class Runner:
                 raise CorpusError(
                     f"stage {stage.name}: {stage.method.name} reads what stands beside a sentence in its document, and"
                     " the corpus has no documents: give document_column, or split_sentences: true if a text holds"
-                    " several sentences"
+                    " several sentences; in plain text, an empty line ends a document"
                 )
         except CorpusError as error:
             missing = [need.where for need in not_here(stage.sources, self.mirror) if need.where]
@@ -113,15 +112,17 @@ class Runner:
             if folds.stand_in is None:
                 raise
         self.store.load(_arguments(folds.stand_in))
-        where = not_here([folds.data], self.mirror)[0].where
-        self.stood_in.append(
-            f"{folds.stand_in} stands in for {folds.data}, which is not here ({where}): the scores are no reproduction"
-        )
+        self._stands_in(folds.stand_in, not_here([folds.data], self.mirror)[0])
         return folds.stand_in
+
+    def _stands_in(self, other: str, missing: Need, where: str = "") -> None:
+        short, why = f"{other} stands in for {missing.name}", f"which is not here ({missing.where})"
+        self.stand_ins.append(f"{short}: no reproduction")
+        self.stood_in.append(f"{where}{short}, {why}: the scores are no reproduction")
 
     @property
     def encoder(self) -> str:
-        """What is scored as it is; a file of word vectors is looked for in the mirror too."""
+        """What is scored as it is; a file that it names is looked for in the mirror too."""
         kind, _, file = str(self.recipe.encoder).partition(":")
         return f"{kind}:{placed(file, self.mirror)}" if kind in WORD_FILES else str(self.recipe.encoder)
 

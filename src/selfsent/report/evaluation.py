@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.display import cells_of, literal, markdown
 from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.published import beside, published_rows
-from selfsent.evaluation.lexical import LEXICAL
+from selfsent.evaluation.lexical import COUNTING, LEXICAL
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
 from selfsent.report.pages import dots, render
@@ -132,7 +132,7 @@ def _drawing(results: Sequence[Result], task: str) -> dict[str, Any]:
     """The dots of a task, the best first; TF-IDF and BM25 among them where the task has them beside it."""
     scored = [result for result in results if task in result.scores]
     rows: list[dict[str, Any]] = [
-        {"name": result.model, "score": result.scores[task].to_json(), "words": result.model in LEXICAL}
+        {"name": result.model, "score": result.scores[task].to_json(), "words": result.model in COUNTING}
         for result in scored
     ]
     beside = scored[0].scores[task].metrics

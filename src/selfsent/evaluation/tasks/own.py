@@ -110,9 +110,12 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
 def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact") -> Score:
     """Accuracy of a logistic regression, at its minimum or as SentEval stops it, in nested 10-fold cross-validation.
 
-    Beside it, without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol.
+    Beside it, without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol;
+    not of what counts words.
     """
     score = score_rows(Transfer(rows.name, "nested", ()), encoder, [rows], classifier=classifier)
+    if not encoder.has_vectors:
+        return score
     texts, labels = [" ".join(text.split()) for text in rows["text"]], np.asarray(rows["label"], np.int64)
     vectors = encoder(texts)
     nearest, grouped = nearest_neighbours(vectors, labels, texts), v_measures(vectors, labels)

@@ -49,7 +49,7 @@ class BesideWords(ABC):
 
     def score(self, encoder: Encoder) -> Score:
         """The score of an encoder, with the interval over resampled documents, and TF-IDF's and BM25's beside it."""
-        if isinstance(encoder, LexicalEncoder):
+        if isinstance(encoder, LexicalEncoder) and encoder.kind in self.lexical:
             return replace(self.lexical[encoder.kind], metrics={})
         return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
 

@@ -18,11 +18,13 @@ import numpy as np
 from selfsent.evaluation.datasets.declared import DataSet, PublisherReader, Rows, Store, fingerprint
 from selfsent.evaluation.datasets.publishers import read_trec
 from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.lexical import LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.logistic import Features, Labels, Masks, fit_predict
 from selfsent.evaluation.stats.metrics import average, f1, mean
 from selfsent.evaluation.stats.resampling import Floats, Statistic
 from selfsent.evaluation.tasks import senteval
+from selfsent.evaluation.tasks.word_probe import PROBED, WordProblem
 
 VERSION = 1
 PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
@@ -102,10 +104,11 @@ def score_transfer(
 
     Args:
         task: one of `TRANSFER`.
-        encoder: the model.
+        encoder: the model. Of `tfidf` and `counts` the sparse rows are used, see `WordProblem`.
         store: where data sets come from.
         seed: of the folds, and of `senteval`.
-        classifier: `exact`: the minimum; `senteval`: trained and stopped as SentEval does.
+        classifier: `exact`: the minimum; `senteval`: trained and stopped as SentEval does. `tfidf` and `counts` always
+            have the exact one.
     """
     return score_rows(task, encoder, [store.load(part) for part in task.parts], seed, classifier)
 
@@ -127,13 +130,7 @@ def score_rows(
         classifier: see `score_transfer`.
     """
     parts = [_senteval_order(rows) for rows in rows_of_parts]
-    encoder.remember(text for part in parts for name in ("text", "text2") if name in part for text in part[name])
-    problem = _Problem(
-        np.concatenate([_features(part, encoder) for part in parts]),
-        np.concatenate([np.asarray(part["label"], np.int64) for part in parts]),
-        seed,
-        classifier,
-    )
+    problem = _problem(parts, encoder, seed, classifier)
     ends = np.cumsum([len(part) for part in parts])
     rows = [np.arange(end - len(part), end) for part, end in zip(parts, ends, strict=True)]
     if task.protocol == "nested":
@@ -172,7 +169,17 @@ class _Problem:
         return senteval.fit_predict(self.features, self.labels, masks, penalties, classes, valid, self.seed)
 
 
-def _nested(problem: _Problem) -> tuple[list[Labels], Labels, Floats]:
+def _problem(parts: Sequence[Rows], encoder: Encoder, seed: int, classifier: Classifier) -> _Problem | WordProblem:
+    labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
+    columns = [name for name in ("text", "text2") if name in parts[0]]
+    if isinstance(encoder, LexicalEncoder) and encoder.kind in PROBED:
+        sides = [[text for part in parts for text in part[name]] for name in columns]
+        return WordProblem(encoder.kind, sides, labels, seed)
+    encoder.remember(text for part in parts for name in columns for text in part[name])
+    return _Problem(np.concatenate([_features(part, encoder) for part in parts]), labels, seed, classifier)
+
+
+def _nested(problem: _Problem | WordProblem) -> tuple[list[Labels], Labels, Floats]:
     everything = np.arange(len(problem.labels))
     tested = _folds(everything, problem.labels, problem.seed)
     trained = [np.setdiff1d(everything, test) for test in tested]
@@ -183,7 +190,9 @@ def _nested(problem: _Problem) -> tuple[list[Labels], Labels, Floats]:
     return tested, predicted, chosen
 
 
-def _best_penalties(problem: _Problem, trains: Sequence[Labels], folds_of: Sequence[Sequence[Labels]]) -> Floats:
+def _best_penalties(
+    problem: _Problem | WordProblem, trains: Sequence[Labels], folds_of: Sequence[Sequence[Labels]]
+) -> Floats:
     """For each training set, the penalty with the best mean accuracy over its folds; all are fitted together.
 
     Of equals, after SentEval's rounding, the smaller penalty.
@@ -233,7 +242,7 @@ def _score(
     task: Transfer,
     encoder: Encoder,
     parts: Sequence[Rows],
-    problem: _Problem,
+    problem: _Problem | WordProblem,
     predicted: Labels,
     tested: Sequence[Labels],
     details: dict[str, object],

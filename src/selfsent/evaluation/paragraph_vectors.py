@@ -1,0 +1,186 @@
+"""Paragraph vectors (Le and Mikolov, 2014), trained by gensim on sentences the user has, in the place of an encoder."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.data.binary_vectors import need_gensim, quiet_gensim
+from selfsent.data.corpus import Corpus, check_corpus, read_corpus
+from selfsent.display import counted
+from selfsent.errors import DataError
+from selfsent.evaluation.kept import is_kept, keeping, kept_place
+from selfsent.evaluation.vectors import Vectors
+from selfsent.evaluation.word_vectors import words_of
+from selfsent.progress import Progress, shown
+
+KINDS = ("dm", "dbow")
+SIZE = 100
+"""Numbers in a vector, as in Hill et al. (2016), table 1."""
+LEAST = 5
+"""Times that a word must occur; gensim's default, like all that is not said here."""
+EPOCHS = 20
+"""Passes over the corpus: as usual for paragraph vectors, and fewer leave those of a small corpus at their start."""
+INFERRED = 50
+"""Passes over a sentence whose vector is wanted."""
+SEED = 1
+_VERSION = 1
+"""Of what lies in the cache: raise it when it is trained otherwise."""
+_INPUT, _OUTPUT, _WORDS = "input.f32", "output.f32", "words.parquet"
+
+
+def paragraphs_file(model: str) -> tuple[str, str] | None:
+    """The kind and the corpus of `dm:FILE` or `dbow:FILE`; None for any other name."""
+    kind, _, source = model.partition(":")
+    return (kind, source) if kind in KINDS and source else None
+
+
+class ParagraphVectors:
+    """Paragraph vectors of the distributed memory (`dm`) or the bag of words (`dbow`): n texts -> (n, 100).
+
+    A sentence's vector predicts its words: alone (dbow), or in a mean with the vectors of the words around (dm); by
+    negative sampling. A new sentence's vector is found by gradient steps on it alone, as in the paper's section 2.3. It
+    begins at random numbers that hang on its words, so the same words always have the same vector. A text without a
+    known word has a vector of zeros.
+
+    What was trained lies in the cache, as words, counts and numbers: gensim's own files are pickles, which may run
+    code. It is trained again when the corpus is another one.
+
+    Args:
+        kind: `dm` or `dbow`.
+        source: the corpus, as `read_corpus` takes it; a row is a sentence.
+        progress: hears that it is trained; by default the user does.
+    """
+
+    def __init__(self, kind: str, source: str, progress: Progress | None = None) -> None:
+        self.kind, self.source, self._progress = kind, source, progress
+
+    def check(self) -> None:
+        """Find out quickly whether it can be trained.
+
+        Raises:
+            CorpusError: the corpus cannot be read.
+            SettingsError: gensim is not installed.
+        """
+        need_gensim(f"{self.kind}:{self.source}")
+        check_corpus(self.source)
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts, (n, 100), float32; the first call may train.
+
+        Raises:
+            CorpusError: the corpus cannot be read.
+            DataError: no word is frequent enough in it.
+            OutputError: the cache cannot be written.
+            SettingsError: gensim is not installed.
+        """
+        return np.stack([self._inferred(_lower(text)) for text in texts]) if texts else np.zeros((0, SIZE), np.float32)
+
+    def _inferred(self, words: list[str]) -> NDArray[np.float32]:
+        """As `infer_vector` of gensim, but that its random numbers are the same in every process."""
+        from gensim.models.doc2vec import train_document_dbow, train_document_dm
+
+        model = self._model
+        words = [word for word in words if word in model.wv.key_to_index]
+        if not words:
+            return np.zeros(SIZE, np.float32)
+        model.random = np.random.RandomState(zlib.crc32(" ".join(words).encode(errors="replace")))
+        vector = ((model.random.random_sample((1, SIZE)) - 0.5) / SIZE).astype(np.float32)
+        step = train_document_dm if self.kind == "dm" else train_document_dbow
+        fixed = {"learn_words": False, "learn_hidden": False, "doctags_lockf": np.ones(1, np.float32)}
+        for rate in np.linspace(model.alpha, model.min_alpha, INFERRED):
+            step(model, words, [0], rate, doctag_vectors=vector, **fixed)
+        return np.asarray(vector[0], np.float32)
+
+    @cached_property
+    def _model(self) -> Any:
+        """What was trained, as gensim's Doc2Vec without the vectors of the corpus."""
+        import pyarrow.parquet as pq
+
+        need_gensim(f"{self.kind}:{self.source}")
+        corpus = read_corpus(self.source)
+        told = repr((_VERSION, self.kind, SIZE, LEAST, EPOCHS, SEED, corpus.fingerprint))
+        place = kept_place("paragraph-vectors", told)
+        if not is_kept(place, _INPUT, _OUTPUT, _WORDS):
+            model = self._trained(corpus)
+            with keeping(place) as folder:
+                _write(model, folder)
+        table = pq.read_table(place / _WORDS)
+        words, counts = (table[name].to_pylist() for name in ("word", "count"))
+        with quiet_gensim():
+            model = _new(self.kind)
+            model.build_vocab_from_freq(dict(zip(words, counts, strict=True)))
+        # Words as frequent as each other may stand otherwise than they did.
+        model.wv.index_to_key, model.wv.key_to_index = words, {word: row for row, word in enumerate(words)}
+        model.wv.vectors, model.syn1neg = (
+            np.fromfile(place / name, np.float32).reshape(len(words), SIZE) for name in (_INPUT, _OUTPUT)
+        )
+        return model
+
+    def _trained(self, corpus: Corpus) -> Any:
+        from gensim.models.callbacks import CallbackAny2Vec
+
+        name, documents, model = f"{self.kind}:{self.source}", _Documents(corpus), _new(self.kind)
+        with shown(self._progress, quiet=False) as told, quiet_gensim():
+            told.notice(
+                f"{name}: training paragraph vectors on {corpus.report.counted(len(corpus))}, this once; they are kept"
+                " in the cache"
+            )
+
+            class Told(CallbackAny2Vec):  # type: ignore[misc]  # gensim ships no types
+                def on_epoch_end(self, model: Any) -> None:
+                    told.count(f"training {name}", len(corpus), EPOCHS * len(corpus))
+
+            model.build_vocab(documents)
+            if not len(model.wv):
+                raise DataError(f"{name}: no word stands in the corpus {counted(LEAST, 'time')} or more")
+            model.train(documents, total_examples=model.corpus_count, epochs=EPOCHS, callbacks=[Told()])
+        return model
+
+
+class _Documents:
+    """The sentences of a corpus as gensim reads them, as often as it likes."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    def __iter__(self) -> Iterator[Any]:
+        from gensim.models.doc2vec import TaggedDocument
+
+        texts = (text for batch in self._corpus.batches() for text in batch)
+        return (TaggedDocument(_lower(text), [row]) for row, text in enumerate(texts))
+
+
+def _lower(text: str) -> list[str]:
+    return words_of(text.lower())
+
+
+def _new(kind: str) -> Any:
+    """A Doc2Vec that knows no words: one worker, since several would race for the same numbers."""
+    from gensim.models.doc2vec import Doc2Vec
+
+    return Doc2Vec(
+        dm=int(kind == "dm"), vector_size=SIZE, min_count=LEAST, epochs=EPOCHS, workers=1, seed=SEED, hashfxn=_hash
+    )
+
+
+def _hash(word: str) -> int:
+    """Python's own differs from process to process."""
+    return zlib.crc32(word.encode(errors="replace"))
+
+
+def _write(model: Any, folder: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    words = list(model.wv.index_to_key)
+    counts = [int(model.wv.get_vecattr(word, "count")) for word in words]
+    pq.write_table(pa.table({"word": words, "count": counts}), folder / _WORDS)
+    for name, numbers in ((_INPUT, model.wv.vectors), (_OUTPUT, model.syn1neg)):
+        np.ascontiguousarray(numbers, np.float32).tofile(folder / name)

@@ -1,0 +1,145 @@
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from selfsent import read_corpus
+from selfsent.errors import CorpusError, Damaged, DataError, SettingsError
+from selfsent.evaluation import evaluate, paragraph_vectors
+from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
+from selfsent.evaluation.paragraph_vectors import ParagraphVectors
+from selfsent.progress import Progress
+
+TOPICS = (
+    ["cat", "dog", "hamster", "paw", "fur", "tail", "whisker", "bark", "purr", "kennel", "leash", "vet"],
+    ["stock", "bond", "market", "trader", "price", "share", "dividend", "broker", "yield", "equity", "fund", "index"],
+)
+
+
+def sentences(count, seed):
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(topic, k=8)) for topic in TOPICS for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("paragraphs")
+    (folder / "topics.txt").write_text("\n".join(sentences(800, 1)) + "\n")
+    return folder / "topics.txt"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SELFSENT_CACHE", str(folder := tmp_path_factory.mktemp("cache")))
+        yield folder
+
+
+@pytest.mark.parametrize("kind", ["dm", "dbow"])
+def test_the_nearest_of_a_sentence_is_of_its_topic(kind, corpus):
+    texts = sentences(25, 2)
+    vectors = as_encoder(f"{kind}:{corpus}").sides(texts, texts)[0]
+    near = vectors @ vectors.T - 2 * np.eye(50)
+    assert np.mean(near.argmax(1) // 25 == np.arange(50) // 25) > 0.9
+    assert as_encoder(f"{kind}:{corpus}").pooling == kind
+
+
+@pytest.mark.parametrize("kind", ["dm", "dbow"])
+def test_a_vector_is_the_same_alone_twice_and_in_another_process(kind, corpus):
+    texts = ["The dog and the cat purr.", "a bond, a share", "Market?"]
+    encoder = ParagraphVectors(kind, str(corpus))
+    found = encoder(texts)
+    np.testing.assert_array_equal(encoder(texts[::-1])[::-1], found)
+    np.testing.assert_array_equal(np.concatenate([encoder([text]) for text in texts]), found)
+    code = (
+        "import sys; from selfsent.evaluation.paragraph_vectors import ParagraphVectors as P;"
+        f"sys.stdout.buffer.write(P({kind!r}, {str(corpus)!r})({texts!r}).tobytes())"
+    )
+    where = {"SELFSENT_CACHE": os.environ["SELFSENT_CACHE"] + "/another", "PYTHONHASHSEED": "7"}  # it trains again
+    told = subprocess.run([sys.executable, "-c", code], env={**os.environ, **where}, capture_output=True, check=True)
+    np.testing.assert_array_equal(np.frombuffer(told.stdout, np.float32).reshape(found.shape), found)
+
+
+def test_what_lies_in_the_cache_is_what_was_trained(corpus):
+    kept = ParagraphVectors("dm", str(corpus))
+    assert kept(["dog"]).shape == (1, paragraph_vectors.SIZE)
+    trained = kept._trained(read_corpus(corpus))
+    assert trained.wv.key_to_index == kept._model.wv.key_to_index
+    for name in ("count", "sample_int"):
+        np.testing.assert_array_equal(trained.wv.expandos[name], kept._model.wv.expandos[name])
+    for name in ("syn1neg", "cum_table"):
+        np.testing.assert_array_equal(getattr(trained, name), getattr(kept._model, name))
+    np.testing.assert_array_equal(trained.wv.vectors, kept._model.wv.vectors)
+
+
+def test_an_inferred_vector_is_that_of_gensim_but_for_its_start(corpus, monkeypatch):
+    """By gensim's own function, given the same random numbers."""
+    from gensim.models import doc2vec
+
+    for kind in ("dm", "dbow"):
+        encoder, words = ParagraphVectors(kind, str(corpus)), ["dog", "purr", "bond"]
+        found = encoder([" ".join(words)])[0]
+        model = encoder._model
+        model.random = np.random.RandomState(paragraph_vectors.zlib.crc32(" ".join(words).encode()))
+        start = ((model.random.random_sample(100) - 0.5) / 100).astype(np.float32)
+        monkeypatch.setattr(doc2vec, "pseudorandom_weak_vector", lambda *_, start=start, **__: start)
+        np.testing.assert_allclose(model.infer_vector(words, epochs=paragraph_vectors.INFERRED), found, atol=1e-6)
+
+
+class Told(Progress):
+    def __init__(self):
+        self.lines, self.done = [], []
+
+    def notice(self, line):
+        self.lines.append(line)
+
+    def count(self, what, done, total):
+        self.done.append((what, done, total))
+
+
+def test_it_is_trained_once_and_again_where_the_cache_is_damaged(corpus, tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
+    first, second, third = (Told() for _ in range(3))
+    found = ParagraphVectors("dbow", str(corpus), first)(["dog"])
+    ParagraphVectors("dbow", str(corpus), second)(["dog"])
+    assert (len(first.lines), len(second.lines)) == (1, 0)
+    assert "training paragraph vectors on 1,600 sentences, this once" in first.lines[0]
+    assert first.done == [(f"training dbow:{corpus}", 1600, 32_000)] * 20
+    (file,) = tmp_path.rglob("output.f32")
+    data = bytearray(file.read_bytes())
+    data[100] ^= 1
+    file.write_bytes(bytes(data))
+    with pytest.warns(Damaged, match="is damaged, and is made again"):
+        np.testing.assert_array_equal(ParagraphVectors("dbow", str(corpus), third)(["dog"]), found)
+    assert len(third.lines) == 1
+    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".pkl", ".model", ".npy")]
+
+
+def test_words_nobody_knows_and_no_texts(corpus):
+    encoder = ParagraphVectors("dbow", str(corpus))
+    assert not encoder(["unheard of", ""]).any()
+    assert encoder([]).shape == (0, 100)
+
+
+def test_they_are_scored_like_any_model_and_read_any_corpus(tmp_path):
+    rows = "".join(f"{n},{text}\n" for n, text in enumerate(sentences(40, 3)))
+    (tmp_path / "topics.csv").write_text("id,text\n" + rows)
+    (tmp_path / "pairs.tsv").write_text("dog cat\tpaw fur\t5\ndog fur\tbond fund\t0\nshare\tbond price\t4\n")
+    name = f"dbow:{tmp_path}/topics.csv"
+    check_model(name)
+    assert not is_directory_or_id(name)
+    assert "|pool:dbow|" in evaluate(name, pairs=tmp_path / "pairs.tsv").scores["pairs"].signature
+
+
+def test_what_cannot_be_trained(tmp_path, monkeypatch):
+    with pytest.raises(CorpusError, match="no such file"):
+        check_model("dbow:nowhere.txt")
+    (tmp_path / "rare.txt").write_text("one two three\nfour five six\n")
+    with pytest.raises(DataError, match="no word stands in the corpus 5 times or more"):
+        as_encoder(f"dm:{tmp_path}/rare.txt")(["one"])
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    with pytest.raises(SettingsError, match=r"needs gensim: pip install 'selfsent\[words\]'"):
+        check_model(f"dm:{tmp_path}/rare.txt")
