@@ -35,7 +35,7 @@ def refuse_unsafe(directory: Path) -> None:
         if pickles and not any((folder / name).is_file() for name in _WEIGHTS):
             raise BaseEncoderError(
                 f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
-                " for a safetensors version, or convert it where you trust it"
+                " for a safetensors version, or convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
             )
     if damaged := broken_seal(directory):
         raise BaseEncoderError(f"{damaged} is damaged: it is not as it was written: copy the model again, or train it")
