@@ -33,8 +33,8 @@ page.
 * **Training** goes from text to weights. Both sides are scored alike: the loss on held-out sentences, and Spearman on
   STS-B, over as many seeds. Where ours ends at a worse loss than theirs, the table says so, and the ratio is left out
   of the overview above.
-* **Of the product** is the share of what the processor reaches in a product of large matrices. For both
-  sides only the operations that ours needs are counted.
+* **Of the product** is the share of what the processor reaches in a product of large matrices. For both sides,
+  only the operations that ours needs are counted.
 * **Padding** is the share of slots that hold no token, in the linear layers and in attention.
 * **Encoding** has the smallest and the mean cosine to the peer's float32 vectors. The matrix product is that of the
   setting's own precision.

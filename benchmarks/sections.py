@@ -189,8 +189,8 @@ def time_to_score(report: dict[str, Any]) -> str:
             " (`context`) and on STS-B. Each point is a whole command. Ours reads, cleans, scores before and after and"
             " draws a map; the peer is a script with the usual loss and the same pairs in a file, in the precision and"
             " at the rate that are best for it. By default ours holds on to the base, which costs some of the corpus'"
-            " own score and guards the others; `--keep-base 0` is the peer's loss. \"Times sooner\" is the peer's"
-            " seconds over ours to the peer's last score, which it has from its first point within 0.1 of it"
+            ' own score and guards the others; `--keep-base 0` is the peer\'s loss. "Times sooner" compares the'
+            " seconds to the peer's last score: the peer's, to its first point within 0.1 of it, over ours"
             " (`benchmarks/time_to_score.py`)."
         ),
         "![Score over seconds from the command](images/time-to-score.svg)\n",

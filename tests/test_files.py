@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,6 @@ from safetensors.numpy import save_file
 from selfsent import files
 from selfsent.errors import OutputError
 from selfsent.files import (
-    hold,
     new_folder,
     sweep_half_written,
     sweep_stale,
@@ -18,6 +18,7 @@ from selfsent.files import (
     write_json,
     write_text,
 )
+from selfsent.locks import hold
 
 
 def fail(written):
@@ -125,12 +126,11 @@ def test_who_may_read_is_what_the_umask_says(tmp_path):
     }
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot exchange two names")
 def test_a_directory_is_never_missing_while_it_is_replaced(tmp_path, monkeypatch):
     path = tmp_path / "index"
     path.mkdir()
     (path / "old").touch()
-    if not files._exchange(path, path):
-        pytest.skip("this system cannot exchange two names")
     monkeypatch.setattr(Path, "rename", None)  # whatever moves it away first
     with whole_directory(path) as temporary:
         (temporary / "new").touch()
@@ -138,8 +138,14 @@ def test_a_directory_is_never_missing_while_it_is_replaced(tmp_path, monkeypatch
     assert [each.name for each in path.iterdir()] == ["new"]
 
 
-def test_of_two_who_make_a_directory_neither_fails(tmp_path):
+@pytest.mark.parametrize("seen", [True, False], ids=["in time", "too late"])
+def test_of_two_who_make_a_directory_neither_fails(tmp_path, monkeypatch, seen):
     path = tmp_path / "entry"
+    exists, asked = Path.exists, []
+    if not seen:  # what is there is not there yet when the second one looks
+        monkeypatch.setattr(
+            Path, "exists", lambda each: exists(each) and (each != path or bool(asked.append(1) or len(asked) > 1))
+        )
     with whole_directory(path) as later:
         (later / "file").write_text("second")
         with whole_directory(path) as first:
@@ -191,7 +197,7 @@ def test_a_directory_is_held_by_one_process(tmp_path):
 
     code = (
         "import sys; from pathlib import Path; from selfsent.errors import OutputError\n"
-        "from selfsent.files import hold\n"
+        "from selfsent.locks import hold\n"
         "try: hold(Path(sys.argv[1]), 'it is taken')\n"
         "except OutputError as error: print(error)\n"
         "else: print('free')"

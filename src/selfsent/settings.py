@@ -57,7 +57,7 @@ class Settings:
     )
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
     weight_decay: float = setting(
-        0.0, "weight decay, not on biases and layer norms; decoupled, but with rmsprop", minimum=0.0
+        0.0, "weight decay, not on biases and layer norms; decoupled, except with rmsprop", minimum=0.0
     )
     optimizer: Optimizer = setting("adamw", "optimiser: what turns gradients into steps")
     epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)

@@ -16,7 +16,7 @@ from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import Damaged, MakerError, OutputError, SettingsError
-from selfsent.files import locked
+from selfsent.locks import locked
 
 
 class Shuffle(Maker):

@@ -62,7 +62,7 @@ def test_a_number_of_documents_is_kept_apart_to_choose_by_and_as_many_to_score(s
     [
         ("bundled,bundled", "--bases names bundled twice"),
         ("bundled,", "a comma with nothing beside it"),
-        ("bundled,tfidf", "TF-IDF counts words and is no base: leave tfidf out"),
+        ("bundled,tfidf", "leave tfidf out of --bases: what counts words cannot be a base"),
         ("bundled,./nowhere", "there is no directory ./nowhere"),
         ("bundled,glove:nowhere.txt", "nowhere.txt cannot be read"),
         ("./functions:lengths", "there is no directory"),

@@ -53,3 +53,5 @@ def test_a_random_table_is_made_where_it_is_named(tmp_path, monkeypatch):
     assert sizes == [12, 256]
     with pytest.raises(BaseEncoderError, match="random-table:0: a token vector has 1 to"):
         resolve("random-table:0")
+    with pytest.raises(BaseEncoderError, match="takes a size alone, as in random-table:100"):
+        resolve("random-table:12:bundled")

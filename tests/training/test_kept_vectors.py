@@ -10,7 +10,7 @@ import pytest
 import tiny
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import Damaged, OutputError, TrainingError
-from selfsent.files import locked_part
+from selfsent.locks import locked_part
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.training import teacher_vectors
@@ -140,7 +140,7 @@ def test_vectors_that_are_no_numbers_are_refused(value, corpus, base, monkeypatc
 
 def test_bytes_of_a_lock_are_held_once(tmp_path):
     other = (
-        "import sys; from pathlib import Path; from selfsent.files import locked_part\n"
+        "import sys; from pathlib import Path; from selfsent.locks import locked_part\n"
         "with locked_part(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), False) as mine: print(mine)"
     )
 

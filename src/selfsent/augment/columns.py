@@ -12,7 +12,8 @@ from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, is_whole
 from selfsent.data.corpus.writer import TableFile, describe
-from selfsent.files import locked_part, new_folder
+from selfsent.files import new_folder
+from selfsent.locks import locked_part
 
 
 def with_views(

@@ -19,8 +19,9 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean
 from selfsent.data.random import make_key
 from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
-from selfsent.files import is_half_written, locked, read_json, sweep_half_written, whole_file, write_json
+from selfsent.files import is_half_written, read_json, sweep_half_written, whole_file, write_json
 from selfsent.integrity import tell_damaged
+from selfsent.locks import locked
 
 ORIGINAL = "original"
 """What the columns of makers say of a view that is the sentence itself."""

@@ -65,7 +65,7 @@ def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> lis
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise SettingsError(f"--bases names {twice} twice")
     if words := next((name for name in names if name in COUNTING), None):
-        raise SettingsError(f"{COUNTING[words]} counts words and is no base: leave {words} out of --bases")
+        raise SettingsError(f"leave {words} out of --bases: what counts words cannot be a base")
     if len(names) == 1:
         resolve(names[0])
         return [Base(names[0])]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from selfsent.errors import BaseEncoderError, FromHub
 from selfsent.files import read_json
-from selfsent.models.new_bases import Network, made
+from selfsent.models.new_bases import NewBase, made
 from selfsent.models.trust import refuse_unsafe
 from selfsent.naming import name_of
 
@@ -29,7 +29,7 @@ def resolve(base: str | os.PathLike[str]) -> Path:
 
     Args:
         base: the name of an encoder that ships with selfsent, a recurrent network (`gru`, `lstm`, `bilstm`, with
-            `:SIZE` and `:VECTORS` as in `Network`) or `random-table`, a directory in transformers or
+            `:SIZE` and `:VECTORS` as in `NewBase`) or `random-table`, a directory in transformers or
             sentence-transformers layout, the directory of a finished run, or a hub id.
 
     Raises:
@@ -39,7 +39,7 @@ def resolve(base: str | os.PathLike[str]) -> Path:
     name = str(name_of(base))
     if name in SHIPPED:
         return Path(str(resources.files("selfsent"))) / "models" / "bundled" / SHIPPED[name]
-    if network := Network.named(name):
+    if network := NewBase.named(name):
         return made(network, resolve)
     directory = Path(name).expanduser()
     if directory.is_dir():

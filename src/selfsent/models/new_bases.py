@@ -20,27 +20,26 @@ if TYPE_CHECKING:
 
 WORDS = 256
 """Numbers in a random word vector."""
-SIZES = {"gru": 512, "lstm": 512, "bilstm": 256}
-"""Numbers in a state of each direction, so that sentence vectors have 512."""
 TABLE = "random-table"
-"""A table of random token vectors, for the vocabulary of `bundled-raw`; it has `WORDS` numbers for each."""
+"""Random token vectors for the vocabulary of `bundled-raw`, and no network."""
+SIZES = {"gru": 512, "lstm": 512, "bilstm": 256, TABLE: WORDS}
+"""Numbers in a state of each direction, so that sentence vectors have 512; in a token vector of a table."""
 MOST_WORDS = 200_000
 """Words of a file that get a vector, the first ones: such files begin with the frequent words."""
 _LARGEST = 16_384
 _NAME = re.compile(rf"({'|'.join(SIZES)})(?::(\d+))?(?::(.+))?", re.DOTALL)
-_TABLE = re.compile(rf"({TABLE})(?::(\d+))?()")
 _VERSION = 1
 """Another one for networks that begin as others."""
 
 
 @dataclass(frozen=True)
-class Network:
-    """A recurrent base by name: `KIND`, `KIND:SIZE`, `KIND:VECTORS` or `KIND:SIZE:VECTORS`; or `random-table:SIZE`.
+class NewBase:
+    """A base made by its name: `KIND`, `KIND:SIZE`, `KIND:VECTORS` or `KIND:SIZE:VECTORS`.
 
     Args:
         kind: `gru`, `lstm`, `bilstm` or `random-table`.
         size: numbers in a state, of each direction; of a table, in a token vector.
-        vectors: a file of word vectors, or a table of token vectors; empty for random ones.
+        vectors: a file of word vectors, or a table of token vectors; empty for random ones, as a random table has.
     """
 
     kind: str
@@ -48,24 +47,26 @@ class Network:
     vectors: str = ""
 
     @classmethod
-    def named(cls, name: str) -> Network | None:
+    def named(cls, name: str) -> NewBase | None:
         """What a name means; None for the name of anything else.
 
         Raises:
-            BaseEncoderError: its states would have no numbers, or too many.
+            BaseEncoderError: its states would have no numbers, or too many; or a random table is to have vectors.
         """
-        found = _NAME.fullmatch(name) or _TABLE.fullmatch(name)
+        found = _NAME.fullmatch(name)
         if not found:
             return None
-        kind, size = found[1], int(found[2]) if found[2] else SIZES.get(found[1], WORDS)
+        kind, size = found[1], int(found[2] or SIZES[found[1]])
+        what = "token vector" if kind == TABLE else "state"
         if not 1 <= size <= _LARGEST:
-            what = "token vector" if kind == TABLE else "state"
             raise BaseEncoderError(f"{name}: a {what} has 1 to {_LARGEST} numbers, not {size}")
+        if kind == TABLE and found[3]:
+            raise BaseEncoderError(f"{name}: {TABLE} has random vectors, and takes a size alone, as in {TABLE}:100")
         return cls(kind, size, found[3] or "")
 
 
-def made(network: Network, resolve: Callable[[str], Path]) -> Path:
-    """The directory of a recurrent base that nobody has trained, in the cache; it is made the first time.
+def made(network: NewBase, resolve: Callable[[str], Path]) -> Path:
+    """The directory of a base that nobody has trained, in the cache; it is made the first time.
 
     Args:
         network: which.
@@ -80,8 +81,8 @@ def made(network: Network, resolve: Callable[[str], Path]) -> Path:
     source = resolve("bundled-raw") if not network.vectors else file if file.is_file() else resolve(network.vectors)
     if network.vectors and source.is_dir() and not is_static(source):
         raise BaseEncoderError(
-            f"{network.kind} takes word vectors from a text file or a table such as bundled, and {network.vectors} is"
-            " neither"
+            f"{network.kind} takes word vectors from a file of them, or a table such as bundled, and"
+            f" {network.vectors} is neither"
         )
     told = repr((_VERSION, network.kind, network.size, bool(network.vectors), _identity(source)))
     place = cache_folder() / "recurrent" / hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
@@ -109,7 +110,7 @@ def _is_whole(place: Path) -> bool:
     return False
 
 
-def _write(folder: Path, network: Network, source: Path) -> None:
+def _write(folder: Path, network: NewBase, source: Path) -> None:
     from selfsent.models.recurrent import new_recurrent
     from selfsent.models.static import new_table
 

@@ -22,7 +22,7 @@ from selfsent.evaluation.paragraph_vectors import KINDS
 from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
 from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.models.bases import SHIPPED
-from selfsent.models.new_bases import Network
+from selfsent.models.new_bases import NewBase
 from selfsent.recipes.parts import names_of, placed
 from selfsent.recipes.recipe import Recipe
 from selfsent.recipes.stage import FOLD, Stage, sources_of
@@ -131,7 +131,7 @@ def _model(name: str, mirror: str | Path | None) -> Need:
         return _need(name, True)
     if kind in WORD_FILES:
         return _need(name, Path(str(placed(rest, mirror))).is_file())
-    if network := Network.named(name):
+    if network := NewBase.named(name):
         vectors = Path(network.vectors).expanduser()
         return _need(name, not network.vectors or network.vectors in SHIPPED or vectors.exists())
     if rest:  # module:factory

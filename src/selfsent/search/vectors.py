@@ -24,8 +24,9 @@ from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.vectors import CONTENT
-from selfsent.files import hold, saying, write_json
+from selfsent.files import saying, write_json
 from selfsent.integrity import tell_damaged
+from selfsent.locks import hold
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import CHARACTERS, CHUNK, Side, encode_stream, prompt_of, tokens_at_once
 from selfsent.models.fingerprint import hash_weights

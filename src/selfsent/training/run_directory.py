@@ -15,17 +15,9 @@ from typing import Any
 
 from selfsent.distributed import by_first, gathered, rank, together
 from selfsent.errors import RunError
-from selfsent.files import (
-    Held,
-    hold,
-    is_half_written,
-    remove,
-    saying,
-    sweep_half_written,
-    write_json,
-    write_text,
-)
+from selfsent.files import is_half_written, remove, saying, sweep_half_written, write_json, write_text
 from selfsent.integrity import is_signed, signed
+from selfsent.locks import Held, hold
 from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__

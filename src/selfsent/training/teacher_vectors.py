@@ -14,8 +14,9 @@ from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import TrainingError
-from selfsent.files import locked_part, saying, write_json
+from selfsent.files import saying, write_json
 from selfsent.integrity import tell_damaged
+from selfsent.locks import locked_part
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode

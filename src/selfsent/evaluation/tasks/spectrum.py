@@ -25,8 +25,7 @@ class SpectrumTask:
     """Evenness and alignment (Wang and Isola, 2020), as one number: (−uniformity − alignment) / 4.
 
     `effective_rank` (Roy and Vetterli, 2007), as a share of what it can be, stands beside it. Models that count words
-    have no such score. The interval is over parts of 128 sentences, by Student's t, since
-    there are few.
+    have no such score. The interval is over parts of 128 sentences, by Student's t, since there are few.
 
     Args:
         sentences: those to look at.
