@@ -222,7 +222,7 @@ def test_vectors_of_a_table(base_of, tmp_path):
     ("name", "kind", "complaint"),
     [
         ("gru:0", BaseEncoderError, "a state has 1 to 16384 numbers, not 0"),
-        ("bilstm:bundled-raw", BaseEncoderError, "a text file or a table such as bundled, and bundled-raw is neither"),
+        ("bilstm:bundled-raw", BaseEncoderError, "or a table such as bundled, and bundled-raw is neither"),
         ("bilstm:./nowhere.txt", BaseEncoderError, "there is no directory ./nowhere.txt"),
         ("lstm:{odd}", DataError, "line 1: expected"),
     ],
