@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from selfsent.fast.packing import Packed
 from selfsent.models.heads.module import OwnModule
@@ -64,16 +65,16 @@ class CnnPool(OwnModule):
             states: token states.
             lengths: (sentences,) tokens of each.
         """
-        rows = states[None]
+        rows = states[:, :, None]
         for convolution in self.convolutions:
             rows, lengths = self._maxima(rows, lengths)
             rows = torch.tanh(_convolved(cast(nn.Conv2d, convolution), rows, lengths))
         sentence = _on(np.repeat(np.arange(len(lengths)), lengths), rows)
-        total = rows.new_zeros(len(lengths), rows.shape[-1], dtype=torch.float32)
-        return total.index_add(0, sentence, rows[0].float()) / _on(lengths, rows)[:, None]
+        total = rows.new_zeros(len(lengths), rows.shape[1], dtype=torch.float32)
+        return total.index_add(0, sentence, rows[:, :, 0].float()) / _on(lengths, rows)[:, None]
 
     def _maxima(self, rows: Tensor, lengths: np.ndarray) -> tuple[Tensor, np.ndarray]:
-        """The maxima of neighbouring rows of each sentence, (channels, fewer rows, d), and how many there are of each.
+        """The maxima of neighbouring rows of each sentence, (fewer rows, d, channels), and how many there are of each.
 
         A last row without a neighbour is its own: what padding of minus infinity would give.
         """
@@ -82,7 +83,8 @@ class CnnPool(OwnModule):
         place = np.arange(fewer.sum()) - np.repeat(np.cumsum(fewer) - fewer, fewer)
         first = np.repeat(starts, fewer) + self.stride * place
         second = np.minimum(first + 1, np.repeat(last, fewer))
-        return torch.maximum(rows[:, _on(first, rows)], rows[:, _on(second, rows)]), fewer
+        one, other = rows[_on(first, rows)], rows[_on(second, rows)]
+        return torch.where(one >= other, one, other), fewer
 
     def get_embedding_dimension(self) -> int:
         """Length of the vectors that come out."""
@@ -96,25 +98,28 @@ class CnnPool(OwnModule):
 def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Tensor:
     """A convolution along the tokens of each sentence, as if there were nothing but zeros around it.
 
-    Rows of zeros are put between the sentences, so that one convolution over all of them crosses no border.
+    One product of matrices for each place of the window, over the rows that have such a neighbour alone: behind a few
+    max-pools most sentences have one row or two, and the greater part of a window hangs over their ends.
 
     Args:
-        convolution: without padding, its window odd.
-        rows: (channels, rows, d).
+        convolution: its window odd, of one unit.
+        rows: (rows, d, channels).
         lengths: (sentences,) rows of each sentence.
 
     Returns:
-        (other channels, rows, d).
+        (rows, d, other channels).
     """
-    gap = convolution.kernel_size[0] // 2
-    if not gap:
-        out: Tensor = convolution(rows[None])[0]
-        return out
-    place = np.arange(rows.shape[1]) + gap * np.repeat(np.arange(len(lengths)), lengths)
-    wide = rows.new_zeros(rows.shape[0], rows.shape[1] + gap * (len(lengths) + 1), rows.shape[2])
-    wide = wide.index_copy(1, _on(place + gap, rows), rows)
-    convolved: Tensor = convolution(wide[None])[0]
-    return convolved[:, _on(place, rows)]
+    weight = convolution.weight[..., 0]
+    place = np.concatenate([np.arange(length) for length in lengths])
+    behind = np.repeat(lengths, lengths) - place
+    middle = weight.shape[2] // 2
+    out = functional.linear(rows, weight[:, :, middle], convolution.bias)
+    for offset in range(-middle, middle + 1):
+        having = np.flatnonzero((place + offset >= 0) & (offset < behind))
+        if offset and len(having):
+            neighbours = functional.linear(rows[_on(having + offset, rows)], weight[:, :, middle + offset])
+            out.index_add_(0, _on(having, rows), neighbours)
+    return out
 
 
 def _on(array: np.ndarray, like: Tensor) -> Tensor:
