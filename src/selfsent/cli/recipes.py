@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from selfsent.display import counted
+from selfsent.errors import SettingsError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,9 +26,11 @@ def add_parser(commands: Any) -> None:
         description="List the recipes that ship: which tables of the papers they repeat, how long they take, what they"
         " need, and what of it is here. With the name of one: its variants, and where to get what is missing.",
         epilog="Print one as YAML, to change it: selfsent recipes show NAME > mine.yaml. Run one: selfsent train NAME"
-        " --output DIR. Hours are estimated, for training and scoring on one GPU of the A100's kind.",
+        " --output DIR. Put several runs beside the papers' rows, averages over their tasks included: selfsent recipes"
+        " beside DIR ... Hours are estimated, for training and scoring on one GPU of the A100's kind.",
     )
-    parser.add_argument("name", nargs="*", metavar="NAME", help="one recipe, or a file of your own; or show NAME")
+    told = "one recipe, or a file of your own; or show NAME; or beside DIR ..."
+    parser.add_argument("name", nargs="*", metavar="NAME", help=told)
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA)")
     parser.add_argument("--json", action="store_true", help="everything, as JSON on standard output")
     parser.set_defaults(run=run)
@@ -42,6 +45,11 @@ def run(options: argparse.Namespace) -> None:
     if names[:1] == ["show"] and len(names) > 1:
         for name in names[1:]:
             sys.stdout.write(recipes.recipe_file(name).read_text(encoding="utf-8"))
+        return
+    if names == ["beside"]:
+        raise SettingsError("beside needs the directories of runs: selfsent recipes beside DIR ...")
+    if names[:1] == ["beside"]:
+        _show_beside(names[1:], options.json)
         return
     mirror = options.data or os.environ.get("SELFSENT_DATA")
     outlines = [recipes.outline(name) for name in names or recipes.shipped()]
@@ -59,6 +67,20 @@ def run(options: argparse.Namespace) -> None:
             show("\n".join(_summary(outline, mirror)))
     if not names:
         show("selfsent recipes NAME says more of one, selfsent train NAME --output DIR runs it.")
+
+
+def _show_beside(runs: list[str], as_json: bool) -> None:
+    """Print the published rows that runs repeat, with the scores of all of them."""
+    from selfsent import recipes
+    from selfsent.cli.console import show
+    from selfsent.recipes.beside import tables
+
+    rows = recipes.join_runs(runs)
+    if as_json:
+        sys.stdout.write(json.dumps([row.to_json() for row in rows], ensure_ascii=False, indent=1) + "\n")
+        return
+    for table in tables(rows):
+        show(table)
 
 
 def describe(outline: Outline, mirror: str | None) -> dict[str, Any]:

@@ -104,8 +104,9 @@ def _beside(record: Record, records: Iterable[Record], scores: Scores) -> Beside
     ours = np.array([float(score[name]) for score, (_, name) in zip(taken, figures, strict=True)])
     ends = [_ends(score, name) for score, (_, name) in zip(taken, figures, strict=True)]
     if all(score.get("seeds") for score in taken):  # an average has the interval of the averages of the seeds
-        over_seeds = np.mean([score["seeds"][name] for score, (_, name) in zip(taken, figures, strict=True)], axis=0)
-        ends = [_of_mean(over_seeds)]
+        values = [score["seeds"][name] for score, (_, name) in zip(taken, figures, strict=True)]
+        # Tasks of other runs may have lost a seed: then there are no averages of seeds.
+        ends = [_of_mean(np.mean(values, axis=0)) if len(set(map(len, values))) == 1 else (None, None)]
     mean = float(ours.mean())
     if any(low is None or high is None for low, high in ends):
         return Beside(record, mean, **about)
@@ -187,8 +188,7 @@ def over(seeds: Seeds, stage: str) -> dict[str, dict[str, Any]]:
     """
     places = [seeds.directory / "seeds" / str(seed) for seed in seeds.figures]
     stand_ins = [line for place in places for line in read_json(place / "run.json").get(STAND_INS, ())]
-    files = [next((file for file in _scored(place, stage) if file.is_file()), None) for place in places]
-    runs = [read_json(file).get("scores", {}) if file else {} for file in files]
+    runs = [scored(place, stage) for place in places]
     found = {}
     for task in [task for task in (runs[0] if runs else ()) if all(task in run for run in runs)]:
         scores = [run[task] for run in runs]
@@ -202,9 +202,11 @@ def over(seeds: Seeds, stage: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _scored(run: Path, stage: str) -> tuple[Path, Path]:
-    """Where the scores of a stage may lie: with the stage, or with the run, of folds and of an encoder."""
-    return run / "stages" / stage / SCORES, run / SCORES
+def scored(run: Path, stage: str) -> dict[str, dict[str, Any]]:
+    """The scores of a stage; they lie with the stage, or with the run, of folds and of an encoder. Empty: none."""
+    files = (run / "stages" / stage / SCORES, run / SCORES)
+    found: dict[str, Any] = next((read_json(file) for file in files if file.is_file()), {})
+    return dict(found.get("scores", {}))
 
 
 def _of_mean(values: NDArray[np.float64]) -> tuple[float | None, float | None]:

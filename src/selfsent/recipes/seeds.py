@@ -133,7 +133,7 @@ def over_seeds(
     directory.match({"seeds": list(range(first, first + count)), **(check() or {})})
     wait()  # or a slow process would find the run that the first one begins
     directory.begin(steps=False)
-    done = _known(directory) if directory.resumed else Seeds(directory.path)
+    done = seeds_of(directory.path) if directory.resumed else Seeds(directory.path)
     figures, failures, leaked = dict(done.figures), dict(done.failures), done.leaked
     for seed in range(first, first + count):
         if seed in figures or seed in failures:
@@ -170,9 +170,9 @@ def _leave_nothing(path: Path) -> None:
         path.rmdir()
 
 
-def _known(directory: RunDirectory) -> Seeds:
-    """What `seeds.json` says of the runs that ended."""
-    known = read_json(directory.path / "seeds.json")
+def seeds_of(place: Path) -> Seeds:
+    """What `seeds.json` says of the runs that ended; no seeds where there is none."""
+    known = read_json(place / "seeds.json")
     figures = {int(seed): values for seed, values in known.get("seeds", {}).items()}
     failures = {int(seed): reason for seed, reason in known.get("failures", {}).items()}
-    return Seeds(directory.path, figures, failures, tuple(known.get("leaked", ())))
+    return Seeds(place, figures, failures, tuple(known.get("leaked", ())))
