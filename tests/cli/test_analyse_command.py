@@ -142,3 +142,20 @@ def test_a_missing_matplotlib_is_one_line(selfsent, pairs, monkeypatch):
     monkeypatch.setattr("selfsent.report.plots.find_spec", lambda name: None)
     complaint = selfsent("analyse", "space", "bundled-raw", "--pairs", pairs, "--plot", "x.png").complaint
     assert "--plot needs matplotlib: pip install 'selfsent[plot]'" in complaint
+
+
+def test_sizes_stand_beside_those_of_the_paper(selfsent, tmp_path):
+    place = tmp_path / "kwang2049" / "useb" / "data-eval" / "twitterpara"
+    place.mkdir(parents=True)
+    (place / "Twitter_URL_Corpus_test.txt").write_text("a b\tc\t(5, 6)\tx\na b\td\t(0, 6)\tx\n")
+    (place / "test.data").write_text("1\tt\te\tf\t5\tx\n")
+    done = selfsent("analyse", "sizes", "twitterpara", "--data", tmp_path, "--json", "-")
+    assert json.loads(done.out)["sizes"] == [
+        {
+            "task": "twitterpara",
+            "here": {"paraphrases": 2, "other pairs": 1, "words per text": 1.2},
+            "published": {"paraphrases": 2000.0, "other pairs": 9000.0, "words per text": 13.9},
+        }
+    ]
+    assert "9,000" in selfsent("analyse", "sizes", "twitterpara", "--data", tmp_path).out
+    assert "stsb is none" in selfsent("analyse", "sizes", "stsb").complaint

@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
     """Add the command and its analyses."""
     parser = commands.add_parser(
         "analyse",
-        help="the papers' analyses: words, space, corpus-size, labels",
+        help="the papers' analyses: words, space, corpus-size, labels, sizes",
         description="The papers' analyses.",
     )
     kinds = parser.add_subparsers(dest="analysis", required=True, metavar="ANALYSIS")
@@ -59,6 +59,15 @@ def add_parser(commands: Any) -> None:
                 help="pairs with this share of the highest score, or more, mean the same (default: 0.8)",
             )
     _add_corpus_size(kinds)
+    sizes = kinds.add_parser(
+        "sizes",
+        help="how large the tasks of USEB are",
+        description="How large the tasks of USEB are, here and published.",
+    )
+    sizes.add_argument("task", nargs="+", metavar="TASK", help="askubuntu, cqadupstack, twitterpara or scidocs")
+    sizes.add_argument("--json", metavar="FILE", help="everything, as one object; - for standard output alone")
+    sizes.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA)")
+    sizes.set_defaults(run=_sizes, plot=[])
 
 
 def _add_corpus_size(kinds: Any) -> None:
@@ -199,6 +208,25 @@ def _corpus_size(options: argparse.Namespace) -> None:
     _finish(options, _table([f"{corpus.report.unit}s", metric], cells), plain, lambda: plot_corpus_size(points, metric))
 
 
+def _sizes(options: argparse.Namespace) -> None:
+    from selfsent.evaluation.datasets.declared import Store
+    from selfsent.evaluation.tasks.sizes import sizes
+
+    _check(options)
+    store = Store(options.data)
+    found = [sizes(task, store) for task in options.task]
+
+    def shown(figure: float | None) -> str:
+        return "" if figure is None else f"{figure:,.1f}".removesuffix(".0")
+
+    cells = (
+        [one.task, name, shown(figure), shown(one.published.get(name))]
+        for one in found
+        for name, figure in one.here.items()
+    )
+    _finish(options, _table(["task", "", "here", "published"], cells), {"sizes": _plain(found)}, None)
+
+
 def _training(options: argparse.Namespace) -> tuple[Any, Callable[[str], float], str, Any]:
     """Rows to train on, what scores a model, what that is called, and the corpus."""
     import numpy as np
@@ -287,12 +315,12 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     return table
 
 
-def _finish(options: argparse.Namespace, table: Table, plain: Any, plot: Callable[[], Figure]) -> None:
+def _finish(options: argparse.Namespace, table: Table, plain: Any, plot: Callable[[], Figure] | None) -> None:
     """Write and show the result."""
     from selfsent.cli.console import notice, show
     from selfsent.report.plots import save
 
-    if options.plot:
+    if plot and options.plot:
         figure = plot()
         for path in options.plot:
             save(figure, path)
