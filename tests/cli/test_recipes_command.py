@@ -61,6 +61,7 @@ def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path
 
 def test_runs_are_put_beside_the_papers_rows(selfsent, tmp_path):
     assert "needs the directories of runs" in selfsent("recipes", "beside").complaint
+    assert "leave --data out" in selfsent("recipes", "beside", tmp_path, "--data", tmp_path).complaint
     done = selfsent("recipes", "beside", tmp_path)
     assert (done.status, done.err.count("\n")) == (2, 1)
     assert "holds no finished run of a recipe" in done.err

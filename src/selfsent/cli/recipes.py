@@ -29,8 +29,9 @@ def add_parser(commands: Any) -> None:
         " --output DIR. Put several runs beside the papers' rows, averages over their tasks included: selfsent recipes"
         " beside DIR ... Hours are estimated, for training and scoring on one GPU of the A100's kind.",
     )
-    told = "one recipe, or a file of your own; or show NAME; or beside DIR ..."
-    parser.add_argument("name", nargs="*", metavar="NAME", help=told)
+    parser.add_argument(
+        "name", nargs="*", metavar="NAME", help="one recipe, or a file of your own; or show NAME; or beside DIR ..."
+    )
     parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA)")
     parser.add_argument("--json", action="store_true", help="everything, as JSON on standard output")
     parser.set_defaults(run=run)
@@ -49,6 +50,8 @@ def run(options: argparse.Namespace) -> None:
     if names == ["beside"]:
         raise SettingsError("beside needs the directories of runs: selfsent recipes beside DIR ...")
     if names[:1] == ["beside"]:
+        if options.data:
+            raise SettingsError("beside reads runs and no data sets: leave --data out")
         _show_beside(names[1:], options.json)
         return
     mirror = options.data or os.environ.get("SELFSENT_DATA")
