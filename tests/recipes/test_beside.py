@@ -50,6 +50,7 @@ def test_an_average_needs_all_that_it_is_over():
     (average,) = [each for each in beside(row, scores) if each.record["dataset"] == "Avg"]
     assert average.ours == pytest.approx(62.5)
     assert average.leaked
+    assert "†" in str(tables([average])[-1].caption)
     less = beside(row, {task: scores[task] for task in tasks[1:]})
     assert "Avg" not in {each.record["dataset"] for each in less}
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.evaluation.datasets.published import AGGREGATION, DATASETS, DEFECTS, METRICS, Record
-from selfsent.evaluation.results import MARK
+from selfsent.evaluation.results import MARK, MEANING
 from selfsent.evaluation.suites import SUITES
 from selfsent.files import read_json
 from selfsent.recipes.parts import DIFFERS
@@ -247,9 +247,11 @@ def tables(rows: Sequence[Beside]) -> list[Table]:
             Text("\n".join(f"({number}) {note}" for note, number in numbers.items())) if numbers else None
         )
         shown[-1].caption_justify = "left"
+    below = [MEANING] if any(row.leaked for row in rows) else []
     if any(row.within is not None for row in rows):
-        below = "within: whether the published number lies within our interval"
-        shown[-1].caption = Text("\n".join(filter(None, (str(shown[-1].caption or ""), below))))
+        below.append("within: whether the published number lies within our interval")
+    if below:
+        shown[-1].caption = Text("\n".join(filter(None, (str(shown[-1].caption or ""), *below))))
     return shown
 
 
