@@ -132,7 +132,7 @@ def test_results_as_one_object(run, tmp_path):
     (query,) = json.loads(shown.out)["queries"]
     assert query["query"] == "ko mi"
     hit = {"row": 2, "post": 102, "team": None, "repeats": 1, "text": "ko mi"}
-    assert query["hits"][0] | {"cosine": 1} == {"cosine": 1, **hit}
+    assert query["hits"][0] | {"cosine": 1} == {"cosine": 1, "words": 1, **hit}
     pairs = json.loads(run("pairs", "--json", "-", "--top", 2).out)["pairs"]
     assert [set(pair) for pair in pairs] == [
         {"cosine", *(f"{n}{s}" for n in ("row", "repeats", "text") for s in "12")}

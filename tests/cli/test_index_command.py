@@ -38,11 +38,43 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     with (tmp_path / "hits.csv").open(newline="") as file:
         first = next(csv.DictReader(file))
     assert first | {"cosine": ""} == {
-        **{"query": "ko mi", "cosine": "", "row": "1", "id": "8", "team": "y", "repeats": "1", "text": "ko mi"}
+        **{
+            "query": "ko mi",
+            "cosine": "",
+            "words": "1.0",
+            "row": "1",
+            "id": "8",
+            "team": "y",
+            "repeats": "1",
+            "text": "ko mi",
+        }
     }
     told = json.loads(as_file.out)
     assert told["index"] == str(tmp_path / "i")
     assert told["queries"][0]["hits"][0]["id"] == 8
+
+
+def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
+    index()
+    words = ("ko zu", "--top", 4, "--word-weight", 3)
+    exact = selfsent("search", model, tickets, "--text-column", "body", *words, "--json", "-")
+    found = selfsent("search", "--index", tmp_path / "i", *words, "--json", "-")
+    told = json.loads(found.out)
+    assert told["word_weight"] == 3
+    hits = told["queries"][0]["hits"]
+    scores = [hit["cosine"] + 3 * hit["words"] for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert [hit["row"] for hit in hits] == [hit["row"] for hit in json.loads(exact.out)["queries"][0]["hits"]]
+    shown = selfsent("search", "--index", tmp_path / "i", *words).out.splitlines()
+    assert [float(line.split()[0]) for line in shown] == pytest.approx([score / 4 for score in scores], abs=6e-4)
+    said = selfsent("search", model, tickets, *words[:-1], "-1").complaint
+    assert "the weight of words is -1; it is 0 or more" in said
+    about = json.loads((tmp_path / "i" / "index.json").read_text())
+    del about["checksums"]["words.npy"]
+    (tmp_path / "i" / "index.json").write_text(json.dumps(about))
+    (tmp_path / "i" / "words.npy").unlink()
+    old = selfsent("search", "--index", tmp_path / "i", "ko zu")
+    assert (old.status, "was made before words were counted" in old.err) == (0, True)
 
 
 def test_rows_are_added(selfsent, index, tmp_path):
@@ -86,6 +118,8 @@ def test_an_index_of_vectors_alone(selfsent, model, tickets, tmp_path):
     assert selfsent("encode", model, tickets, "--output", tmp_path / "v.npy", "--text-column", "body").status == 0
     assert selfsent("index", model, "--encoded", tmp_path / "v.npy", "--output", tmp_path / "j").status == 0
     assert selfsent("search", "--index", tmp_path / "j", "la nu po", "--top", 1).out == "1.000  row 2\n"
+    said = selfsent("search", "--index", tmp_path / "j", "la nu po", "--word-weight", 1).complaint
+    assert "has no words to weigh: leave out --word-weight" in said
     assert "row 1\n" in selfsent("pairs", "--index", tmp_path / "j", "--top", 1).out
 
 

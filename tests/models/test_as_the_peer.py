@@ -211,16 +211,16 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     expected = np.sort(unit[0] @ unit[1].T)[:, ::-1][:, :3]
 
     def assert_found(found):
-        np.testing.assert_allclose([[cosine for _, cosine in hits] for hits in found], expected, atol=1e-3)
+        np.testing.assert_allclose([[hit.cosine for hit in hits] for hits in found], expected, atol=1e-3)
 
-    assert_found(search(encoder, corpus, TEXTS[:2], 3))
+    assert_found(search(encoder, corpus, TEXTS[:2], 3, word_weight=0))
     write_index(from_corpus(encoder, corpus), tmp_path / "i", str(prompted), fingerprint(encoder))
     assert_found(Index(tmp_path / "i").search(encode(encoder, TEXTS[:2], side="query"), 3))
     encode_to_file(encoder, corpus, tmp_path / "plain.npy")
     with pytest.raises(DataError, match="encode with --prompt document"):
-        search(encoder, corpus, TEXTS[:2], 3, file=VectorsFile(tmp_path / "plain.npy"))
+        search(encoder, corpus, TEXTS[:2], 3, word_weight=0, file=VectorsFile(tmp_path / "plain.npy"))
     encode_to_file(encoder, corpus, tmp_path / "d.npy", side="document")
-    assert_found(search(encoder, corpus, TEXTS[:2], 3, file=VectorsFile(tmp_path / "d.npy")))
+    assert_found(search(encoder, corpus, TEXTS[:2], 3, word_weight=0, file=VectorsFile(tmp_path / "d.npy")))
     encoder.sentence_transformer.prompts["document"] = "other"
     assert fingerprint(encoder) != fingerprint(load_encoder(prompted))
 

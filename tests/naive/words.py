@@ -55,3 +55,18 @@ def sif(texts, vectors, a=1e-3):
             [sum(a / (a + count[w] / total) * vectors[w][i] for w in known) / max(1, len(known)) for i in range(size)]
         )
     return found
+
+
+def shared_words(query, text, texts):
+    """The cosine of (1 + ln count) x (1 + ln((1 + n) / (1 + df))), words that no text has included."""
+    frequency = Counter(word for each in texts for word in set(words_of(each)))
+
+    def weights(of):
+        return {
+            word: (1 + math.log(count)) * (1 + math.log((1 + len(texts)) / (1 + frequency[word])))
+            for word, count in Counter(words_of(of)).items()
+        }
+
+    a, b = weights(query), weights(text)
+    norm = math.sqrt(sum(v * v for v in a.values()) * sum(v * v for v in b.values()))
+    return sum(a[word] * b[word] for word in a.keys() & b.keys()) / norm if norm else 0.0

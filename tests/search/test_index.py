@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from naive import words as naive
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
 from selfsent.evaluation.vectors import VectorsFile, write_vectors
@@ -101,12 +102,54 @@ def test_an_index_finds_what_comparing_all_finds(encoder, rows, sentences, tmp_p
     index.check_model(fingerprint(encoder), "name")
     queries = [sentences[3], sentences[60]]
     found = index.search(encode(encoder, queries), 5)
-    for mine, exact in zip(found, search(encoder, rows, queries, 5), strict=True):
-        assert [row for row, _ in mine] == [row for row, _ in exact]
-        assert [cosine for _, cosine in mine] == pytest.approx([cosine for _, cosine in exact], abs=1e-3)
+    for mine, exact in zip(found, search(encoder, rows, queries, 5, word_weight=0), strict=True):
+        assert [hit.row for hit in mine] == [hit.row for hit in exact]
+        assert [hit.cosine for hit in mine] == pytest.approx([hit.cosine for hit in exact], abs=1e-3)
     [best] = index.told([found[0][0][0]])
     assert best == {"row": 3, "id": "t3", "repeats": 1, "text": sentences[3]}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["i"]
+
+
+def test_words_put_the_nearest_in_order(encoder, rows, more, sentences, tmp_path, monkeypatch):
+    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    queries = [sentences[3], "ba de fi"]
+    vectors = encode(encoder, queries)
+    exact = search(encoder, rows, queries, 5)
+    for mine, theirs in zip(Index(tmp_path / "i").search(vectors, 5, queries), exact, strict=True):
+        assert [hit.row for hit in mine] == [hit.row for hit in theirs]
+        assert [hit.words for hit in mine] == pytest.approx([hit.words for hit in theirs], abs=1e-5)
+    old = check_index_output(tmp_path / "i", add=True, overwrite=False)
+    write_index(from_corpus(encoder, more), tmp_path / "i", "name", fingerprint(encoder), old)
+    index = Index(tmp_path / "i")
+    [[hit, *_]] = index.search(vectors[:1], 3, queries[:1])
+    others = [index.told([row])[0]["text"] for row in range(len(index))]
+    assert index.words.texts == len(others) == 60
+    [[*_, last]] = index.search(vectors[1:], 60, queries[1:])
+    assert last.words == pytest.approx(naive.shared_words(queries[1], others[last.row], others), abs=1e-5)
+    assert hit == (3, pytest.approx(1, abs=1e-3), pytest.approx(1, abs=1e-5))
+    monkeypatch.setattr("selfsent.search.index.ORDERED", 2)
+    [few] = index.search(vectors[1:], 2, queries[1:])
+    [near] = index.search(vectors[1:], 2)
+    assert {hit.row for hit in few} == {hit.row for hit in near}
+    assert [hit.words for hit in near] == [0, 0]
+    with pytest.raises(SettingsError, match="the weight of words is -1"):
+        index.search(vectors, 1, queries, word_weight=-1)
+
+
+def test_an_index_that_counts_no_words(encoder, rows, more, sentences, tmp_path):
+    write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
+    vectors = encode(encoder, [sentences[3]])
+    (tmp_path / "i" / "words.npy").write_bytes(b"no numbers")
+    with pytest.raises(DataError, match="words.npy is not as it was written"):
+        Index(tmp_path / "i")
+    (tmp_path / "i" / "words.npy").unlink()
+    about = json.loads((tmp_path / "i" / "index.json").read_text())
+    del about["checksums"]["words.npy"]
+    (tmp_path / "i" / "index.json").write_text(json.dumps(about))
+    index = Index(tmp_path / "i")  # as it was made before words were counted
+    assert index.search(vectors, 3, [sentences[3]]) == index.search(vectors, 3)
+    write_index(from_corpus(encoder, more), tmp_path / "i", "name", fingerprint(encoder), index)
+    assert Index(tmp_path / "i").words.texts == 60
 
 
 def test_adding_is_as_one_index_of_both(encoder, rows, more, sentences, tmp_path, monkeypatch):
@@ -121,7 +164,7 @@ def test_adding_is_as_one_index_of_both(encoder, rows, more, sentences, tmp_path
         assert (len(index), index.rows) == (60, 42 + 22)
         assert index.about["trained"] == (60 if grown == 1 else 40)
         hits = index.search(encode(encoder, [sentences[3], sentences[45], sentences[59]]), 1)
-        assert [index.told([row])[0] for [(row, _)] in hits] == [
+        assert [index.told([row])[0] for [(row, *_)] in hits] == [
             {"row": 3, "id": "t3", "repeats": 2, "text": sentences[3]},
             {"row": 42 + 6, "id": "m6", "repeats": 1, "text": sentences[45]},
             {"row": 42 + 20, "id": "m20", "repeats": 0, "text": sentences[59]},

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from naive import words as naive
+from selfsent.errors import SettingsError
 from selfsent.models.encoding import encode
 from selfsent.search import search
 
@@ -13,14 +15,37 @@ def test_search_is_exact(encoder, corpus, sentences, chunk, monkeypatch):
     wanted = encode(encoder, queries).astype(np.float64)
     cosines = wanted @ vectors.T / np.linalg.norm(wanted, axis=1)[:, None] / np.linalg.norm(vectors, axis=1)
     told = []
-    found = search(encoder, corpus, queries, top=5, advance=told.append)
+    found = search(encoder, corpus, queries, top=5, advance=told.append, word_weight=0)
     assert sum(told) == 70
     for hits, expected in zip(found, cosines, strict=True):
-        assert [row for row, _ in hits] == np.argsort(-expected, kind="stable")[:5].tolist()
-        np.testing.assert_allclose([cosine for _, cosine in hits], np.sort(expected)[::-1][:5], atol=1e-5)
-    assert found[1][0] == (3, pytest.approx(1, abs=1e-5))
+        assert [hit.row for hit in hits] == np.argsort(-expected, kind="stable")[:5].tolist()
+        np.testing.assert_allclose([hit.cosine for hit in hits], np.sort(expected)[::-1][:5], atol=1e-5)
+    assert found[1][0] == (3, pytest.approx(1, abs=1e-5), 0)
 
 
 def test_more_is_asked_for_than_there_is(encoder, corpus):
     (hits,) = search(encoder, corpus, ["ba"], top=1000)
-    assert sorted(row for row, _ in hits) == list(range(70))
+    assert sorted(hit.row for hit in hits) == list(range(70))
+
+
+@pytest.mark.parametrize("chunk", [7, 4096])
+def test_words_are_weighed_beside_the_cosine(encoder, corpus, sentences, chunk, monkeypatch):
+    monkeypatch.setattr("selfsent.models.encoding.CHUNK", chunk)
+    monkeypatch.setattr("selfsent.search.nearest._COUNTED_TOGETHER", 11)
+    queries = ["ba de fi", sentences[3], "nothing of it"]
+    cosines = {hit.row: hit.cosine for hit in search(encoder, corpus, queries, 70, word_weight=0)[0]}
+    for query, hits in zip(queries, search(encoder, corpus, queries, 70, word_weight=0.7), strict=True):
+        shared = [naive.shared_words(query, text, sentences) for text in sentences]
+        np.testing.assert_allclose([hit.words for hit in hits], [shared[hit.row] for hit in hits], atol=1e-5)
+        scores = [hit.cosine + 0.7 * hit.words for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+        if query == queries[0]:
+            assert {hit.row: hit.cosine for hit in hits} == pytest.approx(cosines, abs=1e-6)
+            few = search(encoder, corpus, queries, 4, word_weight=0.7)[0]
+            assert [hit.row for hit in few] == [hit.row for hit in hits[:4]]
+
+
+@pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf")])
+def test_a_weight_that_is_none(encoder, corpus, weight):
+    with pytest.raises(SettingsError, match="the weight of words is"):
+        search(encoder, corpus, ["ba"], word_weight=weight)

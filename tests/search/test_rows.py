@@ -12,7 +12,7 @@ from selfsent.data.corpus import read_corpus
 from selfsent.errors import DataError
 from selfsent.evaluation.vectors import StoredVectors, VectorsFile
 from selfsent.models.encoding import encode
-from selfsent.search import Pair, encode_corpus, encode_to_file, find_clusters, search
+from selfsent.search import Hit, Pair, encode_corpus, encode_to_file, find_clusters, search
 from selfsent.search.rows import TextsInOrder
 from selfsent.search.tables import group_columns, grouped, hits_with_texts, with_texts, write_table
 
@@ -113,7 +113,7 @@ def test_the_file_serves_in_place_of_the_encoder(encoder, rows, tmp_path, name):
     found, expected = (
         search(encoder, rows, ["ba de fi"], 5, file=file) for file in (VectorsFile(tmp_path / name), None)
     )
-    assert [row for row, _ in found[0]] == [row for row, _ in expected[0]]
+    assert [hit.row for hit in found[0]] == [hit.row for hit in expected[0]]
 
 
 def test_a_file_of_distinct_texts_is_to_be_made_again(encoder, rows, tmp_path):
@@ -157,9 +157,9 @@ def test_texts_in_order(rows, texts):
 
 def test_results_tell_rows_of_the_input(tmp_path):
     corpus = read_corpus(["ko", "", "ba de", "ko", "fi", "ko"], carry=(), cache=tmp_path)
-    assert list(hits_with_texts("q", [(0, 0.9), (2, 0.5)], corpus)) == [
-        {"query": "q", "cosine": 0.9, "row": 0, "repeats": 2, "text": "ko"},
-        {"query": "q", "cosine": 0.5, "row": 4, "repeats": 0, "text": "fi"},
+    assert list(hits_with_texts("q", [Hit(0, 0.9, 0.25), Hit(2, 0.5, 0.0)], corpus)) == [
+        {"query": "q", "cosine": 0.9, "words": 0.25, "row": 0, "repeats": 2, "text": "ko"},
+        {"query": "q", "cosine": 0.5, "words": 0.0, "row": 4, "repeats": 0, "text": "fi"},
     ]
     (pair,) = with_texts([Pair(0.25, 1, 2)], corpus)
     assert pair == {

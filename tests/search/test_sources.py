@@ -32,7 +32,7 @@ def test_vectors_of_a_file_are_those_computed(encoder, corpus, tmp_path, name):
     for hits, expected in zip(
         search(encoder, corpus, queries, 5, file=file), search(encoder, corpus, queries, 5), strict=True
     ):
-        assert [row for row, _ in hits] == [row for row, _ in expected]
+        assert [hit.row for hit in hits] == [hit.row for hit in expected]
 
 
 def test_only_a_few_sentences_are_encoded(encoder, corpus, tmp_path, monkeypatch):

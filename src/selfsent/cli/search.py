@@ -26,9 +26,9 @@ from selfsent.display import counted
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.search.index import Index
+    from selfsent.search import Hit, Index
 
-    Found = list[list[tuple[int, float]]]
+    Found = list[list[Hit]]
 
 
 def add_parser(commands: Any) -> None:
@@ -36,7 +36,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "search",
         help="find the texts of a corpus nearest to a query",
-        description="Find the texts of a corpus whose vectors have the largest cosines to a query's.",
+        description="Find the texts of a corpus nearest to a query: by the cosine of their vectors, and by the words"
+        " that they share with it.",
         usage="selfsent search MODEL CORPUS QUERY [QUERY ...] [options]\n"
         "       selfsent search --index DIR QUERY [QUERY ...] [options]",
     )
@@ -48,6 +49,13 @@ def add_parser(commands: Any) -> None:
     )
     parser.gathers = "words"
     parser.add_argument("--top", type=int, default=10, metavar="N", help="texts to find for each query (default: 10)")
+    parser.add_argument(
+        "--word-weight",
+        type=float,
+        metavar="W",
+        help="a text's score is (cosine + W x words) / (1 + W), where words is the cosine by TF-IDF (default: 0.5); 0:"
+        " the cosine alone",
+    )
     add_result_options(parser, "the texts found")
     add_index_options(parser, loads=True)
     add_corpus_options(parser)
@@ -55,14 +63,17 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Search, and print cosine and sentence, best first."""
+    """Search, and print score and sentence, best first."""
     from selfsent.cli.console import notice
     from selfsent.data.corpus.clean import clean
     from selfsent.errors import SettingsError
+    from selfsent.evaluation.words import WEIGHT, check_weight
     from selfsent.search.tables import hit_columns, hits_with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
+    weight = WEIGHT if options.word_weight is None else options.word_weight
+    check_weight(weight)
     given = take_words(options, "QUERY")
     queries = clean(given)[0]
     if not all(queries):
@@ -70,7 +81,8 @@ def run(options: argparse.Namespace) -> None:
     # Of a query that is too long for a name, Path.is_file() would raise.
     if files := [query for query in given if Path(query).suffix and os.path.isfile(query)]:  # noqa: PTH113
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
-    place, found = _in_corpus(options, queries) if options.index is None else _in_index(options, queries)
+    search = _in_corpus if options.index is None else _in_index
+    place, found, weight = search(options, queries, weight)
     rows = [list(hits_with_texts(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
     if options.output:
         write_table(chain.from_iterable(rows), hit_columns(place), Path(options.output), options.safe_csv)
@@ -79,12 +91,12 @@ def run(options: argparse.Namespace) -> None:
         {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
         for query, hits in zip(queries, rows, strict=True)
     ]
-    about = {**what_was_searched(options), "queries": found_of}
+    about = {**what_was_searched(options), "word_weight": weight, "queries": found_of}
     if not write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}) and not options.output:
-        _show(queries, rows, shown_columns(options, place))
+        _show(queries, rows, shown_columns(options, place), weight)
 
 
-def _in_corpus(options: argparse.Namespace, queries: list[str]) -> tuple[Corpus, Found]:
+def _in_corpus(options: argparse.Namespace, queries: list[str], weight: float) -> tuple[Corpus, Found, float]:
     from selfsent.cli.console import counting
     from selfsent.search import search
 
@@ -92,21 +104,32 @@ def _in_corpus(options: argparse.Namespace, queries: list[str]) -> tuple[Corpus,
     model = load(options, corpus)
     total = len(corpus.origins)
     with counting("searching") as searched:
-        return corpus, search(model, corpus, queries, options.top, lambda count: searched(count, total), stored)
+        found = search(model, corpus, queries, options.top, lambda count: searched(count, total), stored, weight)
+        return corpus, found, weight
 
 
-def _in_index(options: argparse.Namespace, queries: list[str]) -> tuple[Index, Found]:
+def _in_index(options: argparse.Namespace, queries: list[str], weight: float) -> tuple[Index, Found, float]:
+    from selfsent.cli.console import notice
+    from selfsent.errors import SettingsError
     from selfsent.models.encoding import encode
 
     index = open_index(options)
-    return index, index.search(encode(encoder_of(index, options), queries, side="query"), options.top)
+    if index.words is None:
+        if options.word_weight:
+            raise SettingsError(f"{index.path} has no words to weigh: leave out --word-weight, or index texts again")
+        if "text" in index.columns:
+            notice(f"{index.path} was made before words were counted, so only cosines count: index the texts again")
+        weight = 0.0
+    vectors = encode(encoder_of(index, options), queries, side="query")
+    return index, index.search(vectors, options.top, queries, weight), weight
 
 
-def _show(queries: list[str], rows: list[list[dict[str, Any]]], names: Sequence[str]) -> None:
+def _show(queries: list[str], rows: list[list[dict[str, Any]]], names: Sequence[str], weight: float) -> None:
     from selfsent.cli.console import show
 
     for query, hits in zip(queries, rows, strict=True):
         if len(queries) > 1:
             show(f"# {query}")
         for row in hits:
-            show(f"{row['cosine']:.3f}  {labelled(row, names)}{text_of(row)}{again(row['repeats'])}")
+            score = (row["cosine"] + weight * row["words"]) / (1 + weight)
+            show(f"{score:.3f}  {labelled(row, names)}{text_of(row)}{again(row['repeats'])}")

@@ -18,6 +18,7 @@ from selfsent.evaluation.lexical import COUNTING, LexicalEncoder
 from selfsent.evaluation.paragraph_vectors import ParagraphVectors, paragraphs_file
 from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.evaluation.word_vectors import WordVectors, words_file
+from selfsent.evaluation.words import WITH_WORDS, WithWords
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import files_of, resolve
 from selfsent.models.cross_encoder import is_cross_encoder
@@ -40,7 +41,8 @@ def as_encoder(
             function from texts to vectors, or a string: `bundled`, a directory (also a run directory), a hub id,
             `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`, `bm25` or `counts` (see
             `LexicalEncoder`), `glove:FILE`, `sif:FILE` and the like (see `WordVectors`), or `dm:FILE` or `dbow:FILE`
-            (see `ParagraphVectors`).
+            (see `ParagraphVectors`). Behind any of those with vectors `+words` adds words, as `search` does (see
+            `WithWords`).
         name: how to call it in results.
         fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
         int8: likewise, and some products in 8 bits on a CPU that has them.
@@ -94,7 +96,11 @@ def check_model(path: str) -> None:
         DataError: a file of vectors that is not as described.
         SettingsError: what reads it, or trains it, is not installed.
     """
-    if named := words_file(path):
+    if alone := _without_words(path):
+        if alone in COUNTING:
+            raise SettingsError(f"{path}: {COUNTING[alone]} counts words already: {WITH_WORDS} is for encoders")
+        check_model(alone)
+    elif named := words_file(path):
         WordVectors(*named).check()
     elif trained := paragraphs_file(path):
         ParagraphVectors(*trained).check()
@@ -113,12 +119,19 @@ def state_of_model(path: str | Path) -> object:
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model that is loaded from a directory, and could be trained."""
-    named = path in COUNTING or words_file(path) or paragraphs_file(path)
+    named = path in COUNTING or _without_words(path) or words_file(path) or paragraphs_file(path)
     return not (named or path.endswith(FORMATS) or _FACTORY.fullmatch(path))
+
+
+def _without_words(path: str) -> str:
+    """The model that words are added to; empty where none are."""
+    return path.removesuffix(WITH_WORDS) if path.endswith(WITH_WORDS) and not Path(path).exists() else ""
 
 
 def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     label = name or (f"{path}, {pooling}" if pooling else path)
+    if alone := _without_words(path):
+        return WithWords(as_encoder(alone, name=name, fast=fast, int8=int8))
     if path in COUNTING:
         return LexicalEncoder(path, name=label)
     if named := words_file(path):

@@ -3,7 +3,7 @@
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
 from selfsent.search.index import Index
 from selfsent.search.index_writer import write_index
-from selfsent.search.nearest import search
+from selfsent.search.nearest import Hit, search
 from selfsent.search.pairs import Pair, most_similar_pairs
 from selfsent.search.sources import encode_corpus
 from selfsent.search.vectors import FORMATS, check_output, encode_to_file
@@ -11,6 +11,7 @@ from selfsent.search.vectors import FORMATS, check_output, encode_to_file
 __all__ = [
     "FORMATS",
     "Clusters",
+    "Hit",
     "Index",
     "Pair",
     "check_output",

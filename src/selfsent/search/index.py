@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,22 @@ from numpy.typing import NDArray
 from selfsent.data.corpus.mapped import MappedTable
 from selfsent.display import counted
 from selfsent.errors import DataError
+from selfsent.evaluation.words import PLACES, WEIGHT, WordCounts, check_weight
 from selfsent.files import read_json
 from selfsent.integrity import damaged
 from selfsent.search.cells import Cells
+from selfsent.search.nearest import Best, Hit
 from selfsent.search.rows import KINDS
 from selfsent.search.vectors import unit
 
 ABOUT, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
 FILES = (VECTORS, ROWS, REPEATS)
+WORDS = "words.npy"
+"""Beside them where there are texts: the numbers of words, and in how many texts each is."""
 VERSION = 1
 """Of the files in an index: raise it when older ones cannot be read."""
+ORDERED = 300
+"""Texts that words put in order: on nine tasks of 820 to 8,600 texts as good as all of them (docs/log)."""
 _LARGEST = 1.01
 """Of a cosine, in 16 bits."""
 _READ_WHOLE = 1 << 27
@@ -41,8 +47,9 @@ class Index:
 
     Example:
         >>> index = Index("tickets.index")  # doctest: +SKIP
-        >>> [hits] = index.search(model.encode(["printer does not answer"]), top=3)  # doctest: +SKIP
-        >>> index.told(row for row, _ in hits)  # doctest: +SKIP
+        >>> query = "printer does not answer"  # doctest: +SKIP
+        >>> [hits] = index.search(model.encode_query([query]), top=3, texts=[query])  # doctest: +SKIP
+        >>> index.told(hit.row for hit in hits)  # doctest: +SKIP
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -105,16 +112,59 @@ class Index:
                 + ("index the texts again" if same else f"give --model {self.model}, or index the texts again")
             )
 
-    def search(self, queries: NDArray[np.float32], top: int = 10) -> list[list[tuple[int, float]]]:
-        """The numbers of the vectors nearest to each query, best first, with the cosines.
-
-        Args:
-            queries: (q, d), of any length but 0.
-            top: how many vectors a query.
+    @cached_property
+    def words(self) -> WordCounts | None:
+        """In how many of the texts each word is; None where the index has no texts, or was made before it counted.
 
         Raises:
             DataError: the index is damaged.
         """
+        if "text" not in self.columns or not (self.path / WORDS).is_file():
+            return None
+        try:
+            frequencies = np.zeros(PLACES, np.int32)
+            held = np.load(self.path / WORDS, allow_pickle=False)
+            frequencies[held[0]] = held[1]
+        except (OSError, ValueError, IndexError, EOFError) as error:
+            raise DataError(f"{self.path} is damaged ({error}): make the index again") from error
+        return WordCounts(frequencies, len(self))
+
+    def search(
+        self,
+        queries: NDArray[np.float32],
+        top: int = 10,
+        texts: Sequence[str] | None = None,
+        word_weight: float = WEIGHT,
+    ) -> list[list[Hit]]:
+        """The numbers of the vectors nearest to each query, best first: by cosine, or by cosine + word_weight · words.
+
+        Args:
+            queries: (q, d), of any length but 0.
+            top: how many vectors a query.
+            texts: the queries themselves: then the 300 with the largest cosines are put in order by words, too, where
+                the index has texts.
+            word_weight: of the words.
+
+        Raises:
+            DataError: the index is damaged.
+            SettingsError: a weight below 0.
+        """
+        check_weight(word_weight)
+        if texts is None or not word_weight or self.words is None:
+            found = self._nearest(queries, top)
+            return [[Hit(row, cosine, 0.0) for row, cosine in each] for each in found]
+        asked, hits = self.words.weighed(texts), []
+        for number, each in enumerate(self._nearest(queries, max(top, ORDERED))):
+            rows = np.array([row for row, _ in each], np.int64)
+            held = self.words.weighed(self.table.take([*self.columns].index("text"), rows))
+            best = Best(1, top)
+            cosines = np.array([[cosine for _, cosine in each]], np.float32)
+            best.take(rows, cosines, (asked[number] @ held.T).toarray(), word_weight)
+            hits += best.hits()
+        return hits
+
+    def _nearest(self, queries: NDArray[np.float32], top: int) -> list[list[tuple[int, float]]]:
+        """The numbers of the vectors with the largest cosines, and these."""
         cosine, rows = self.cells.search(unit(np.ascontiguousarray(queries, np.float32)), min(top, len(self)))
         if not (np.abs(cosine[rows >= 0]) < _LARGEST).all() or rows.max(initial=-1) >= len(self):
             what = "its vectors or row numbers are not as they were written"

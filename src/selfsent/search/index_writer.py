@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from selfsent.data.corpus.batch import as_text
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.errors import DataError, OutputError, SettingsError
+from selfsent.evaluation.words import WordCounts
 from selfsent.files import read_json, whole_directory, write_json
 from selfsent.integrity import checksums
 from selfsent.search.cells import Cells, wanted
-from selfsent.search.index import ABOUT, FILES, REPEATS, ROWS, VECTORS, VERSION, Index, is_index
+from selfsent.search.index import ABOUT, FILES, REPEATS, ROWS, VECTORS, VERSION, WORDS, Index, is_index
 from selfsent.search.index_sources import Part, Source, schema_of
 from selfsent.search.vectors import unit
 from selfsent.version import __version__
@@ -114,6 +115,9 @@ def write_index(
             )
         cells.write(temporary / VECTORS)
         np.save(temporary / REPEATS, filling.repeats[: filling.count])
+        if has_texts := "text" in source.columns:
+            held = np.flatnonzero(filling.words.frequencies)
+            np.save(temporary / WORDS, np.stack([held.astype(np.int32), filling.words.frequencies[held]]))
         about = {
             "kind": "selfsent index",
             "version": VERSION,
@@ -127,7 +131,7 @@ def write_index(
             "cells": cells.count,
             "probed": cells.probed,
             "recall": recall,
-            "checksums": checksums(temporary, FILES),
+            "checksums": checksums(temporary, (*FILES, WORDS) if has_texts else FILES),
         }
         write_json(temporary / ABOUT, about)
         _check_still(add_to, output)
@@ -165,6 +169,7 @@ class _Filling:
         self.start = 0 if add_to is None else add_to.rows
         self.repeats: NDArray[np.int64] = np.zeros(self.old + source.count, np.int64)
         self._known = KeySet(numbered=True)
+        self.words = WordCounts()
         self._schema = schema_of(source.columns)
 
     def fill(self, advance: Callable[[int], None]) -> int:
@@ -186,6 +191,7 @@ class _Filling:
                     for name in self._source.columns
                 }
                 cells["row"] = [self.start + row for row in cells["row"]]
+                self.words.add(cells.get("text", []))
                 table.write_batch(pa.record_batch(cells, schema=self._schema))
                 staged.write(unit(part.vectors[new]).astype(np.float16).data)
                 known += int((numbers < self.old).sum())
@@ -207,9 +213,9 @@ class _Filling:
                 batch = reader.get_batch(number)
                 table.write_batch(batch.select(self._schema.names))
                 if "text" in self._source.columns and len(batch):
-                    self._known.number(
-                        hash_keys(batch.column(self._schema.get_field_index("text")).to_pylist(), len(batch))
-                    )
+                    texts = batch.column(self._schema.get_field_index("text")).to_pylist()
+                    self._known.number(hash_keys(texts, len(batch)))
+                    self.words.add(texts)
 
     def _numbered(self, part: Part) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The number in the index of each text of a part, and which are new."""

@@ -17,11 +17,12 @@ from selfsent.errors import SettingsError
 from selfsent.files import whole_file
 from selfsent.search.clusters import Clusters
 from selfsent.search.index import Index
+from selfsent.search.nearest import Hit
 from selfsent.search.pairs import Pair
 from selfsent.search.rows import KINDS
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
-RESERVED = ("query", "cosine", "cluster", "row", "sentence", "repeats", "text", "embedding")
+RESERVED = ("query", "cosine", "words", "cluster", "row", "sentence", "repeats", "text", "embedding")
 """Names of columns that results have of their own."""
 _TOGETHER = 4096
 
@@ -52,7 +53,7 @@ def check_table(output: Path) -> None:
 
 def hit_columns(place: Corpus | Index) -> dict[str, type]:
     """The columns of `hits_with_texts`."""
-    return {"query": str, "cosine": float, **_told_columns(place)}
+    return {"query": str, "cosine": float, "words": float, **_told_columns(place)}
 
 
 def _told_columns(place: Corpus | Index) -> dict[str, type]:
@@ -96,10 +97,10 @@ def with_texts(pairs: Sequence[Pair], corpus: Corpus | Index) -> Iterator[dict[s
         yield {"cosine": round(pair.cosine, 6), **found}
 
 
-def hits_with_texts(query: str, hits: Sequence[tuple[int, float]], corpus: Corpus | Index) -> Iterator[dict[str, Any]]:
-    """Each sentence that `search` found for a query as a row of a table: query, cosine and what `told` says."""
-    for (_, cosine), found in zip(hits, told(corpus, (row for row, _ in hits)), strict=True):
-        yield {"query": query, "cosine": round(cosine, 6), **found}
+def hits_with_texts(query: str, hits: Sequence[Hit], corpus: Corpus | Index) -> Iterator[dict[str, Any]]:
+    """Each sentence that `search` found for a query as a row of a table: query, cosine, words and what `told` says."""
+    for hit, found in zip(hits, told(corpus, (hit.row for hit in hits)), strict=True):
+        yield {"query": query, "cosine": round(hit.cosine, 6), "words": round(hit.words, 6), **found}
 
 
 def grouped(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:

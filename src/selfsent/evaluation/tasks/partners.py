@@ -26,6 +26,7 @@ from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.vectors import inner, unit
+from selfsent.evaluation.words import WithWords
 
 Rows = NDArray[np.int64]
 Passage = Sequence[str]
@@ -173,8 +174,11 @@ def passage_sides(encoder: Encoder, queries: Sequence[Passage], texts: Sequence[
     The vector of several sentences is the mean of theirs, each of unit length, so that a sentence that is in a task as
     itself is not encoded again as part of a text, and nothing is cut off. Words are counted over all sentences.
     """
-    if isinstance(encoder, LexicalEncoder):
-        return encoder.sides([" ".join(each) for each in queries], [" ".join(each) for each in texts])
+    if isinstance(encoder, LexicalEncoder | WithWords):
+        joined = [" ".join(each) for each in queries], [" ".join(each) for each in texts]
+        if isinstance(encoder, LexicalEncoder):
+            return encoder.sides(*joined)
+        return encoder.beside(passage_sides(encoder.encoder, queries, texts), *joined)
     sentences = list(dict.fromkeys(sentence for side in (queries, texts) for each in side for sentence in each))
     place = {sentence: number for number, sentence in enumerate(sentences)}
     vectors = encoder.sides(sentences, sentences)[0]
