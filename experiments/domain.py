@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from selfsent.evaluation.encoders import Encoder
+from selfsent.evaluation.vectors import inner
 
 NEAREST = 10
 LIMIT, LIMIT_DEV = 4000, 2000
@@ -39,15 +40,13 @@ def domain_rows(name: str, data: str | None, most: int | None = None) -> dict[st
     return {column: values[:limit] for column, values in found.items()}
 
 
-def _unit(encoder: Encoder, texts: list[str]) -> np.ndarray:
-    vectors = np.asarray(encoder(texts), np.float32)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+def _near(encoder: Encoder, queries: list[str], texts: list[str]) -> np.ndarray:
+    return inner(*encoder.sides(queries, texts))
 
 
 def _nearest(encoder: Encoder, rows: dict[str, list[str]]) -> np.ndarray:
     """Whether the ten nearest of the other texts, by votes weighted with their cosines, have a text's label."""
-    vectors, labels = _unit(encoder, rows["text"]), np.unique(rows["label"], return_inverse=True)[1]
-    cosines = vectors @ vectors.T
+    cosines, labels = _near(encoder, rows["text"], rows["text"]), np.unique(rows["label"], return_inverse=True)[1]
     np.fill_diagonal(cosines, -np.inf)
     near = np.argpartition(-cosines, NEAREST, axis=1)[:, :NEAREST]
     votes = np.zeros((len(labels), labels.max() + 1))
@@ -57,7 +56,7 @@ def _nearest(encoder: Encoder, rows: dict[str, list[str]]) -> np.ndarray:
 
 def _reciprocal(encoder: Encoder, rows: dict[str, list[str]]) -> np.ndarray:
     """The reciprocal rank of each query's text among all, 0 beyond the tenth; ties count against it."""
-    cosines = _unit(encoder, rows["query"]) @ _unit(encoder, rows["text"]).T
+    cosines = _near(encoder, rows["query"], rows["text"])
     rank = (cosines >= np.diag(cosines)[:, None]).sum(1)
     return np.where(rank <= 10, 1 / rank, 0.0)
 

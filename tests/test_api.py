@@ -61,7 +61,8 @@ def test_train_on_a_list_of_sentences(base, tmp_path):
 
 def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_documents):
     scores = scored_run.scores
-    assert set(scores) == {"base", "trained", "tfidf", "bm25", "difference", "over_tfidf", "over_bm25"}
+    kinds = {"base", "trained", "with_words", "tfidf", "bm25"}
+    assert set(scores) == kinds | {"difference", "over_tfidf", "over_bm25"}
     assert str(scored_run).startswith("Label-free score: find the next sentence of the document (MRR@10 x 100)\n")
     assert scores["difference"]["score"] == pytest.approx(scores["trained"]["score"] - scores["base"]["score"])
     assert scores["difference"]["low"] <= scores["difference"]["score"] <= scores["difference"]["high"]

@@ -57,7 +57,8 @@ def test_a_label_free_score_along_the_way_is_on_other_documents(train, documents
     assert list(scores(run)) == [2]
     assert json.loads((run / "run.json").read_text())["asked"]["corpus"]["sentences"] == 2 * (1600 - 500 - 500)
     final = json.loads((run / "scores.json").read_text())
-    assert set(final["scores"]) == {"base", "trained", "tfidf", "bm25", "difference", "over_tfidf", "over_bm25"}
+    kinds = {"base", "trained", "with_words", "tfidf", "bm25"}
+    assert set(final["scores"]) == kinds | {"difference", "over_tfidf", "over_bm25"}
     assert final["scores"]["base"]["n"] == 500
     assert scores(run)[2] != pytest.approx(final["scores"]["trained"]["score"], abs=1e-9)
     assert len(final["neighbours"]) == 3

@@ -80,8 +80,8 @@ def test_a_name_with_words(base_of, tmp_path):
     assert (encoder.name, encoder.measure, encoder.has_vectors) == (f"{base}+words", "cos+0.5words", False)
     lines = [{"query": "red car", "text": "the red car"}, {"query": "late train", "text": "a train is late"}]
     (tmp_path / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    score = evaluate(f"{base}+words", relevance=tmp_path / "r.jsonl").scores["r.jsonl"]
-    assert "cos+0.5words" in score.signature
+    score = evaluate(f"{base}+words", relevance=tmp_path / "r.jsonl").scores
+    assert "cos+0.5words" in next(iter(score.values())).signature
     with pytest.raises(DataError, match="has no vectors, so this task cannot use it"):
         encoder(["a"])
     check_model(f"{base}+words")

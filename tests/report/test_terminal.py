@@ -39,6 +39,9 @@ def test_the_difference_to_tfidf_is_shown_where_it_was_taken():
     text = shown(scores_table(newer))
     assert "trained - BM25: worse" in text
     assert text.index("BM25 ") < text.index("trained ") < text.index("TF-IDF ")  # the best one first
+    words = {**newer, "with_words": {**old["tfidf"], "score": 12.25}}
+    text = shown(scores_table(words))
+    assert text.index("BM25 ") < text.index("trained + shared words (search)") < text.index("trained  ")
 
 
 def test_sentences_are_shown_as_they_are():

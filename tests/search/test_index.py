@@ -140,7 +140,7 @@ def test_an_index_that_counts_no_words(encoder, rows, more, sentences, tmp_path)
     write_index(from_corpus(encoder, rows), tmp_path / "i", "name", fingerprint(encoder))
     vectors = encode(encoder, [sentences[3]])
     (tmp_path / "i" / "words.npy").write_bytes(b"no numbers")
-    with pytest.raises(DataError, match="words.npy is not as it was written"):
+    with pytest.raises(DataError, match=r"words.npy is not as it was written"):
         Index(tmp_path / "i")
     (tmp_path / "i" / "words.npy").unlink()
     about = json.loads((tmp_path / "i" / "index.json").read_text())

@@ -22,6 +22,7 @@ from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.evaluation.words import WithWords
 from selfsent.files import remove, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
@@ -199,6 +200,7 @@ def before_and_after(before: Before, after: Scored) -> tuple[dict[str, Any], lis
     scores = {
         "base": base.to_json(),
         "trained": trained.to_json(),
+        "with_words": _plain(task.score(WithWords(after))),
         **{kind: _plain(score) for kind, score in task.lexical.items()},
         "difference": _difference(trained, base),
         **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},

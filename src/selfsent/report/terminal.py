@@ -26,7 +26,13 @@ def scores_table(scores: dict[str, Any]) -> Table:
     table.add_column("")
     table.add_column("score", justify="right")
     table.add_column("95 % interval", justify="right")
-    names = {"base": "base, untrained", "trained": "trained", "tfidf": "TF-IDF", "bm25": "BM25"}
+    names = {
+        "base": "base, untrained",
+        "trained": "trained",
+        "with_words": "trained + shared words (search)",
+        "tfidf": "TF-IDF",
+        "bm25": "BM25",
+    }
     known = {key: name for key, name in names.items() if key in scores}  # a run of an earlier version lacks some
     for key, name in sorted(known.items(), key=lambda each: -scores[each[0]]["score"]):
         entry = scores[key]
