@@ -39,7 +39,7 @@ def test_the_headline_says_what_came_of_it():
     assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', page) == ["TF-IDF", "BM25", "trained", "untrained"]
     assert page.count(f'fill="{WORDS}"') == 2
     both = run_page(RECORD, {**scores(5.0, -3.0), "with_words": score(39.0)}, [], METRICS)
-    assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', both)[0] == "trained + shared words"
+    assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', both)[0] == "trained + shared words (search)"
     assert "No label-free score was taken" in run_page(RECORD, None, [], METRICS)
 
 

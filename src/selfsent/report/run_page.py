@@ -9,7 +9,7 @@ from selfsent.evaluation.lexical import LEXICAL
 from selfsent.report.differences import differences
 from selfsent.report.pages import curves, dots, nearest, render
 
-NAMES = {"base": "untrained", "trained": "trained", "with_words": "trained + shared words", **LEXICAL}
+NAMES = {"base": "untrained", "trained": "trained", "with_words": "trained + shared words (search)", **LEXICAL}
 _CURVES = {
     "loss": "loss",
     "score": "score on development data",
