@@ -34,6 +34,7 @@ def test_shared_words_are_as_by_loops(parts):
     expected = [[naive.shared_words(query, text, TEXTS) for text in TEXTS] for query in QUERIES]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     assert counts.texts == len(TEXTS)
+    assert counts.weighed([]).shape == (0, counts.frequencies.size)
 
 
 def test_scripts_without_spaces_count_pairs_of_signs():

@@ -26,6 +26,7 @@ def test_search_is_exact(encoder, corpus, sentences, chunk, monkeypatch):
 def test_more_is_asked_for_than_there_is(encoder, corpus):
     (hits,) = search(encoder, corpus, ["ba"], top=1000)
     assert sorted(hit.row for hit in hits) == list(range(70))
+    assert search(encoder, corpus, []) == []
 
 
 @pytest.mark.parametrize("chunk", [7, 4096])

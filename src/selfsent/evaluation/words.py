@@ -71,8 +71,11 @@ class WordCounts:
 
     def weighed(self, texts: Sequence[str]) -> Any:
         """The weights of the words of texts, each row of length 1, or 0 without words: (n, 2^20) sparse."""
+        from scipy.sparse import csr_matrix
         from sklearn.preprocessing import normalize
 
+        if not len(texts):
+            return csr_matrix((0, PLACES), dtype=np.float32)
         rows = self._counter.transform(texts)
         rarity = 1 + np.log((1 + self.texts) / (1 + self.frequencies[rows.indices]))
         rows.data = ((1 + np.log(rows.data)) * rarity).astype(np.float32)
