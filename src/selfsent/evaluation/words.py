@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,31 +56,36 @@ class WordCounts:
     """
 
     def __init__(self, frequencies: NDArray[np.int32] | None = None, texts: int = 0) -> None:
-        from sklearn.feature_extraction.text import HashingVectorizer
-
         self.frequencies = np.zeros(PLACES, np.int32) if frequencies is None else frequencies
         self.texts = texts
-        self._counter = HashingVectorizer(
-            analyzer=words_of, n_features=PLACES, norm=None, alternate_sign=False, dtype=np.float32
-        )
 
     def add(self, texts: Sequence[str]) -> None:
         """Count some more texts."""
-        if len(texts):
-            np.add.at(self.frequencies, self._counter.transform(texts).indices, 1)
-            self.texts += len(texts)
+        np.add.at(self.frequencies, _counts(texts).indices, 1)
+        self.texts += len(texts)
 
     def weighed(self, texts: Sequence[str]) -> Any:
         """The weights of the words of texts, each row of length 1, or 0 without words: (n, 2^20) sparse."""
-        from scipy.sparse import csr_matrix
-        from sklearn.preprocessing import normalize
-
-        if not len(texts):
-            return csr_matrix((0, PLACES), dtype=np.float32)
-        rows = self._counter.transform(texts)
+        rows = _counts(texts)
         rarity = 1 + np.log((1 + self.texts) / (1 + self.frequencies[rows.indices]))
-        rows.data = ((1 + np.log(rows.data)) * rarity).astype(np.float32)
-        return normalize(rows, copy=False)
+        weights = (1 + np.log(rows.data)) * rarity
+        rows.data = (weights**2).astype(np.float32)
+        lengths = np.sqrt(np.asarray(rows.sum(axis=1)).ravel())
+        rows.data = (weights / np.repeat(lengths, np.diff(rows.indptr))).astype(np.float32)
+        return rows
+
+
+def _counts(texts: Sequence[str]) -> Any:
+    """How often each text has each word, (n, 2^20) sparse: scikit-learn's HashingVectorizer takes longer to import."""
+    from scipy.sparse import csr_matrix
+
+    places, ends = list[int](), [0]
+    for text in texts:
+        places += [crc32(word.encode("utf-8", "surrogatepass")) % PLACES for word in words_of(text)]
+        ends.append(len(places))
+    rows = csr_matrix((np.ones(len(places), np.float32), places, ends), shape=(len(texts), PLACES))
+    rows.sum_duplicates()
+    return rows
 
 
 def words_of(text: str) -> list[str]:
