@@ -68,13 +68,17 @@ def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     shown = selfsent("search", "--index", tmp_path / "i", *words).out.splitlines()
     assert [float(line.split()[0]) for line in shown] == pytest.approx([score / 4 for score in scores], abs=6e-4)
     said = selfsent("search", model, tickets, *words[:-1], "-1").complaint
-    assert "the weight of words is -1; it is 0 or more" in said
+    assert "the weight of words is -1; it is 0 to 1,000" in said
     about = json.loads((tmp_path / "i" / "index.json").read_text())
     del about["checksums"]["words.npy"]
     (tmp_path / "i" / "index.json").write_text(json.dumps(about))
     (tmp_path / "i" / "words.npy").unlink()
     old = selfsent("search", "--index", tmp_path / "i", "ko zu")
     assert (old.status, "was made before words were counted" in old.err) == (0, True)
+    old = selfsent("search", "--index", tmp_path / "i", "ko zu", "--word-weight", 0)
+    assert (old.status, "was made before" in old.err) == (0, False)
+    (tmp_path / "i" / "index.json").write_text(json.dumps(about).replace('"team"', '"words"'))
+    assert "has a column 'words', as results have" in selfsent("search", "--index", tmp_path / "i", "ko").complaint
 
 
 def test_rows_are_added(selfsent, index, tmp_path):

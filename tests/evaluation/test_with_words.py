@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from naive import words as naive
+from selfsent.comparison.bases import known_bases
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder, check_model
+from selfsent.evaluation.tasks.languages import found as by_translation
 from selfsent.evaluation.tasks.partners import passage_sides
 from selfsent.evaluation.vectors import inner, unit
 from selfsent.evaluation.words import WithWords, WordCounts, words_of
@@ -40,6 +42,7 @@ def test_shared_words_are_as_by_loops(parts):
 def test_scripts_without_spaces_count_pairs_of_signs():
     assert words_of("Das Auto, a B2") == ["das", "auto", "b2"]
     assert words_of("東京タワーはTokyoに 猫") == ["tokyo", "東京", "京タ", "タワ", "ワー", "ーは", "に", "猫"]
+    assert words_of("मेरा प्रिंटर") == ["मेरा", "प्रिंटर"]  # with their vowel signs
     counts = counts_of(["東京タワーに行く", "猫が好き"])
     assert (inner(counts.weighed(["東京の猫"]), counts.weighed(["東京タワーに行く", "猫が好き"]))[0] > 0).tolist() == [
         1,
@@ -55,7 +58,11 @@ def test_words_are_added_to_the_cosine():
     np.testing.assert_allclose(found, cosines + 0.5 * np.array(words), rtol=1e-5)
     asked, goals = encoder.sides(QUERIES, TEXTS)
     np.testing.assert_allclose(inner(asked[1:3], goals), found[1:3], rtol=1e-6)
-    assert len(goals) == len(TEXTS)
+    assert (len(goals), goals.shape) == (len(TEXTS), (len(TEXTS), 3))
+    assert by_translation(*encoder.sides(TEXTS[:2], TEXTS[:2])).tolist() == [1, 1]
+    broken = WithWords(Encoder(lambda texts: np.full((len(texts), 2), np.nan), "m"))
+    broken.similarity(["a"], ["b"])
+    assert broken.broken == 2
     left, right = ["red car", "the late train"], ["the red car stops", "late"]
     both = [*left, *right]
     expected = [
@@ -86,6 +93,8 @@ def test_a_name_with_words(base_of, tmp_path):
     with pytest.raises(DataError, match="has no vectors, so this task cannot use it"):
         encoder(["a"])
     check_model(f"{base}+words")
+    with pytest.raises(SettingsError, match=r"leave .*\+words out of --bases"):
+        known_bases([str(base), f"{base}+words"], print)
     with pytest.raises(SettingsError, match="TF-IDF counts words already"):
         check_model("tfidf+words")
     with pytest.raises(DataError, match="has no vectors to add words to"):

@@ -134,6 +134,10 @@ def test_words_put_the_nearest_in_order(encoder, rows, more, sentences, tmp_path
     assert [hit.words for hit in near] == [0, 0]
     with pytest.raises(SettingsError, match="the weight of words is -1"):
         index.search(vectors, 1, queries, word_weight=-1)
+    with pytest.raises(SettingsError, match="put it into a list"):
+        index.search(vectors, 1, queries[0])
+    with pytest.raises(SettingsError, match="2 vectors of queries were given, and 1 texts of them"):
+        index.search(vectors, 1, queries[:1])
 
 
 def test_an_index_that_counts_no_words(encoder, rows, more, sentences, tmp_path):

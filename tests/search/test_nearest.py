@@ -46,7 +46,7 @@ def test_words_are_weighed_beside_the_cosine(encoder, corpus, sentences, chunk, 
             assert [hit.row for hit in few] == [hit.row for hit in hits[:4]]
 
 
-@pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), 1001.0])
 def test_a_weight_that_is_none(encoder, corpus, weight):
     with pytest.raises(SettingsError, match="the weight of words is"):
         search(encoder, corpus, ["ba"], word_weight=weight)

@@ -33,7 +33,8 @@ def add_parser(commands: Any) -> None:
         metavar="MODEL",
         help="a directory (also a run's), a hub id, bundled, module:factory; tfidf, bm25 or counts; glove:FILE,"
         " nostop:FILE or sif:FILE (means of word vectors); dm:FILE or dbow:FILE (paragraph vectors, trained on FILE the"
-        " first time); or a file of --vectors",
+        " first time); or a file of --vectors; with +words behind an encoder words count, too, as they do in"
+        " search",
     )
     parser.add_argument(
         "--bases", type=names, default=(), metavar="MODEL[,MODEL]", help="more models, as selfsent compare takes them"
@@ -111,11 +112,13 @@ def run(options: argparse.Namespace) -> None:
     if not options.model:
         raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
     from selfsent.cli.console import notice, show
+    from selfsent.evaluation.words import WITH_WORDS
     from selfsent.report.evaluation import Report, check_published
 
     read_too = [*(options.documents or ()), *(options.without or ()), options.pairs, options.relevance, options.labels]
-    behind = [model.partition(":")[2] for model in options.model]  # as in glove:FILE
-    read_too += filter(os.path.isfile, [*options.model, *behind])
+    alone = [model.removesuffix(WITH_WORDS) for model in options.model]
+    behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
+    read_too += filter(os.path.isfile, [*options.model, *alone, *behind])
     files = {f"--{name}": getattr(options, name) for name in ("json", "markdown", "csv", "page", "vectors")}
     check_outputs(files, read_too)
     _check_vectors(options)

@@ -110,14 +110,16 @@ def _in_corpus(options: argparse.Namespace, queries: list[str], weight: float) -
 
 def _in_index(options: argparse.Namespace, queries: list[str], weight: float) -> tuple[Index, Found, float]:
     from selfsent.cli.console import notice
-    from selfsent.errors import SettingsError
+    from selfsent.errors import DataError, SettingsError
     from selfsent.models.encoding import encode
 
     index = open_index(options)
+    if "words" in index.columns:  # kept before results had a column of this name
+        raise DataError(f"{index.path} has a column 'words', as results have: rename yours and index the texts again")
     if index.words is None:
         if options.word_weight:
             raise SettingsError(f"{index.path} has no words to weigh: leave out --word-weight, or index texts again")
-        if "text" in index.columns:
+        if "text" in index.columns and options.word_weight is None:
             notice(f"{index.path} was made before words were counted, so only cosines count: index the texts again")
         weight = 0.0
     vectors = encode(encoder_of(index, options), queries, side="query")

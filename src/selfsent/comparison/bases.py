@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
+from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id, without_words
 from selfsent.evaluation.lexical import COUNTING
 from selfsent.evaluation.word_vectors import words_file
 from selfsent.models.bases import resolve
@@ -64,7 +64,7 @@ def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> lis
         raise SettingsError("--bases has a comma with nothing beside it" if names else "there is no base to compare")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise SettingsError(f"--bases names {twice} twice")
-    if words := next((name for name in names if name in COUNTING), None):
+    if words := next((name for name in names if name in COUNTING or without_words(name)), None):
         raise SettingsError(f"leave {words} out of --bases: what counts words cannot be a base")
     if len(names) == 1:
         resolve(names[0])

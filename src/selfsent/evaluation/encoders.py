@@ -96,7 +96,7 @@ def check_model(path: str) -> None:
         DataError: a file of vectors that is not as described.
         SettingsError: what reads it, or trains it, is not installed.
     """
-    if alone := _without_words(path):
+    if alone := without_words(path):
         if alone in COUNTING:
             raise SettingsError(f"{path}: {COUNTING[alone]} counts words already: {WITH_WORDS} is for encoders")
         check_model(alone)
@@ -119,18 +119,18 @@ def state_of_model(path: str | Path) -> object:
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model that is loaded from a directory, and could be trained."""
-    named = path in COUNTING or _without_words(path) or words_file(path) or paragraphs_file(path)
+    named = path in COUNTING or without_words(path) or words_file(path) or paragraphs_file(path)
     return not (named or path.endswith(FORMATS) or _FACTORY.fullmatch(path))
 
 
-def _without_words(path: str) -> str:
+def without_words(path: str) -> str:
     """The model that words are added to; empty where none are."""
     return path.removesuffix(WITH_WORDS) if path.endswith(WITH_WORDS) and not Path(path).exists() else ""
 
 
 def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     label = name or (f"{path}, {pooling}" if pooling else path)
-    if alone := _without_words(path):
+    if alone := without_words(path):
         return WithWords(as_encoder(alone, name=name, fast=fast, int8=int8))
     if path in COUNTING:
         return LexicalEncoder(path, name=label)

@@ -74,14 +74,19 @@ def _plain(text: str) -> str:
     return re.sub(r"[`|<>\[\]\n\r]", " ", text)
 
 
+_ROWS = {**{name: name for name in ("base", "trained", "tfidf", "bm25")}, "with_words": "trained + shared words"}
+    "with_words": "trained + shared words (search)"
+}
+
+
 def _score_lines(scores: dict[str, Any] | None) -> str:
     if not scores:
         why = "no documents were kept apart, or the corpus has none of several sentences"
         return f"Not scored: {why}. Score it with `selfsent evaluate`."
     rows = [
-        f"| {name} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"
+        f"| {_ROWS[name]} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"
         for name, s in scores.items()
-        if name in ("base", "trained", "tfidf", "bm25")
+        if name in _ROWS
     ]
     return "\n".join(
         [

@@ -56,6 +56,7 @@ def run_page(
         headline=_headline(scores),
         drawing=dots(_rows(scores), scores["base"]["score"], "trained", NAMES["base"]) if scores else None,
         scores=_table(scores) if scores else [],
+        with_words=bool(scores and "with_words" in scores),
         map=corpus_map,
         neighbours=[nearest(entry) for entry in neighbours],
         curves=curves(metrics, _CURVES),

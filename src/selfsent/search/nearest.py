@@ -21,7 +21,7 @@ from selfsent.search.rows import sentences
 from selfsent.search.sources import corpus_vectors
 from selfsent.search.vectors import unit
 
-_COUNTED_TOGETHER = 4096
+_COUNTED_TOGETHER = 256
 
 
 class Hit(NamedTuple):
@@ -61,7 +61,7 @@ def search(
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
-        SettingsError: one query that is in no list, no encoder, or a weight below 0.
+        SettingsError: one query that is in no list, no encoder, or a weight that is none.
     """
     if isinstance(queries, str):
         raise SettingsError(ONE_STRING)
