@@ -75,8 +75,6 @@ def _plain(text: str) -> str:
 
 
 _ROWS = {**{name: name for name in ("base", "trained", "tfidf", "bm25")}, "with_words": "trained + shared words"}
-    "with_words": "trained + shared words (search)"
-}
 
 
 def _score_lines(scores: dict[str, Any] | None) -> str:
