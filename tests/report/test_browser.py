@@ -62,6 +62,11 @@ def opened(browser, page_file):
         page.on("console", lambda message: message.type == "error" and troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.goto(page_file.as_uri())
+        # On a busy machine the map is drawn some time after the page has been loaded.
+        page.wait_for_function(
+            """() => { const canvas = document.querySelector("canvas"), size = canvas.width;
+            return size && canvas.getContext("2d").getImageData(0, 0, size, size).data.some(value => value); }"""
+        )
         return page
 
     yield of
