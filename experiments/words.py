@@ -26,6 +26,7 @@ from grid import context_task, finished, keep, open_corpus, train_row
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.lexical import LexicalEncoder
+from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.words import WEIGHT, WithWords
@@ -51,9 +52,8 @@ RECIPE = "words.py"
 Scores = dict[str, list[float]]
 
 
-def on_documents(task: ContextTask | None, encoder: Encoder) -> Scores:
+def on_documents(task: ContextTask, encoder: Encoder) -> Scores:
     """Score and interval with each weight, and of TF-IDF."""
-    assert task is not None
     named = {f"{weight:g}": WithWords(encoder, weight) for weight in WEIGHTS}
     found = {name: task.score(one) for name, one in {**named, "tfidf": LexicalEncoder("tfidf")}.items()}
     return {name: [score.score, score.low, score.high] for name, score in found.items()}
@@ -71,9 +71,9 @@ def labelled(name: str, encoder: Encoder, data: str | None) -> Scores:
     }
 
 
-def paired(name: str, encoder: Encoder, store: Store) -> Scores:
-    """The same of pairs of sentences, by the bootstrap."""
-    alone, both = (TASKS[name](one, store) for one in (encoder, WithWords(encoder)))
+def paired(score: Callable[[Encoder], Score], encoder: Encoder) -> Scores:
+    """The same by the bootstrap, of a task whose scores can be paired."""
+    alone, both = score(encoder), score(WithWords(encoder))
     gain = both.minus(alone)
     return {
         "0": [alone.score],
@@ -82,23 +82,15 @@ def paired(name: str, encoder: Encoder, store: Store) -> Scores:
     }
 
 
-def over_documents(task: ContextTask | None, encoder: Encoder) -> Scores:
-    """The same of documents."""
-    assert task is not None
-    alone, both = task.score(encoder), task.score(WithWords(encoder))
-    gain = both.minus(alone)
-    return {
-        "0": [alone.score],
-        f"{WEIGHT:g}": [both.score],
-        "tfidf": [task.lexical["tfidf"].score],
-        "gain": [float(gain.difference), float(gain.low), float(gain.high)],
-    }
+def over_documents(task: ContextTask, encoder: Encoder) -> Scores:
+    """The same of documents, with TF-IDF's score."""
+    return {**paired(task.score, encoder), "tfidf": [task.lexical["tfidf"].score]}
 
 
 def table(rows: dict[str, Any]) -> str:
     """All rows as Markdown: those of weights, then those of one weight."""
     by_weight = {key: row for key, row in rows.items() if " | dev" in key}
-    lines: list[str] = [
+    lines = [
         "| | TF-IDF | " + " | ".join(f"{weight:g}" for weight in WEIGHTS) + " |",
         "|---|" + "--:|" * (1 + len(WEIGHTS)),
     ]
@@ -148,11 +140,12 @@ def main() -> None:
         for labels in LABELLED:
             done(f"{labels} | {name}", partial(labelled, labels, encoder, options.data))
         for pairs in PAIRS:
-            done(f"{pairs} | {name}", partial(paired, pairs, encoder, store))
+            done(f"{pairs} | {name}", partial(paired, partial(TASKS[pairs], store=store), encoder))
     for number, (of, file) in enumerate(CORPORA.items()):
         for part, score in (("dev", on_documents), ("test", over_documents)):
             corpus, hold_out = open_corpus({"context": part}, file if ":" in file else [file], options.text)
             task, rows = context_task({"context": part}, corpus, hold_out), hold_out.thinned(SENTENCES).train
+            assert task is not None
             for name, encoder in bases.items():
                 done(f"{of} | {name} | {part}", partial(score, task, encoder))
                 key = f"{of} | {name}, trained | {part}"

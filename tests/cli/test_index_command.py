@@ -123,7 +123,7 @@ def test_an_index_of_vectors_alone(selfsent, model, tickets, tmp_path):
     assert selfsent("index", model, "--encoded", tmp_path / "v.npy", "--output", tmp_path / "j").status == 0
     assert selfsent("search", "--index", tmp_path / "j", "la nu po", "--top", 1).out == "1.000  row 2\n"
     said = selfsent("search", "--index", tmp_path / "j", "la nu po", "--word-weight", 1).complaint
-    assert "has no words to weigh: leave out --word-weight" in said
+    assert "counts no words: leave out --word-weight" in said
     assert "row 1\n" in selfsent("pairs", "--index", tmp_path / "j", "--top", 1).out
 
 

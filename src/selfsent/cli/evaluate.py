@@ -33,8 +33,8 @@ def add_parser(commands: Any) -> None:
         metavar="MODEL",
         help="a directory (also a run's), a hub id, bundled, module:factory; tfidf, bm25 or counts; glove:FILE,"
         " nostop:FILE or sif:FILE (means of word vectors); dm:FILE or dbow:FILE (paragraph vectors, trained on FILE the"
-        " first time); or a file of --vectors; with +words behind an encoder words count, too, as they do in"
-        " search",
+        " first time); or a file of --vectors; MODEL+words for an encoder and the words that texts"
+        " share, as search ranks",
     )
     parser.add_argument(
         "--bases", type=names, default=(), metavar="MODEL[,MODEL]", help="more models, as selfsent compare takes them"

@@ -118,7 +118,7 @@ def _in_index(options: argparse.Namespace, queries: list[str], weight: float) ->
         raise DataError(f"{index.path} has a column 'words', as results have: rename yours and index the texts again")
     if index.words is None:
         if options.word_weight:
-            raise SettingsError(f"{index.path} has no words to weigh: leave out --word-weight, or index texts again")
+            raise SettingsError(f"{index.path} counts no words: leave out --word-weight, or index the texts again")
         if "text" in index.columns and options.word_weight is None:
             notice(f"{index.path} was made before words were counted, so only cosines count: index the texts again")
         weight = 0.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from selfsent.display import counted
 from selfsent.methods.whitening import whitened
-from selfsent.report.differences import differences
+from selfsent.report.differences import WITH_WORDS, differences
 from selfsent.settings import WITHOUT_STEPS
 
 _CARD = """---
@@ -74,7 +74,7 @@ def _plain(text: str) -> str:
     return re.sub(r"[`|<>\[\]\n\r]", " ", text)
 
 
-_ROWS = {**{name: name for name in ("base", "trained", "tfidf", "bm25")}, "with_words": "trained + shared words"}
+_ROWS = {**{name: name for name in ("base", "trained", "tfidf", "bm25")}, "with_words": WITH_WORDS}
 
 
 def _score_lines(scores: dict[str, Any] | None) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+WITH_WORDS = "trained + shared words (search)"
+"""How the trained encoder is called where shared words count, too, as in `search`."""
 _OTHERS = {"difference": "base", "over_tfidf": "TF-IDF", "over_bm25": "BM25"}
 
 

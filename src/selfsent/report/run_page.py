@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfsent.evaluation.lexical import LEXICAL
-from selfsent.report.differences import differences
+from selfsent.report.differences import WITH_WORDS, differences
 from selfsent.report.pages import curves, dots, nearest, render
 
-NAMES = {"base": "untrained", "trained": "trained", "with_words": "trained + shared words (search)", **LEXICAL}
+NAMES = {"base": "untrained", "trained": "trained", "with_words": WITH_WORDS, **LEXICAL}
 _CURVES = {
     "loss": "loss",
     "score": "score on development data",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from selfsent.display import counted
-from selfsent.report.differences import differences
+from selfsent.report.differences import WITH_WORDS, differences
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -29,7 +29,7 @@ def scores_table(scores: dict[str, Any]) -> Table:
     names = {
         "base": "base, untrained",
         "trained": "trained",
-        "with_words": "trained + shared words (search)",
+        "with_words": WITH_WORDS,
         "tfidf": "TF-IDF",
         "bm25": "BM25",
     }
