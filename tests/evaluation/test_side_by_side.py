@@ -137,6 +137,8 @@ def test_runs_that_differ_in_their_seed_alone_stand_together(run):
     first, other, second = run("a", seed=0, rate=1), run("b", seed=0, rate=2), run("c", seed=1, rate=1)
     second += "/model"
     assert seeds_of_runs([first, "bundled-raw", other, second]) == [[first, second], ["bundled-raw"], [other]]
+    with_words = [f"{each}+words" for each in (first, second)]
+    assert seeds_of_runs([*with_words, first, second]) == [with_words, [first, second]]
     with pytest.raises(SettingsError, match="nothing but their seed"):
         seeds_of_runs([first, other])
     with pytest.raises(SettingsError, match="the same run with the same seed"):

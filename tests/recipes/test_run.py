@@ -7,6 +7,7 @@ import tiny
 from selfsent import train_stages
 from selfsent.errors import DataError, RunError, SelfsentError, SettingsError, TrainingError
 from selfsent.recipes import over_seeds, read_recipe
+from selfsent.recipes.needs import needs_of
 
 AS_ENCODER = """\
 base: {base}
@@ -192,6 +193,14 @@ def test_an_encoder_as_it_is_has_no_seed(recipe, tmp_path):
     file = recipe("encoder: {base}\nevaluate: ukp-aspect\n")
     with pytest.raises(SettingsError, match="nothing is trained, so give no seed"):
         train_stages(read_recipe(file, seed=1), tmp_path / "run", seed=1)
+
+
+def test_words_are_added_to_an_encoder_whose_file_is_in_the_mirror(recipe, mirror, tmp_path):
+    (tmp_path / "mirror" / "vectors.txt").write_text("ba 1 2\nde 2 1\nko 0 1\n")
+    file = recipe("encoder: glove:vectors.txt+words\nevaluate: ukp-aspect\n")
+    assert [need.here for need in needs_of(read_recipe(file), mirror)] == [True, True]
+    (score,) = train_stages(file, tmp_path / "run", data=mirror).figures.values()
+    assert score
 
 
 @pytest.mark.parametrize(("value", "said"), [("false", None), ("'no'", "it must be true or false")])

@@ -112,13 +112,13 @@ def run(options: argparse.Namespace) -> None:
     if not options.model:
         raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
     from selfsent.cli.console import notice, show
-    from selfsent.evaluation.words import WITH_WORDS
+    from selfsent.evaluation.words import without_words
     from selfsent.report.evaluation import Report, check_published
 
     read_too = [*(options.documents or ()), *(options.without or ()), options.pairs, options.relevance, options.labels]
-    alone = [model.removesuffix(WITH_WORDS) for model in options.model]
+    alone = [without_words(model) or model for model in options.model]
     behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
-    read_too += filter(os.path.isfile, [*options.model, *alone, *behind])
+    read_too += filter(os.path.isfile, [*alone, *behind])
     files = {f"--{name}": getattr(options, name) for name in ("json", "markdown", "csv", "page", "vectors")}
     check_outputs(files, read_too)
     _check_vectors(options)

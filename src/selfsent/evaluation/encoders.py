@@ -18,7 +18,7 @@ from selfsent.evaluation.lexical import COUNTING, LexicalEncoder
 from selfsent.evaluation.paragraph_vectors import ParagraphVectors, paragraphs_file
 from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.evaluation.word_vectors import WordVectors, words_file
-from selfsent.evaluation.words import WITH_WORDS, WithWords
+from selfsent.evaluation.words import WITH_WORDS, WithWords, without_words
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import files_of, resolve
 from selfsent.models.cross_encoder import is_cross_encoder
@@ -121,11 +121,6 @@ def is_directory_or_id(path: str) -> bool:
     """Whether this names a model that is loaded from a directory, and could be trained."""
     named = path in COUNTING or without_words(path) or words_file(path) or paragraphs_file(path)
     return not (named or path.endswith(FORMATS) or _FACTORY.fullmatch(path))
-
-
-def without_words(path: str) -> str:
-    """The model that words are added to; empty where none are."""
-    return path.removesuffix(WITH_WORDS) if path.endswith(WITH_WORDS) and not Path(path).exists() else ""
 
 
 def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:

@@ -14,6 +14,7 @@ from selfsent.display import counted, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import AVERAGE, MARK, Result, Score
 from selfsent.evaluation.stats.resampling import Difference, interval, mean_of_few, paired
+from selfsent.evaluation.words import WITH_WORDS, without_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -201,8 +202,9 @@ def seeds_of_runs(models: Sequence[str]) -> list[list[str]]:
     """
     groups: dict[str, dict[Any, str]] = {}
     for model in models:
-        asked, seed = _asked(Path(model))
-        group = groups.setdefault(asked or model, {})
+        alone = without_words(model)
+        asked, seed = _asked(Path(alone or model))
+        group = groups.setdefault(f"{asked}{WITH_WORDS if alone else ''}" if asked else model, {})
         if seed in group:
             raise SettingsError(f"{group[seed]} and {model} are the same run with the same seed: give one of them")
         group[seed] = model

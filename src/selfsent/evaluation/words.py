@@ -6,6 +6,7 @@ import math
 import re
 from array import array
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -29,6 +30,11 @@ PLACES = 1 << 20
 _WORD = re.compile(r"[\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff]{2,}")
 """Letters and digits, and the vowel signs and accents that `\\w` leaves out: Hebrew, Arabic, and those of India."""
 _SIGN = re.compile(rf"{UNSPACED.pattern}+")
+
+
+def without_words(name: str) -> str:
+    """The model that words are added to, by its name; empty where none are."""
+    return name.removesuffix(WITH_WORDS) if name.endswith(WITH_WORDS) and not Path(name).exists() else ""
 
 
 def check_weight(weight: float) -> None:

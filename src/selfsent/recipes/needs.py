@@ -21,6 +21,7 @@ from selfsent.evaluation.lexical import COUNTING
 from selfsent.evaluation.paragraph_vectors import KINDS
 from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
 from selfsent.evaluation.word_vectors import PREFIXES
+from selfsent.evaluation.words import without_words
 from selfsent.models.bases import SHIPPED
 from selfsent.models.new_bases import NewBase
 from selfsent.recipes.parts import names_of, placed
@@ -126,6 +127,7 @@ def _is_here(dataset: DataSet, mirror: str | Path | None) -> bool:
 
 
 def _model(name: str, mirror: str | Path | None) -> Need:
+    name = without_words(name) or name
     kind, _, rest = name.partition(":")
     if name in COUNTING or name in SHIPPED or Path(name).exists():
         return _need(name, True)

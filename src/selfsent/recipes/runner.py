@@ -19,6 +19,7 @@ from selfsent.evaluation.encoders import check_model
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
+from selfsent.evaluation.words import WITH_WORDS, without_words
 from selfsent.files import read_json, write_json, write_text
 from selfsent.progress import Progress
 from selfsent.recipes.beside import SCORES
@@ -123,8 +124,12 @@ class Runner:
     @property
     def encoder(self) -> str:
         """What is scored as it is; a file that it names is looked for in the mirror too."""
-        kind, _, file = str(self.recipe.encoder).partition(":")
-        return f"{kind}:{placed(file, self.mirror)}" if kind in WORD_FILES else str(self.recipe.encoder)
+        name = str(self.recipe.encoder)
+        alone = without_words(name)
+        kind, _, file = (alone or name).partition(":")
+        if kind not in WORD_FILES:
+            return name
+        return f"{kind}:{placed(file, self.mirror)}{WITH_WORDS if alone else ''}"
 
     def run(self, directory: Path) -> Iterator[StageRun]:
         """Every stage; those that do not depend on the fold once, then the others for every fold."""
