@@ -9,10 +9,10 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder, check_model
+from selfsent.evaluation.hybrid import WithWords, WordCounts, words_of
 from selfsent.evaluation.tasks.languages import found as by_translation
 from selfsent.evaluation.tasks.partners import passage_sides
 from selfsent.evaluation.vectors import inner, unit
-from selfsent.evaluation.words import WithWords, WordCounts, words_of
 
 TEXTS = ["the red car stops", "a red bus, a red Car", "the train is late again", "late", "!?", "the red car stops"]
 QUERIES = ["red car", "the late train", "unknown words", "red red bus", "?"]

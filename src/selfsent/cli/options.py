@@ -73,6 +73,16 @@ def add_corpus_options(
         )
 
 
+def add_language_option(parser: argparse.ArgumentParser) -> None:
+    """Whose words are stemmed."""
+    parser.add_argument(
+        "--language",
+        metavar="NAME",
+        help="compare words by their stems in this language, such as english or turkish; none: as they are (default:"
+        " the language that most texts are in)",
+    )
+
+
 def add_hold_out(group: Any) -> None:
     """How many documents are kept apart."""
     group.add_argument(

@@ -20,7 +20,7 @@ from selfsent.cli.index import (
     unit_of,
     what_was_searched,
 )
-from selfsent.cli.options import add_corpus_options
+from selfsent.cli.options import add_corpus_options, add_language_option
 from selfsent.cli.outputs import write_outputs
 from selfsent.display import counted
 
@@ -36,8 +36,8 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "search",
         help="find the texts of a corpus nearest to a query",
-        description="Find the texts of a corpus nearest to a query: by the cosine of their vectors, and by the words"
-        " that they share with it.",
+        description="Find the texts of a corpus nearest to a query: by the cosine of their vectors and by BM25,"
+        " the words that they share with it.",
         usage="selfsent search MODEL CORPUS QUERY [QUERY ...] [options]\n"
         "       selfsent search --index DIR QUERY [QUERY ...] [options]",
     )
@@ -53,9 +53,10 @@ def add_parser(commands: Any) -> None:
         "--word-weight",
         type=float,
         metavar="W",
-        help="a text's score is (cosine + W x words) / (1 + W), where words is the cosine by TF-IDF (default: 0.5); 0:"
-        " the cosine alone",
+        help="a text's score is (cosine + W x words) / (1 + W), where words is BM25 as a share of what the query can"
+        " reach; 0: the cosine alone (default: the model's own, such as 1.5 for bundled)",
     )
+    add_language_option(parser)
     add_result_options(parser, "the texts found")
     add_index_options(parser, loads=True)
     add_corpus_options(parser)
@@ -67,13 +68,13 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import notice
     from selfsent.data.corpus.clean import clean
     from selfsent.errors import SettingsError
-    from selfsent.evaluation.words import WEIGHT, check_weight
+    from selfsent.lexical.weight import check_weight
     from selfsent.search.tables import hit_columns, hits_with_texts, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
-    weight = WEIGHT if options.word_weight is None else options.word_weight
-    check_weight(weight)
+    if options.word_weight is not None:
+        check_weight(options.word_weight)
     given = take_words(options, "QUERY")
     queries = clean(given)[0]
     if not all(queries):
@@ -82,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     if files := [query for query in given if Path(query).suffix and os.path.isfile(query)]:  # noqa: PTH113
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
     search = _in_corpus if options.index is None else _in_index
-    place, found, weight = search(options, queries, weight)
+    place, found, weight = search(options, queries)
     rows = [list(hits_with_texts(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
     if options.output:
         write_table(chain.from_iterable(rows), hit_columns(place), Path(options.output), options.safe_csv)
@@ -96,24 +97,38 @@ def run(options: argparse.Namespace) -> None:
         _show(queries, rows, shown_columns(options, place), weight)
 
 
-def _in_corpus(options: argparse.Namespace, queries: list[str], weight: float) -> tuple[Corpus, Found, float]:
+def _in_corpus(options: argparse.Namespace, queries: list[str]) -> tuple[Corpus, Found, float]:
     from selfsent.cli.console import counting
     from selfsent.search import search
 
     corpus, stored = read_with_vectors(options, least=1)
     model = load(options, corpus)
     total = len(corpus.origins)
+    weight = model.lexical_weight if options.word_weight is None else options.word_weight
     with counting("searching") as searched:
-        found = search(model, corpus, queries, options.top, lambda count: searched(count, total), stored, weight)
+        found = search(
+            model,
+            corpus,
+            queries,
+            options.top,
+            lambda count: searched(count, total),
+            stored,
+            weight,
+            options.language,
+        )
         return corpus, found, weight
 
 
-def _in_index(options: argparse.Namespace, queries: list[str], weight: float) -> tuple[Index, Found, float]:
+def _in_index(options: argparse.Namespace, queries: list[str]) -> tuple[Index, Found, float]:
     from selfsent.cli.console import notice
     from selfsent.errors import DataError, SettingsError
     from selfsent.models.encoding import encode
+    from selfsent.search.index import TFIDF_WEIGHT
 
     index = open_index(options)
+    if options.language is not None:
+        raise SettingsError("--index knows no stems yet: leave out --language, or search the texts themselves")
+    weight = TFIDF_WEIGHT if options.word_weight is None else options.word_weight
     if "words" in index.columns:  # kept before results had a column of this name
         raise DataError(f"{index.path} has a column 'words', as results have: rename yours and index the texts again")
     if index.words is None:
@@ -122,6 +137,8 @@ def _in_index(options: argparse.Namespace, queries: list[str], weight: float) ->
         if "text" in index.columns and options.word_weight is None:
             notice(f"{index.path} was made before words were counted, so only cosines count: index the texts again")
         weight = 0.0
+    elif weight:
+        notice("an index ranks by the cosine and TF-IDF, the older way; a search of the texts themselves uses BM25")
     vectors = encode(encoder_of(index, options), queries, side="query")
     return index, index.search(vectors, options.top, queries, weight), weight
 

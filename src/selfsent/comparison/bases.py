@@ -9,9 +9,9 @@ from pathlib import Path
 
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
+from selfsent.evaluation.hybrid import without_words
 from selfsent.evaluation.lexical import COUNTING
 from selfsent.evaluation.word_vectors import words_file
-from selfsent.evaluation.words import without_words
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.heads.loading import is_trained_transformer

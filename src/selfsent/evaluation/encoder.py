@@ -13,6 +13,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.stats.metrics import cosines
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.vectors import UNKNOWN, Vectors, unit, write_vectors
+from selfsent.lexical.weight import SEARCH_WEIGHT
 
 Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""
@@ -44,6 +45,8 @@ class Encoder:
         """Whether it gives every text a vector, and can so be used by every task."""
         self.broken = 0
         """Vectors, or scores of pairs, that were not finite and count as zeros."""
+        self.lexical_weight = SEARCH_WEIGHT["transformer"]
+        """Of BM25 beside its cosine."""
         self._rows: dict[str, int] = {}
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
         """Of the texts in `_rows`, and behind them room for more."""

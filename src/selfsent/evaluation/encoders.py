@@ -14,11 +14,11 @@ import numpy as np
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
+from selfsent.evaluation.hybrid import WITH_WORDS, Hybrid, without_words
 from selfsent.evaluation.lexical import COUNTING, LexicalEncoder
 from selfsent.evaluation.paragraph_vectors import ParagraphVectors, paragraphs_file
 from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.evaluation.word_vectors import WordVectors, words_file
-from selfsent.evaluation.words import WITH_WORDS, WithWords, without_words
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import files_of, resolve
 from selfsent.models.cross_encoder import is_cross_encoder
@@ -42,7 +42,7 @@ def as_encoder(
             `package.module:factory`, vectors with their texts (see `StoredVectors`), `tfidf`, `bm25` or `counts` (see
             `LexicalEncoder`), `glove:FILE`, `sif:FILE` and the like (see `WordVectors`), or `dm:FILE` or `dbow:FILE`
             (see `ParagraphVectors`). Behind any of those with vectors `+words` adds words, as `search` does (see
-            `WithWords`).
+            `Hybrid`).
         name: how to call it in results.
         fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
         int8: likewise, and some products in 8 bits on a CPU that has them.
@@ -126,7 +126,7 @@ def is_directory_or_id(path: str) -> bool:
 def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     label = name or (f"{path}, {pooling}" if pooling else path)
     if alone := without_words(path):
-        return WithWords(as_encoder(alone, name=name, fast=fast, int8=int8))
+        return Hybrid(as_encoder(alone, name=name, fast=fast, int8=int8))
     if path in COUNTING:
         return LexicalEncoder(path, name=label)
     if named := words_file(path):
@@ -185,7 +185,9 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
-    return Encoder(lambda texts: encode(model, texts), label, described, *_training_of(directory))
+    found = Encoder(lambda texts: encode(model, texts), label, described, *_training_of(directory))
+    found.lexical_weight = model.lexical_weight
+    return found
 
 
 def _in(precision: str, pooling: str) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.vectors import Vectors
+from selfsent.lexical import BM25, Analyzer, language_of
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
 """Those that stand beside other scores: how they are named to commands, and how they are shown."""
@@ -22,38 +22,39 @@ COUNTING = {**LEXICAL, "counts": "Unigram counts"}
 class LexicalEncoder(Encoder):
     """TF-IDF, BM25 (Robertson et al., 1994) or counts, fitted on the texts searched, or on both sides of the pairs.
 
-    All are weights of words, in scikit-learn's and in bm25s's usual settings, no stop word left out: (n, words) sparse.
-    The cosine of TF-IDF and of counts is the same in both directions. BM25 is not: the first text of a pair is the
-    query, whose words are counted, the second one the text, whose words are weighed.
+    TF-IDF and counts are in scikit-learn's usual settings, no stop word left out, and the same in both directions. BM25
+    is as in `search`: stop words out, stems, and a share of what the query can reach; the first text of a pair is the
+    query.
 
     Args:
         kind: `tfidf`, `bm25` or `counts`.
         name: how it is called in results.
+        language: whose stems BM25 compares; by default the one that the texts are in.
 
     Example:
         >>> LexicalEncoder("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
         [1.0]
     """
 
-    def __init__(self, kind: str, name: str | None = None) -> None:
+    def __init__(self, kind: str, name: str | None = None, language: str | None = None) -> None:
         super().__init__(self._no_vectors, name or kind, kind)
-        self.kind, self.has_vectors = kind, False
+        self.kind, self.has_vectors, self.language = kind, False, language
 
     def sides(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
         """Sparse rows for queries and for texts, whose inner products are cosines, or scores of BM25."""
         from scipy.sparse import csr_matrix
-        from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+        from sklearn.feature_extraction.text import TfidfVectorizer
 
         if self.kind == "bm25":
-            maker = CountVectorizer(dtype=np.float32)
-        else:
-            maker = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # counts, too, of length one
+            bm25 = BM25(queries, Analyzer(self.language or language_of(texts)))
+            bm25.add(texts)
+            return bm25.queries, bm25.texts
+        maker = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # counts, too, of length one
         try:
             fitted = maker.fit_transform(texts)
         except ValueError:  # the texts hold no words
             return csr_matrix((len(queries), 1), dtype=np.float32), csr_matrix((len(texts), 1), dtype=np.float32)
-        asked = fitted if list(queries) == list(texts) else maker.transform(queries)
-        return asked, _weighed(fitted) if self.kind == "bm25" else fitted
+        return (fitted if list(queries) == list(texts) else maker.transform(queries)), fitted
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine, or the score of BM25, of each pair of texts, (n,); fitted on the texts of both sides."""
@@ -70,16 +71,3 @@ class LexicalEncoder(Encoder):
 
     def _no_vectors(self, texts: Sequence[str]) -> Vectors:
         raise DataError(f"{COUNTING[self.kind]}: what counts words has no vectors, so this task cannot use it")
-
-
-def _weighed(counts: Any) -> Any:
-    """What each word of each text adds to a query's score by BM25, (n, words) sparse, from counts of words."""
-    from bm25s import BM25
-    from scipy.sparse import csc_matrix
-
-    words: NDArray[np.int64] = np.repeat(counts.indices, counts.data.astype(np.int64))
-    ends = np.asarray(counts.sum(axis=1), np.int64).ravel().cumsum()
-    tokens = [part.tolist() for part in np.split(words, ends[:-1])]
-    # Not by its `index`, which logs at a level of its own.
-    found = BM25().build_index_from_ids(list(range(counts.shape[1])), tokens, show_progress=False)
-    return csc_matrix((found["data"], found["indices"], found["indptr"]), shape=counts.shape).tocsr()

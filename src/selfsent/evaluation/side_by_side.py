@@ -12,9 +12,9 @@ import numpy as np
 
 from selfsent.display import counted, text_of
 from selfsent.errors import SettingsError
+from selfsent.evaluation.hybrid import WITH_WORDS, without_words
 from selfsent.evaluation.results import AVERAGE, MARK, Result, Score
 from selfsent.evaluation.stats.resampling import Difference, interval, mean_of_few, paired
-from selfsent.evaluation.words import WITH_WORDS, without_words
 
 if TYPE_CHECKING:
     from rich.table import Table

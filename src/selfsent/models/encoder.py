@@ -14,7 +14,9 @@ from torch import Tensor, nn
 
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.fast.packing import Packed
+from selfsent.files import write_json
 from selfsent.foreign.transformers import silent
+from selfsent.lexical.weight import SEARCH_FILE, SEARCH_WEIGHT
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.heads.affine import affine
 from selfsent.models.heads.language_model import (
@@ -47,6 +49,8 @@ class Encoder(nn.Module):
     """Whether this is a table of token vectors instead of a transformer."""
     has_transformer = True
     """Whether there is a transformer, instead of a table of token vectors or a recurrent network."""
+    lexical_weight = SEARCH_WEIGHT["transformer"]
+    """Of BM25 beside the cosine of its vectors in a search; a directory may say otherwise in `search.json`."""
     _stem = 1
     """Modules at the beginning that are there in any case."""
 
@@ -317,5 +321,10 @@ class Encoder(nn.Module):
             raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before, or export it with --int8")
         with silent():
             self.sentence_transformer.save(str(directory), create_model_card=False)
+        self._save_weight(directory)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
+
+    def _save_weight(self, directory: Path) -> None:
+        if self.lexical_weight != type(self).lexical_weight:
+            write_json(directory / SEARCH_FILE, {"lexical_weight": self.lexical_weight})

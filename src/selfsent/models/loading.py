@@ -13,6 +13,7 @@ from torch import nn
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
+from selfsent.lexical.weight import SEARCH_FILE
 from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, Pooling
@@ -51,10 +52,15 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     Raises:
         BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
     """
-    if is_static(directory := resolve(base)):
-        return _load_static(base, directory, pooling, dropout)
-    if is_recurrent(directory):
-        return _load_recurrent(base, directory, pooling, dropout)
+    directory = resolve(base)
+    load = _load_static if is_static(directory) else _load_recurrent if is_recurrent(directory) else _load_transformer
+    encoder = load(base, directory, pooling, dropout)
+    if (directory / SEARCH_FILE).is_file():
+        encoder.lexical_weight = float(read_json(directory / SEARCH_FILE).get("lexical_weight", encoder.lexical_weight))
+    return encoder
+
+
+def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> Encoder:
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
     from transformers import AutoConfig
 

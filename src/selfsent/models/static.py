@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from selfsent.data.tokenizing import Reader
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
+from selfsent.lexical.weight import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.layers import Layers
 
@@ -33,6 +34,7 @@ class StaticEncoder(Encoder):
 
     is_static = True
     has_transformer = False
+    lexical_weight = SEARCH_WEIGHT["table"]
 
     def __init__(self, sentence_transformer: Any) -> None:
         nn.Module.__init__(self)
@@ -139,6 +141,7 @@ class StaticEncoder(Encoder):
     def save(self, directory: Path) -> None:
         """Write an ordinary sentence-transformers directory."""
         self.sentence_transformer.save(str(directory), create_model_card=False)
+        self._save_weight(directory)
 
 
 def as_transformers(tokenizer: Tokenizer) -> Any:

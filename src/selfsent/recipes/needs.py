@@ -17,11 +17,11 @@ import yaml
 from selfsent.data.corpus.formats import READERS
 from selfsent.data.corpus.hub import HubDataset
 from selfsent.evaluation.datasets.declared import DataSet
+from selfsent.evaluation.hybrid import without_words
 from selfsent.evaluation.lexical import COUNTING
 from selfsent.evaluation.paragraph_vectors import KINDS
 from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
 from selfsent.evaluation.word_vectors import PREFIXES
-from selfsent.evaluation.words import without_words
 from selfsent.models.bases import SHIPPED
 from selfsent.models.new_bases import NewBase
 from selfsent.recipes.parts import names_of, placed

@@ -16,10 +16,10 @@ from selfsent.distributed import rank, wait
 from selfsent.errors import CorpusError, DataError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoders import check_model
+from selfsent.evaluation.hybrid import WITH_WORDS, without_words
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.suites import evaluate
 from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
-from selfsent.evaluation.words import WITH_WORDS, without_words
 from selfsent.files import read_json, write_json, write_text
 from selfsent.progress import Progress
 from selfsent.recipes.beside import SCORES

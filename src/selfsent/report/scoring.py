@@ -16,13 +16,13 @@ from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoders import Encoder as Scored
 from selfsent.evaluation.encoders import PairEncoder
 from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.evaluation.tasks.sts import score_pairs
-from selfsent.evaluation.words import WithWords
 from selfsent.files import remove, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
@@ -49,7 +49,9 @@ def scored(model: Encoder, name: str) -> Scored:
     """An encoder in the form that evaluation takes."""
     if isinstance(model, CrossEncoder):
         return PairEncoder(model.predict, name)
-    return Scored(lambda texts: encode(model, texts), name, model.pooling)
+    found = Scored(lambda texts: encode(model, texts), name, model.pooling)
+    found.lexical_weight = model.lexical_weight
+    return found
 
 
 def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = False) -> None:
@@ -200,7 +202,7 @@ def before_and_after(before: Before, after: Scored) -> tuple[dict[str, Any], lis
     scores = {
         "base": base.to_json(),
         "trained": trained.to_json(),
-        "with_words": _plain(task.score(WithWords(after))),
+        "with_words": _plain(task.score(Hybrid(after))),
         **{kind: _plain(score) for kind, score in task.lexical.items()},
         "difference": _difference(trained, base),
         **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from selfsent.data.corpus.mapped import MappedTable
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError
-from selfsent.evaluation.words import PLACES, WEIGHT, WordCounts, check_weight
 from selfsent.files import read_json
 from selfsent.integrity import damaged
+from selfsent.lexical.tfidf import BUCKETS, WordCounts
+from selfsent.lexical.weight import check_weight
 from selfsent.search.cells import Cells
 from selfsent.search.nearest import Best, Hit
 from selfsent.search.rows import KINDS
@@ -27,6 +28,8 @@ WORDS = "words.npy"
 """Beside them where there are texts: the numbers of words, and in how many texts each is."""
 VERSION = 1
 """Of the files in an index: raise it when older ones cannot be read."""
+TFIDF_WEIGHT = 0.5
+"""Of TF-IDF beside the cosine: an index ranks by it still, and `search` without an index by BM25."""
 ORDERED = 300
 """Texts that words put in order: on five tasks of 820 to 8,600 texts as good as all of them, within 0.04 (docs/log)."""
 _LARGEST = 1.01
@@ -122,7 +125,7 @@ class Index:
         if "text" not in self.columns or not (self.path / WORDS).is_file():
             return None
         try:
-            frequencies = np.zeros(PLACES, np.int32)
+            frequencies = np.zeros(BUCKETS, np.int32)
             held = np.load(self.path / WORDS, allow_pickle=False)
             frequencies[held[0]] = held[1]
         except (OSError, ValueError, IndexError, EOFError) as error:
@@ -134,7 +137,7 @@ class Index:
         queries: NDArray[np.float32],
         top: int = 10,
         texts: Sequence[str] | None = None,
-        word_weight: float = WEIGHT,
+        word_weight: float = TFIDF_WEIGHT,
     ) -> list[list[Hit]]:
         """The numbers of the vectors nearest to each query, best first: by cosine, or by cosine + word_weight · words.
 

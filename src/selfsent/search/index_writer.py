@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from selfsent.data.corpus.batch import as_text
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.evaluation.words import WordCounts
 from selfsent.files import read_json, whole_directory, write_json
 from selfsent.integrity import checksums
+from selfsent.lexical import WordCounts
 from selfsent.search.cells import Cells, wanted
 from selfsent.search.index import ABOUT, FILES, REPEATS, ROWS, VECTORS, VERSION, WORDS, Index, is_index
 from selfsent.search.index_sources import Part, Source, schema_of

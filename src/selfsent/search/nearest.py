@@ -1,11 +1,11 @@
-"""The sentences nearest to a query, by their vectors and by the words that they share with it."""
+"""Hybrid search: the sentences nearest to a query by the cosine of their vectors and by BM25."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from selfsent.data.corpus import Corpus
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.evaluation.vectors import VectorsFile
-from selfsent.evaluation.words import WEIGHT, WordCounts, check_weight
+from selfsent.lexical import BM25, Analyzer, language_of
+from selfsent.lexical.analyzer import SAMPLED
+from selfsent.lexical.weight import check_weight
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search.encoder import opened
@@ -30,8 +32,8 @@ class Hit(NamedTuple):
     Args:
         row: of the corpus' distinct sentences, or number of the vector of an index.
         cosine: of its vector and the query's.
-        words: how much of the query's words it shares, from 0 to 1: the cosine of both by TF-IDF. 0 where words were
-            not looked at.
+        words: how much of the query's words it shares, from 0 to 1: BM25 as a share of what the query can reach (in an
+            index still the cosine by TF-IDF). 0 where words were not looked at.
     """
 
     row: int
@@ -46,7 +48,8 @@ def search(
     top: int = 10,
     advance: Callable[[int], None] = lambda count: None,
     file: VectorsFile | None = None,
-    word_weight: float = WEIGHT,
+    word_weight: float | None = None,
+    language: str | None = None,
 ) -> list[list[Hit]]:
     """The distinct sentences nearest to each query, by cosine + word_weight · words, best first; all are compared.
 
@@ -57,38 +60,45 @@ def search(
         top: how many sentences a query.
         advance: called with the number of rows of the input done since the last call.
         file: with the vectors of the corpus, as `encode_to_file` writes it; without it they are computed.
-        word_weight: of the words that a sentence shares with a query, beside the cosine; 0: the cosine alone.
+        word_weight: of BM25 beside the cosine; 0: the cosine alone. By default the encoder's own.
+        language: whose stems are compared, one of `LANGUAGES`; by default the one that most sentences are in.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
-        SettingsError: one query that is in no list, no encoder, or a weight that is none.
+        SettingsError: one query that is in no list, no encoder, no such language, or a weight that is none.
     """
     if isinstance(queries, str):
         raise SettingsError(ONE_STRING)
-    check_weight(word_weight)
+    analyzer = Analyzer(language)
     model = opened(model)
+    word_weight = model.lexical_weight if word_weight is None else word_weight
+    check_weight(word_weight)
     wanted = unit(encode(model, queries, side="query"))
-    counts = counted(corpus) if word_weight else None
-    asked = counts.weighed(queries) if counts else None
-    texts, best = sentences(corpus), Best(len(queries), top)
+    if word_weight and language is None:
+        analyzer = Analyzer(corpus_language(corpus))
+    bm25 = _counted(queries, corpus, analyzer) if word_weight else None
+    best = Best(len(queries), top)
     start, tell = 0, corpus.origins.in_pieces(advance)
     for vectors in corpus_vectors(model, corpus, file, "document"):
         cosines = wanted @ unit(vectors).T
-        words = None
-        if counts:
-            words = (asked @ counts.weighed(list(islice(texts, len(vectors)))).T).toarray()
+        words = None if bm25 is None else (bm25[0] @ bm25[1][start : start + len(vectors)].T).toarray()
         best.take(np.arange(start, start + len(vectors)), cosines, words, word_weight)
         start += len(vectors)
         tell(len(vectors))
     return best.hits()
 
 
-def counted(corpus: Corpus) -> WordCounts:
-    """In how many of the distinct sentences of a corpus each word is."""
-    counts, texts = WordCounts(), sentences(corpus)
+def corpus_language(corpus: Corpus) -> str | None:
+    """The language that most sentences of a corpus are in, told by a sample; None where they are in several."""
+    return language_of(corpus.texts(np.unique(np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64))))
+
+
+def _counted(queries: list[str], corpus: Corpus, analyzer: Analyzer) -> tuple[Any, Any]:
+    """The words of queries and of the distinct sentences of a corpus, whose inner products are BM25."""
+    bm25, texts = BM25(queries, analyzer), sentences(corpus)
     while part := list(islice(texts, _COUNTED_TOGETHER)):
-        counts.add(part)
-    return counts
+        bm25.add(part)
+    return bm25.queries, bm25.texts
 
 
 class Best:

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.vectors import inner, unit
-from selfsent.evaluation.words import WithWords
 
 Rows = NDArray[np.int64]
 Passage = Sequence[str]
@@ -174,7 +174,7 @@ def passage_sides(encoder: Encoder, queries: Sequence[Passage], texts: Sequence[
     The vector of several sentences is the mean of theirs, each of unit length, so that a sentence that is in a task as
     itself is not encoded again as part of a text, and nothing is cut off. Words are counted over all sentences.
     """
-    if isinstance(encoder, LexicalEncoder | WithWords):
+    if isinstance(encoder, LexicalEncoder | Hybrid):
         joined = [" ".join(each) for each in queries], [" ".join(each) for each in texts]
         if isinstance(encoder, LexicalEncoder):
             return encoder.sides(*joined)
