@@ -6,13 +6,17 @@ from selfsent.errors import DataError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.vectors import inner
+from selfsent.lexical import Analyzer, language_of
 
 TEXTS = ["the red car stops", "a red bus, a red car", "the train is late again", "late", "!?", "the red car stops"]
 QUERIES = ["red car", "the late train", "unknown words", "red red bus"]
 
 
 def by_hand(kind, query, text, texts):
-    return {"tfidf": naive.tfidf_cosine, "bm25": naive.bm25, "counts": naive.count_cosine}[kind](query, text, texts)
+    if kind == "bm25":
+        terms = Analyzer(language_of(texts))
+        return naive.bm25_share(terms(query), terms(text), [terms(each) for each in texts])
+    return {"tfidf": naive.tfidf_cosine, "counts": naive.count_cosine}[kind](query, text, texts)
 
 
 @pytest.mark.parametrize("kind", ["tfidf", "bm25", "counts"])

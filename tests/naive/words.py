@@ -30,16 +30,16 @@ def count_cosine(query, text, texts):
     return sum(a[word] * b[word] for word in a) / norm if norm else 0.0
 
 
-def bm25(query, text, texts, k1=1.5, b=0.75):
-    """The sum over the query's words of idf x tf / (tf + k1 (1 - b + b length / mean length)), as Lucene has it."""
-    frequency = Counter(word for each in texts for word in set(words_of(each)))
-    mean = sum(len(words_of(each)) for each in texts) / len(texts)
-    counts, total = Counter(words_of(text)), 0.0
-    for word in words_of(query):
-        idf = math.log(1 + (len(texts) - frequency[word] + 0.5) / (frequency[word] + 0.5))
-        tf = counts[word]
-        total += idf * tf / (tf + k1 * (1 - b + b * len(words_of(text)) / mean)) if tf else 0.0
-    return total
+def bm25_share(query, text, texts, k1=1.2, b=0.75):
+    """The sum over the query's terms of idf x tf / (tf + k1 (1 - b + b length / mean length)), over the sum of idf."""
+    frequency = Counter(term for each in texts for term in set(each))
+    mean = sum(map(len, texts)) / len(texts)
+    counts, total, bound = Counter(text), 0.0, 0.0
+    for term in query:
+        idf = math.log(1 + (len(texts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
+        tf, bound = counts[term], bound + idf
+        total += idf * tf / (tf + k1 * (1 - b + b * len(text) / mean)) if tf else 0.0
+    return total / bound if bound else 0.0
 
 
 def sif(texts, vectors, a=1e-3):
@@ -57,14 +57,14 @@ def sif(texts, vectors, a=1e-3):
     return found
 
 
-def shared_words(query, text, texts):
-    """The cosine of (1 + ln count) x (1 + ln((1 + n) / (1 + df))), words that no text has included."""
-    frequency = Counter(word for each in texts for word in set(words_of(each)))
+def shared_words(query, text, texts, terms_of=words_of):
+    """The cosine of (1 + ln count) x (1 + ln((1 + n) / (1 + df))), terms that no text has included."""
+    frequency = Counter(term for each in texts for term in set(terms_of(each)))
 
     def weights(of):
         return {
-            word: (1 + math.log(count)) * (1 + math.log((1 + len(texts)) / (1 + frequency[word])))
-            for word, count in Counter(words_of(of)).items()
+            term: (1 + math.log(count)) * (1 + math.log((1 + len(texts)) / (1 + frequency[term])))
+            for term, count in Counter(terms_of(of)).items()
         }
 
     a, b = weights(query), weights(text)

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from naive import words as naive
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
+from selfsent.lexical.analyzer import words_of
 from selfsent.models.encoding import encode
 from selfsent.search import search
 
@@ -35,15 +37,36 @@ def test_words_are_weighed_beside_the_cosine(encoder, corpus, sentences, chunk, 
     monkeypatch.setattr("selfsent.search.nearest._COUNTED_TOGETHER", 11)
     queries = ["ba de fi", sentences[3], "nothing of it"]
     cosines = {hit.row: hit.cosine for hit in search(encoder, corpus, queries, 70, word_weight=0)[0]}
-    for query, hits in zip(queries, search(encoder, corpus, queries, 70, word_weight=0.7), strict=True):
-        shared = [naive.shared_words(query, text, sentences) for text in sentences]
+    terms = [words_of(text) for text in sentences]
+    for query, hits in zip(
+        queries, search(encoder, corpus, queries, 70, word_weight=0.7, language="none"), strict=True
+    ):
+        shared = [naive.bm25_share(words_of(query), text, terms) for text in terms]
         np.testing.assert_allclose([hit.words for hit in hits], [shared[hit.row] for hit in hits], atol=1e-5)
         scores = [hit.cosine + 0.7 * hit.words for hit in hits]
         assert scores == sorted(scores, reverse=True)
         if query == queries[0]:
             assert {hit.row: hit.cosine for hit in hits} == pytest.approx(cosines, abs=1e-6)
-            few = search(encoder, corpus, queries, 4, word_weight=0.7)[0]
+            few = search(encoder, corpus, queries, 4, word_weight=0.7, language="none")[0]
             assert [hit.row for hit in few] == [hit.row for hit in hits[:4]]
+
+
+def test_a_query_without_known_words_ranks_by_the_cosine(encoder, corpus):
+    alone, both = (search(encoder, corpus, ["xq zw!"], 70, word_weight=weight)[0] for weight in (0, 3))
+    assert [hit.row for hit in alone] == [hit.row for hit in both]
+
+
+def test_the_encoder_says_what_words_weigh_and_the_texts_their_language(encoder, tmp_path, monkeypatch):
+    texts = ["the printers are printing", "an old house by the sea", "we shall go there in spring"]
+    corpus = read_corpus(texts, cache=tmp_path)
+    monkeypatch.setattr(encoder, "lexical_weight", 0.0)
+    assert {hit.words for hit in search(encoder, corpus, ["printer"])[0]} == {0}
+    monkeypatch.setattr(encoder, "lexical_weight", 100.0)
+    (hits,) = search(encoder, corpus, ["printer"])
+    assert (hits[0].row, hits[0].words > 0.3) == (0, True)
+    assert {hit.words for hit in search(encoder, corpus, ["printer"], language="none")[0]} == {0}
+    with pytest.raises(SettingsError, match="there is no language 'klingon'"):
+        search(encoder, corpus, ["printer"], language="klingon")
 
 
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf"), 1001.0])

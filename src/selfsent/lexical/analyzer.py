@@ -57,7 +57,7 @@ class Analyzer:
             from Stemmer import Stemmer
 
             self._stem: Callable[[str], str] = Stemmer(self.language).stemWord
-            name = "EN" if self.language == "english" else self.language.upper()
+            name = "EN_PLUS" if self.language == "english" else self.language.upper()
             self._stop_words = frozenset(getattr(stopwords, f"STOPWORDS_{name}", ()))
 
     def __call__(self, text: str) -> list[str]:

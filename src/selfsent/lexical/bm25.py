@@ -71,7 +71,7 @@ class BM25:
 
         texts, frequencies = len(self._lengths), np.bincount(self._found, minlength=len(self._columns))
         idf = np.log1p((texts - frequencies + 0.5) / (frequencies + 0.5))
-        columns = [self._columns[term] for terms in self._queries for term in terms]
+        columns = np.array([self._columns[term] for terms in self._queries for term in terms], np.int64)
         ends = np.cumsum([0, *map(len, self._queries)])
         rows = csr_matrix((idf[columns], columns, ends), (len(self._queries), len(self._columns)), dtype=np.float32)
         rows.sum_duplicates()

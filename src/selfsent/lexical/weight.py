@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from selfsent.errors import SettingsError
 
-SEARCH_WEIGHT = {"table": 1.5, "transformer": 0.2}
-"""Of BM25 beside the cosine of a table of token vectors, and of anything else: by judged answers, docs/log."""
+SEARCH_WEIGHT = {"table": 1.5, "transformer": 0.5}
+"""Of BM25 beside the cosine of a table of token vectors, and of anything else: chosen by judged answers (docs/log)."""
 SEARCH_FILE = "search.json"
 """Holds `lexical_weight` in a model's directory, where it is another."""
 PAIR_WEIGHT = 0.5

@@ -9,64 +9,39 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder, check_model
-from selfsent.evaluation.hybrid import WithWords, WordCounts, words_of
+from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.tasks.languages import found as by_translation
 from selfsent.evaluation.tasks.partners import passage_sides
 from selfsent.evaluation.vectors import inner, unit
+from selfsent.lexical import Analyzer
 
 TEXTS = ["the red car stops", "a red bus, a red Car", "the train is late again", "late", "!?", "the red car stops"]
 QUERIES = ["red car", "the late train", "unknown words", "red red bus", "?"]
-
-
-def counts_of(*parts):
-    counts = WordCounts()
-    for part in parts:
-        counts.add(part)
-    return counts
 
 
 def vectors_of(texts):
     return np.array([[len(text), text.count("a") + 1, 3.0] for text in texts], np.float32)
 
 
-@pytest.mark.parametrize("parts", [(TEXTS,), (TEXTS[:2], [], TEXTS[2:])])
-def test_shared_words_are_as_by_loops(parts):
-    counts = counts_of(*parts)
-    found = inner(counts.weighed(QUERIES), counts.weighed(TEXTS))
-    expected = [[naive.shared_words(query, text, TEXTS) for text in TEXTS] for query in QUERIES]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    assert counts.texts == len(TEXTS)
-    assert counts.weighed([]).shape == (0, counts.frequencies.size)
-
-
-def test_scripts_without_spaces_count_pairs_of_signs():
-    assert words_of("Das Auto, a B2") == ["das", "auto", "b2"]
-    assert words_of("東京タワーはTokyoに 猫") == ["tokyo", "東京", "京タ", "タワ", "ワー", "ーは", "に", "猫"]
-    assert words_of("मेरा प्रिंटर") == ["मेरा", "प्रिंटर"]  # with their vowel signs
-    counts = counts_of(["東京タワーに行く", "猫が好き"])
-    assert (inner(counts.weighed(["東京の猫"]), counts.weighed(["東京タワーに行く", "猫が好き"]))[0] > 0).tolist() == [
-        1,
-        0,
-    ]
-
-
 def test_words_are_added_to_the_cosine():
-    encoder = WithWords(Encoder(vectors_of, "m"), 0.5)
+    encoder = Hybrid(Encoder(vectors_of, "m"), 0.7, "english")
     found = inner(*encoder.sides(QUERIES, TEXTS))
     cosines = unit(vectors_of(QUERIES)) @ unit(vectors_of(TEXTS)).T
-    words = [[naive.shared_words(query, text, TEXTS) for text in TEXTS] for query in QUERIES]
-    np.testing.assert_allclose(found, cosines + 0.5 * np.array(words), rtol=1e-5)
+    english = Analyzer("english")
+    terms = [english(text) for text in TEXTS]
+    words = [[naive.bm25_share(english(query), text, terms) for text in terms] for query in QUERIES]
+    np.testing.assert_allclose(found, cosines + 0.7 * np.array(words), rtol=1e-5)
     asked, goals = encoder.sides(QUERIES, TEXTS)
     np.testing.assert_allclose(inner(asked[1:3], goals), found[1:3], rtol=1e-6)
     assert (len(goals), goals.shape) == (len(TEXTS), (len(TEXTS), 3))
     assert by_translation(*encoder.sides(TEXTS[:2], TEXTS[:2])).tolist() == [1, 1]
-    broken = WithWords(Encoder(lambda texts: np.full((len(texts), 2), np.nan), "m"))
+    broken = Hybrid(Encoder(lambda texts: np.full((len(texts), 2), np.nan), "m"))
     broken.similarity(["a"], ["b"])
     assert broken.broken == 2
     left, right = ["red car", "the late train"], ["the red car stops", "late"]
     both = [*left, *right]
     expected = [
-        float(unit(vectors_of([a]))[0] @ unit(vectors_of([b]))[0]) + 0.5 * naive.shared_words(a, b, both)
+        float(unit(vectors_of([a]))[0] @ unit(vectors_of([b]))[0]) + 0.5 * naive.shared_words(a, b, both, english)
         for a, b in zip(left, right, strict=True)
     ]
     np.testing.assert_allclose(encoder.similarity(left, right), expected, rtol=1e-5)
@@ -75,9 +50,9 @@ def test_words_are_added_to_the_cosine():
 def test_passages_are_joined_for_words_and_averaged_for_vectors():
     encoder = Encoder(vectors_of, "m")
     asked, texts = [["red car", "late"]], [["the red car", "stops"], ["late again"]]
-    found = inner(*passage_sides(WithWords(encoder, 0.5), asked, texts))
-    joined = [" ".join(each) for each in texts]
-    words = [naive.shared_words("red car late", text, joined) for text in joined]
+    found = inner(*passage_sides(Hybrid(encoder, 0.5, "none"), asked, texts))
+    joined = [" ".join(each).split() for each in texts]
+    words = [naive.bm25_share(["red", "car", "late"], text, joined) for text in joined]
     expected = inner(*passage_sides(encoder, asked, texts))[0] + 0.5 * np.array(words)
     np.testing.assert_allclose(found[0], expected, rtol=1e-5)
 
@@ -85,11 +60,11 @@ def test_passages_are_joined_for_words_and_averaged_for_vectors():
 def test_a_name_with_words(base_of, tmp_path):
     base = base_of("bert")
     encoder = as_encoder(f"{base}+words")
-    assert (encoder.name, encoder.measure, encoder.has_vectors) == (f"{base}+words", "cos+0.5words", False)
+    assert (encoder.name, encoder.measure, encoder.has_vectors) == (f"{base}+words", "cos+0.5bm25", False)
     lines = [{"query": "red car", "text": "the red car"}, {"query": "late train", "text": "a train is late"}]
     (tmp_path / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     score = evaluate(f"{base}+words", relevance=tmp_path / "r.jsonl").scores
-    assert "cos+0.5words" in next(iter(score.values())).signature
+    assert "cos+0.5bm25" in next(iter(score.values())).signature
     with pytest.raises(DataError, match="has no vectors, so this task cannot use it"):
         encoder(["a"])
     check_model(f"{base}+words")
@@ -100,4 +75,4 @@ def test_a_name_with_words(base_of, tmp_path):
     with pytest.raises(DataError, match="has no vectors to add words to"):
         as_encoder("bm25+words")
     (tmp_path / "odd+words").mkdir()
-    assert not isinstance(as_encoder(Encoder(vectors_of, str(tmp_path / "odd+words"))), WithWords)
+    assert not isinstance(as_encoder(Encoder(vectors_of, str(tmp_path / "odd+words"))), Hybrid)

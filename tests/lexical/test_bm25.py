@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from naive import words as naive
+from selfsent.lexical import BM25, Analyzer
+
+TEXTS = ["the red cars stop", "a red bus, a red car", "the train is late again", "late", "!?", "the red cars stop"]
+QUERIES = ["red car", "the late train", "unknown words", "red red bus", "?", ""]
+
+
+def scores(queries, texts, analyzer, parts=1):
+    bm25 = BM25(queries, analyzer)
+    for part in np.array_split(np.array(texts, object), parts):
+        bm25.add(part.tolist())
+    return (bm25.queries @ bm25.texts.T).toarray()
+
+
+@pytest.mark.parametrize("language", [None, "english"])
+@pytest.mark.parametrize("parts", [1, 4])
+def test_it_is_as_by_loops(language, parts):
+    analyzer = Analyzer(language)
+    found = scores(QUERIES, TEXTS, analyzer, parts)
+    terms = [analyzer(text) for text in TEXTS]
+    expected = [[naive.bm25_share(analyzer(query), text, terms) for text in terms] for query in QUERIES]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+    assert (found <= 1).all()
+
+
+def test_it_ranks_as_bm25s():
+    from bm25s import BM25 as Peer
+
+    draw = np.random.default_rng(0)
+    terms = [f"w{n}" for n in range(300)]
+    texts = [" ".join(draw.choice(terms, size)) for size in draw.integers(3, 60, 200)]
+    queries = [" ".join(draw.choice(terms, 6)) for _ in range(20)]
+    peer = Peer(k1=1.2, b=0.75)
+    peer.index([text.split() for text in texts], show_progress=False)
+    theirs = np.stack([peer.get_scores(query.split()) for query in queries])
+    ours = scores(queries, texts, Analyzer())
+    assert ((theirs > 0) == (ours > 0)).all()
+    bounds = theirs.max(1) / ours.max(1)  # what a query can reach
+    np.testing.assert_allclose(ours * bounds[:, None], theirs, rtol=1e-4)
+
+
+def test_a_query_of_unknown_words_stays_near_zero():
+    texts = [f"word{n} and more of it" for n in range(50)]
+    nonsense, known = scores(["xqzw vvkj qqpt more", "word7 more"], texts, Analyzer())
+    assert 0 < nonsense.max() < 0.02 < 0.3 < known.max()
+
+
+def test_nothing_is_searched_or_asked():
+    assert scores([], TEXTS, Analyzer()).shape == (0, 6)
+    assert scores(["red"], [], Analyzer()).shape == (1, 0)
+    assert scores(["red"], ["", "!"], Analyzer()).tolist() == [[0, 0]]
