@@ -29,6 +29,7 @@ CHOSEN_BY = ("counsel", "scitldr")
 SPLITS = {**dict.fromkeys(CHOSEN_BY, ("train", "dev", "test")), "cranfield": ("test",), "cisi": ("test",)}
 WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 SHARES = (0.1, 0.2, 0.3, 0.5, 0.7)
+LANGUAGES = ("ar", "de", "es", "fr", "tr")
 LISTED, CONSTANT = 100, 60
 RESAMPLES = 2000
 Matrix = np.ndarray
@@ -46,6 +47,26 @@ def read(data: Path, name: str) -> tuple[list[str], list[str], dict[str, dict[in
             found = judged.setdefault(split, {}).setdefault(queries[row["query"]], {})
             found[documents[row["document"]]] = row["grade"]
     return [f"{row['title']} {row['text']}".strip() for row in corpus], [row["text"] for row in asked], judged
+
+
+def known_items(data: Path, language: str) -> dict[str, tuple[list[str], list[str]]]:
+    """Texts and queries by kind, the answer of each query in its own place.
+
+    A translation finds its other half, among a thousand; in one language a sentence finds one that people judged to
+    mean the same.
+    """
+    rows = pq.read_table(data / "parallel" / f"en-{language}" / "tatoeba_test.parquet").to_pydict()
+    found = {f"en to {language}": (rows[language], rows["en"]), f"{language} to en": (rows["en"], rows[language])}
+    for place in (data / "PhilipMay/stsb_multi_mt" / language, data / "Huertas97/mSTSb" / language):
+        if (place / "test.parquet").is_file():
+            pairs = pq.read_table(place / "test.parquet").to_pylist()
+            names = [name for name, value in pairs[0].items() if isinstance(value, str)]
+            scores = next(name for name, value in pairs[0].items() if isinstance(value, float))
+            most = max(row[scores] for row in pairs)
+            same = {row[names[0]]: row[names[1]] for row in pairs if row[scores] >= 0.8 * most}
+            same = {left: right for left, right in same.items() if left != right}
+            found[f"{language} to {language}"] = (list(same.values()), list(same))
+    return found
 
 
 def cosines(base: str, model: str, name: str, documents: list[str], queries: list[str]) -> Matrix:
@@ -112,6 +133,21 @@ def _distribution(scores: Matrix) -> Matrix:
 SCALES = {"bound": WEIGHTS, "largest": SHARES, "tm2c2": SHARES, "dbsf": SHARES, "rank fusion": SHARES}
 
 
+def product_row(
+    words: Matrix, cosine: Matrix, weight: float, grades: dict[int, dict[int, float]]
+) -> dict[str, float | list[float]]:
+    """BM25, the cosine and both with the weight that the product has, and the gain over either."""
+    lexical, alone, both = (ndcg(each, grades) for each in (words, cosine, cosine + weight * words))
+    means = (round(float(part.mean()), 3) for part in (lexical, alone, both))
+    return {
+        **dict(zip(("bm25", "cosine", "both"), means, strict=True)),
+        "weight": weight,
+        "n": len(grades),
+        "gain": interval(both - alone),
+        "over_bm25": interval(both - lexical),
+    }
+
+
 def chosen(rows: dict[str, Any], base: str, scale: str) -> float | None:
     """The weight by the rule above; None where no weight meets it."""
     mean = {}
@@ -155,6 +191,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SELFSENT_DATA", ".")))
     parser.add_argument("--base", action="append", default=[], metavar="NAME=MODEL")
     parser.add_argument("--tests", action="store_true", help="score every split with the weights that the product has")
+    parser.add_argument("--languages", action="store_true", help="known items in other languages, and across")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     bases = {"bundled": "bundled", "bundled-encoder": "bundled-encoder"} | dict(b.split("=", 1) for b in options.base)
@@ -162,7 +199,14 @@ def main() -> None:
     if options.table:
         print(table(rows, sorted({key.split(" | ")[1] for key in rows})))
         return
-    for name in SPLITS if options.tests else CHOSEN_BY:
+    for language in LANGUAGES if options.languages else ():
+        for kind, (documents, queries) in known_items(options.data, language).items():
+            words, grades = bm25(documents, queries), {place: {place: 1.0} for place in range(len(queries))}
+            for base, model in bases.items():
+                cosine = cosines(base, model, kind.replace(" ", "-"), documents, queries)
+                rows[f"{kind} | {base}"] = product_row(words, cosine, as_encoder(model).lexical_weight, grades)
+            write_json(options.output, {"weights": SEARCH_WEIGHT, "rows": rows})
+    for name in () if options.languages else SPLITS if options.tests else CHOSEN_BY:
         documents, queries, judged = read(options.data / "retrieval", name)
         words = bm25(documents, queries)
         for base, model in bases.items():
@@ -181,16 +225,8 @@ def main() -> None:
                         for scale, by_weight in found.items()
                     }
             for split, grades in judged.items() if options.tests else ():
-                weight = as_encoder(model).lexical_weight
-                parts = [ndcg(each, grades) for each in (words, cosine, cosine + weight * words)]
-                means = (round(part.mean(), 3) for part in parts)
-                rows[f"{name} {split} | {base}"] = {
-                    **dict(zip(("bm25", "cosine", "both"), means, strict=True)),
-                    "weight": weight,
-                    "n": len(grades),
-                    "gain": interval(parts[2] - parts[1]),
-                    "over_bm25": interval(parts[2] - parts[0]),
-                }
+                key = f"{name} {split} | {base}"
+                rows[key] = product_row(words, cosine, as_encoder(model).lexical_weight, grades)
             write_json(options.output, {"weights": SEARCH_WEIGHT, "rows": rows})
     print(json.dumps(list(rows)))
 

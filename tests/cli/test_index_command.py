@@ -29,10 +29,11 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     assert "recall@10 100.0% on a sample, where all vectors are compared with a query" in done.err
     assert "(1 empty, 1 repeated)" in done.err
     carried = ("--text-column", "body", "--id-column", "id", "--keep", "team", "--top", 2)
-    exact = selfsent("search", model, tickets, "ko mi", "la nu", *carried)
-    found = selfsent("search", "--index", tmp_path / "i", "ko mi", "--top", 2, "la nu")
+    exact = selfsent("search", model, tickets, "ko mi", "la nu", "--word-weight", 0, *carried)
+    found = selfsent("search", "--index", tmp_path / "i", "ko mi", "--top", 2, "la nu", "--word-weight", 0)
     assert found.status == 0, found.err
     assert found.out == exact.out
+    assert "older way" not in found.err
     assert "1.000  8  y  ko mi  (and 1 more row)" in found.out
     as_file = selfsent("search", "--index", tmp_path / "i", "ko mi", "--output", tmp_path / "hits.csv", "--json", "-")
     with (tmp_path / "hits.csv").open(newline="") as file:
@@ -57,8 +58,10 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
 def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     index()
     words = ("ko zu", "--top", 4, "--word-weight", 3)
-    exact = selfsent("search", model, tickets, "--text-column", "body", *words, "--json", "-")
+    exact = selfsent("search", model, tickets, "--text-column", "body", *words, "--json", "-", "--language", "none")
+    assert json.loads(exact.out)["language"] == "none"
     found = selfsent("search", "--index", tmp_path / "i", *words, "--json", "-")
+    assert "ranks by the cosine and TF-IDF, the older way" in found.err
     told = json.loads(found.out)
     assert told["word_weight"] == 3
     hits = told["queries"][0]["hits"]
@@ -67,6 +70,9 @@ def test_words_are_weighed(selfsent, index, model, tickets, tmp_path):
     assert [hit["row"] for hit in hits] == [hit["row"] for hit in json.loads(exact.out)["queries"][0]["hits"]]
     shown = selfsent("search", "--index", tmp_path / "i", *words).out.splitlines()
     assert [float(line.split()[0]) for line in shown] == pytest.approx([score / 4 for score in scores], abs=6e-4)
+    said = selfsent("search", "--index", tmp_path / "i", "ko", "--language", "english").complaint
+    assert "--index knows no stems yet" in said
+    assert "no language 'klingon'" in selfsent("search", model, tickets, "ko", "--language", "klingon").complaint
     said = selfsent("search", model, tickets, *words[:-1], "-1").complaint
     assert "the weight of words is -1; it is 0 to 1,000" in said
     about = json.loads((tmp_path / "i" / "index.json").read_text())

@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     if files := [query for query in given if Path(query).suffix and os.path.isfile(query)]:  # noqa: PTH113
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
     search = _in_corpus if options.index is None else _in_index
-    place, found, weight = search(options, queries)
+    place, found, how = search(options, queries)
     rows = [list(hits_with_texts(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
     if options.output:
         write_table(chain.from_iterable(rows), hit_columns(place), Path(options.output), options.safe_csv)
@@ -92,19 +92,25 @@ def run(options: argparse.Namespace) -> None:
         {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
         for query, hits in zip(queries, rows, strict=True)
     ]
-    about = {**what_was_searched(options), "word_weight": weight, "queries": found_of}
+    about = {**what_was_searched(options), **how, "queries": found_of}
     if not write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}) and not options.output:
-        _show(queries, rows, shown_columns(options, place), weight)
+        _show(queries, rows, shown_columns(options, place), how["word_weight"])
 
 
-def _in_corpus(options: argparse.Namespace, queries: list[str]) -> tuple[Corpus, Found, float]:
+def _in_corpus(options: argparse.Namespace, queries: list[str]) -> tuple[Corpus, Found, dict[str, Any]]:
     from selfsent.cli.console import counting
+    from selfsent.lexical import Analyzer
     from selfsent.search import search
+    from selfsent.search.nearest import corpus_language
 
+    Analyzer(options.language)  # a name that is none is refused now
     corpus, stored = read_with_vectors(options, least=1)
     model = load(options, corpus)
     total = len(corpus.origins)
     weight = model.lexical_weight if options.word_weight is None else options.word_weight
+    how: dict[str, Any] = {"word_weight": weight}
+    if weight:
+        how["language"] = options.language or corpus_language(corpus) or "none"
     with counting("searching") as searched:
         found = search(
             model,
@@ -114,12 +120,12 @@ def _in_corpus(options: argparse.Namespace, queries: list[str]) -> tuple[Corpus,
             lambda count: searched(count, total),
             stored,
             weight,
-            options.language,
+            how.get("language"),
         )
-        return corpus, found, weight
+        return corpus, found, how
 
 
-def _in_index(options: argparse.Namespace, queries: list[str]) -> tuple[Index, Found, float]:
+def _in_index(options: argparse.Namespace, queries: list[str]) -> tuple[Index, Found, dict[str, Any]]:
     from selfsent.cli.console import notice
     from selfsent.errors import DataError, SettingsError
     from selfsent.models.encoding import encode
@@ -137,10 +143,10 @@ def _in_index(options: argparse.Namespace, queries: list[str]) -> tuple[Index, F
         if "text" in index.columns and options.word_weight is None:
             notice(f"{index.path} was made before words were counted, so only cosines count: index the texts again")
         weight = 0.0
-    elif weight:
-        notice("an index ranks by the cosine and TF-IDF, the older way; a search of the texts themselves uses BM25")
     vectors = encode(encoder_of(index, options), queries, side="query")
-    return index, index.search(vectors, options.top, queries, weight), weight
+    if weight:
+        notice("an index ranks by the cosine and TF-IDF, the older way; a search of the texts themselves uses BM25")
+    return index, index.search(vectors, options.top, queries, weight), {"word_weight": weight}
 
 
 def _show(queries: list[str], rows: list[list[dict[str, Any]]], names: Sequence[str], weight: float) -> None:
