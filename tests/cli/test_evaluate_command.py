@@ -16,7 +16,6 @@ GOLD = [5.0, 4.0, 3.0, 1.0, 0.0]
 @pytest.fixture(autouse=True)
 def no_hub(monkeypatch):
     """No test waits for a network."""
-    monkeypatch.setattr("selfsent.evaluation.datasets.declared.hub_reachable", lambda: False)
     monkeypatch.setattr("selfsent.evaluation.datasets.hub.hub_reachable", lambda: False)
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
 
