@@ -271,7 +271,8 @@ def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: 
     if unknown:
         raise SettingsError(f"there is no task {unknown[0]!r}; {guess(unknown[0], (SCORE_NAME, *TASKS))}")
     if not (names or documents or files):
-        raise SettingsError("nothing to score: give suite, task, documents, retrieval, pairs, relevance or labels")
+        flags = "--task, --suite or --documents, or --retrieval, --pairs, --relevance, --labels"
+        raise SettingsError(f"nothing to score: give {flags}")
     return names
 
 
