@@ -79,15 +79,6 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group(
         "what to score", "Files of your own are .csv, .jsonl or .parquet with these columns, or tab-separated."
     )
-    what.add_argument(
-        "--retrieval",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="search with judged answers: nDCG@10, beside it MRR@10, recall@100 and MAP. A folder in BEIR's layout"
-        " (corpus, queries, qrels/SPLIT: .jsonl, .tsv or .parquet), or a hub id such as mteb/scifact; may be repeated",
-    )
-    what.add_argument("--split", metavar="NAME", help="whose judgements of --retrieval are taken (default: test)")
     what.add_argument("--suite", metavar="NAME", help="sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
     what.add_argument(
         "--task", action="append", metavar="NAME", help="a task such as stsb; may be repeated, or NAME,NAME"
@@ -118,6 +109,15 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
         help="what your file calls these columns, such as body,team; beside --text-column the other one alone",
     )
     what.add_argument("--id-column", dest="ids", metavar="NAME", help="column with ids, which no score reads")
+    what.add_argument(
+        "--retrieval",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="search with judged answers: nDCG@10, beside it MRR@10, recall@100 and MAP. A folder in BEIR's layout"
+        " (corpus, queries, qrels/SPLIT: .jsonl, .tsv or .parquet), or a hub id such as mteb/scifact; may be repeated",
+    )
+    what.add_argument("--split", metavar="NAME", help="whose judgements of --retrieval are taken (default: test)")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -122,9 +122,9 @@ def test_documents_that_are_not_there_count_all_the_same():
 @pytest.mark.parametrize("depth", [5, 1000])
 def test_a_query_does_not_find_itself(depth, monkeypatch):
     monkeypatch.setattr(retrieval, "DEPTH", depth)
-    ids, grades, scores = made()
+    ids, grades, scores = made(values=10**6)
     itself = [row if row % 2 else -1 for row in range(QUERIES)]
-    scores[np.arange(QUERIES), np.arange(QUERIES)] = 9.0
+    scores[np.arange(QUERIES), np.arange(QUERIES)] = 10**6
     found = figures(task_of(ids, grades, itself=itself).score(Scores(scores)))
     judged, run = named(ids, grades), run_of(ids, scores)
     rankings = [naive.ranked(run[f"q{row}"], ids[row] if row % 2 else None)[:depth] for row in range(QUERIES)]
