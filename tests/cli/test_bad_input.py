@@ -111,7 +111,6 @@ def test_the_label_free_score_needs_documents(train):
 
 @pytest.mark.usefixtures("nothing_written")
 def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfsent.evaluation.datasets.declared.hub_reachable", lambda: False)
     monkeypatch.setattr("selfsent.evaluation.datasets.hub.hub_reachable", lambda: False)
     (tmp_path / "mirror").mkdir()
     complaint = train("--dev", "stsb-dev", "--data", tmp_path / "mirror").late_complaint

@@ -16,7 +16,6 @@ GOLD = [5.0, 4.0, 3.0, 1.0, 0.0]
 @pytest.fixture(autouse=True)
 def no_hub(monkeypatch):
     """No test waits for a network."""
-    monkeypatch.setattr("selfsent.evaluation.datasets.declared.hub_reachable", lambda: False)
     monkeypatch.setattr("selfsent.evaluation.datasets.hub.hub_reachable", lambda: False)
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
 
@@ -282,3 +281,72 @@ def test_a_file_of_vectors_with_words_is_not_overwritten(selfsent, tmp_path, mon
     for model in ("glove:glove.txt", "glove:glove.txt+words"):
         asked = selfsent("evaluate", model, "--pairs", "p.csv", "--json", "glove.txt")
         assert "--json would replace glove.txt, which is read" in asked.complaint
+
+
+@pytest.fixture
+def searched(tmp_path):
+    """A search set in BEIR's layout, with judgements for test and dev."""
+    folder = tmp_path / "desk"
+    (folder / "qrels").mkdir(parents=True)
+    lines = tiny.make_sentences(40, seed=5)
+    rows = [{"_id": f"d{number}", "title": "", "text": line} for number, line in enumerate(lines)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = [{"_id": f"q{number}", "text": " ".join(line.split()[:3])} for number, line in enumerate(lines[:12])]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    for split, numbers in (("test", range(8)), ("dev", range(8, 12))):
+        judged = "".join(f"q{number}\td{number}\t1\nq{number}\td{number + 12}\t0\n" for number in numbers)
+        (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
+    return folder
+
+
+def test_search_with_judged_answers(selfsent, models, searched, tmp_path):
+    rows = ("bm25", models[0], f"{models[0]}+words", "tfidf")
+    done = selfsent("evaluate", *rows, "--retrieval", searched, "--page", tmp_path / "x.html")
+    assert done.status == 0, done.err
+    assert all(word in done.out for word in ("retrieval: nDCG@10", "desk, test", "MRR@10", "recall@100", "MAP"))
+    assert "<h2>retrieval: nDCG@10 on desk, test</h2>" in (tmp_path / "x.html").read_text()
+    plain = json.loads(selfsent("evaluate", *rows, "--retrieval", f"{searched}/", "--json", "-").out)
+    assert [each["model"] for each in plain["results"]] == list(rows)
+    scores = [each["scores"]["retrieval"] for each in plain["results"]]
+    assert all({"score", "low", "high", "mrr@10", "recall@100", "map"} <= score.keys() for score in scores)
+    assert [each["model"] for each in plain["differences"]["retrieval"]] == list(rows[1:])
+    moved = searched.rename(tmp_path / "moved")
+    again = json.loads(selfsent("evaluate", "bm25", "--retrieval", moved, "--split", "test", "--json", "-").out)
+    assert again["scores"]["retrieval"]["score"] == scores[0]["score"] > 50
+    both = ("--retrieval", moved, "--retrieval", searched.parent / ".." / tmp_path.name / "moved")
+    assert "have one name" in selfsent("evaluate", "bm25", *both).complaint
+    dev = json.loads(selfsent("evaluate", "bm25", "--retrieval", moved, "--split", "dev", "--json", "-").out)
+    assert dev["scores"]["retrieval"]["n"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--retrieval", "nowhere"), "nowhere: no such folder"),
+        (("--retrieval", "desk", "--split", "train"), "desk has no judgements qrels/train; there are dev, test"),
+        (("--split", "test", "--task", "stsb"), "--split says which judgements of --retrieval to take"),
+        (("--retrieval", "desk", "--json", "desk/corpus.jsonl"), "would replace desk/corpus.jsonl, which is read"),
+        (("--retrieval", "desk", "--clean", "html"), "--clean says how to read --documents"),
+        (("--pairs", "faq.csv", "--text-column", "text"), "--text-column is the text of --relevance or --labels"),
+        (("--labels", "faq.csv", "--text-column", "a", "--columns", "b,c"), "name the other column by --columns"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_line(arguments, said, selfsent, searched, monkeypatch):
+    monkeypatch.chdir(searched.parent)
+    assert said in selfsent("evaluate", "tfidf", *arguments).complaint
+
+
+def test_files_of_ones_own_are_cleaned_joined_and_may_have_ids(selfsent, tmp_path):
+    lines = tiny.make_sentences(30)
+    rows = [["id", "subject", "body", "team"]]
+    rows += [[n, f"{'it' if n % 2 else 'house'} {n}", f"<b>{line}</b>", n % 2] for n, line in enumerate(lines)]
+    rows += [[99, "", "<br>", 1]]
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    read = ("--text-column", "subject", "--text-column", "body", "--clean", "html", "--id-column", "id")
+    done = selfsent("evaluate", "tfidf", "--labels", tmp_path / "t.csv", "--columns", "team", *read, "--json", "-")
+    assert done.err == "warning: t: 1 row without text left out\n"
+    assert json.loads(done.out)["scores"]["t"]["n"] == 30
+    asked = ("--relevance", tmp_path / "t.csv", "--columns", "subject", "--text-column", "body", "--clean", "html")
+    plain = json.loads(selfsent("evaluate", "tfidf", *asked, "--json", "-").out)
+    assert plain["scores"]["t"]["n"] == 30

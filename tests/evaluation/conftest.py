@@ -67,7 +67,6 @@ def write(tmp_path):
 def no_hub(monkeypatch):
     """No test waits for a network."""
     monkeypatch.setattr("selfsent.evaluation.datasets.hub.hub_reachable", lambda: False)
-    monkeypatch.setattr("selfsent.evaluation.datasets.declared.hub_reachable", lambda: False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,8 +103,21 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
         help="text, label: accuracy of logistic regression; beside it that of the nearest neighbour, and k-means",
     )
     what.add_argument(
-        "--columns", type=names, metavar="A,B[,C]", help="what your file calls these columns, such as body,team"
+        "--columns",
+        type=names,
+        metavar="A,B[,C]",
+        help="what your file calls these columns, such as body,team; beside --text-column the other one alone",
     )
+    what.add_argument("--id-column", dest="ids", metavar="NAME", help="column with ids, which no score reads")
+    what.add_argument(
+        "--retrieval",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="search with judged answers: nDCG@10, beside it MRR@10, recall@100 and MAP. A folder in BEIR's layout"
+        " (corpus, queries, qrels/SPLIT: .jsonl, .tsv or .parquet), or a hub id such as mteb/scifact; may be repeated",
+    )
+    what.add_argument("--split", metavar="NAME", help="whose judgements of --retrieval are taken (default: test)")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -115,7 +129,8 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.evaluation.hybrid import without_words
     from selfsent.report.evaluation import Report, check_published
 
-    read_too = [*(options.documents or ()), *(options.without or ()), options.pairs, options.relevance, options.labels]
+    own = [options.pairs, options.relevance, options.labels]
+    read_too = [*(options.documents or ()), *(options.without or ()), *own, *options.retrieval]
     alone = [without_words(model) or model for model in options.model]
     behind = [model.partition(":")[2] for model in alone]  # as in glove:FILE
     read_too += filter(os.path.isfile, [*alone, *behind])
@@ -123,9 +138,11 @@ def run(options: argparse.Namespace) -> None:
     check_outputs(files, read_too)
     _check_vectors(options)
     if not options.documents:
-        refuse_unread(options, "--documents")
+        refuse_unread(options, "--documents", ("clean", "text_column") if any(own) else ())
         if options.hold_out is not None:
             raise SettingsError("--hold-out says how many documents of --documents to score: give --documents, too")
+    if options.split and not options.retrieval:
+        raise SettingsError("--split says which judgements of --retrieval to take: give --retrieval, too")
     if options.published:
         check_published(options.suite)
     report = Report(_scored(options), options.published)
@@ -145,6 +162,21 @@ def run(options: argparse.Namespace) -> None:
     show("\n".join(report.signatures))
 
 
+def _columns(options: argparse.Namespace, own: dict[str, str | None]) -> Sequence[Any] | None:
+    """The columns of a file of one's own, its text as --text-column has it where that does not belong to --documents.
+
+    Raises:
+        SettingsError: it is not said of which file --text-column names the text, or --columns does so, too.
+    """
+    if options.documents or not options.text_column:
+        return options.columns or None
+    given = [kind for kind, path in own.items() if path]
+    if given not in (["relevance"], ["labels"]) or len(options.columns or ()) > 1:
+        raise SettingsError("--text-column is the text of --relevance or --labels: name the other column by --columns")
+    both = [options.text_column, *(options.columns or ["label" if own["labels"] else "query"])]
+    return both if own["labels"] else both[::-1]
+
+
 def _check_vectors(options: argparse.Namespace) -> None:
     from selfsent.evaluation.vectors import check_format
 
@@ -162,17 +194,17 @@ def _scored(options: argparse.Namespace) -> list[Result]:
     from selfsent.evaluation.datasets.declared import Store
     from selfsent.evaluation.encoders import FittedEncoder, PairEncoder, as_encoder, check_model, check_pooling
     from selfsent.evaluation.side_by_side import mean_over_seeds, seeds_of_runs
+    from selfsent.evaluation.tasks.beir import read_tasks
 
-    if not any((options.suite, options.task, options.documents, options.pairs, options.relevance, options.labels)):
-        raise SettingsError("nothing to score: give --task, --suite or --documents, or --pairs, --relevance, --labels")
+    own = {"pairs": options.pairs, "relevance": options.relevance, "labels": options.labels}
     groups = seeds_of_runs(options.model) if options.seeds else [[model] for model in options.model]
     tasks = [name for given in options.task or () for name in names(given)]
-    asked = {"suite": options.suite, "task": tasks or None, "pairs": options.pairs}
-    asked |= {"relevance": options.relevance, "labels": options.labels, "columns": options.columns}
     # Everything that can be wrong is found out now, not after the first model has been scored.
-    asked |= {"judges": options.judges}
-    check_request(**asked, documents=bool(options.documents))
     store = Store(options.data)
+    asked = {"suite": options.suite, "task": tasks or None, "judges": options.judges, **own}
+    asked |= {"columns": _columns(options, own), "clean": options.clean}
+    asked |= {"retrieval": read_tasks(options.retrieval, options.split or "test", store.mirror)}
+    check_request(**asked, documents=bool(options.documents))
     for model in options.model:
         check_model(model)
         if options.pooling:

@@ -191,18 +191,19 @@ def check(options: argparse.Namespace, source: str | list[str]) -> None:
     check_corpus(_named(source), **_how(options))
 
 
-def refuse_unread(options: argparse.Namespace, corpus: str) -> None:
+def refuse_unread(options: argparse.Namespace, corpus: str, but: Collection[str] = ()) -> None:
     """Refuse options of a corpus that is not given.
 
     Args:
         options: with those of `add_corpus_options`.
         corpus: the flag that would give one.
+        but: those that say how to read something else.
 
     Raises:
         SettingsError: there is one.
     """
     for name, value in _how(options).items():
-        if value and (name, value) != ("text_column", _TEXT_COLUMN):
+        if value and name not in but and (name, value) != ("text_column", _TEXT_COLUMN):
             raise SettingsError(f"--{name.replace('_', '-')} says how to read {corpus}: give {corpus}, too")
 
 

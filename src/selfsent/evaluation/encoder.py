@@ -29,6 +29,7 @@ class Encoder:
             say.
         trained_on: the corpora it was trained on, as far as they are known.
         trained_by: likewise the methods.
+        searching: how it encodes the queries of a search, and the texts, where that is another way: with a prompt.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Encoder:
         pooling: str = UNKNOWN,
         trained_on: Sequence[str] = (),
         trained_by: Sequence[str] = (),
+        searching: Sequence[Encode | None] = (None, None),
     ) -> None:
         self.name, self.pooling, self.trained_on, self.trained_by = name, pooling, trained_on, trained_by
         self._encode = encode
@@ -51,6 +53,7 @@ class Encoder:
         self._vectors: Vectors = np.zeros((0, 0), np.float32)
         """Of the texts in `_rows`, and behind them room for more."""
         self._one = threading.RLock()
+        self._searching = [Encoder(each, name) if each else self for each in searching]
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
@@ -64,14 +67,25 @@ class Encoder:
             vectors: Vectors = self._vectors[[self._rows[text] for text in texts]]
             return vectors
 
-    def sides(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Rows for queries and for texts, (q, d) and (n, d), whose inner products say how near they are to each other.
 
         Vectors of unit length; `LexicalEncoder` has sparse matrices. `inner` multiplies both kinds.
+
+        Args:
+            queries: (q,) texts.
+            texts: (n,) texts.
+            search: whether the queries are looked for among the texts, which a model may encode with a prompt for each
+                side; otherwise both are texts of one kind.
         """
+        asking, held = self._searching if search else (self, self)
         with self._one:
-            self.remember([*queries, *texts])
-            return unit(self(queries)), unit(self(texts))
+            if asking is held:
+                self.remember([*queries, *texts])
+            rows = unit(asking(queries)), unit(held(texts))
+            for each in {asking, held} - {self}:
+                self.broken, each.broken = self.broken + each.broken, 0
+            return rows
 
     def remember(self, texts: Iterable[str]) -> None:
         """Encode those texts that are new, in one call."""

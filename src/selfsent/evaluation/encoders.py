@@ -6,6 +6,7 @@ import importlib
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,7 +66,7 @@ def as_encoder(
     directory = _directory_of(model)
     corpora, methods = _training_of(directory)
     if callable(getattr(model, "encode", None)):
-        return Encoder(_encode_with(model), label, _pooling_of(model, directory), corpora, methods)
+        return Encoder(_encode_with(model), label, _pooling_of(model, directory), corpora, methods, _sides_of(model))
     if callable(getattr(model, "predict", None)):
         return PairEncoder(lambda pairs: model.predict(pairs, show_progress_bar=False), label, corpora)
     if callable(model):
@@ -159,7 +160,6 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from selfsent.models.encoding import encode
     from selfsent.models.loading import load_encoder, transformer_alone
     from selfsent.training.precision import inference_device, quick_precision, quicken
 
@@ -185,7 +185,23 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
     described = _in(quick_precision(device, fast=fast, int8=int8), model.pooling)
-    found = Encoder(lambda texts: encode(model, texts), label, described, *_training_of(directory))
+    return encoder_of(model, label, described, _training_of(directory))
+
+
+def encoder_of(model: Any, label: str, pooling: str | None = None, trained: tuple[Any, Any] = ((), ())) -> Encoder:
+    """A model of ours as evaluation takes it, with its prompts and its weight of words.
+
+    Args:
+        model: a `selfsent.models.encoder.Encoder`.
+        label: how to call it in results.
+        pooling: for the signature; by default its own.
+        trained: the corpora it was trained on, and the methods, as far as they are known.
+    """
+    from selfsent.models.encoding import Side, encode, prompt_of
+
+    sides: tuple[Side, Side] = ("query", "document")
+    apart = [partial(encode, model, side=s) if prompt_of(model, s) != prompt_of(model) else None for s in sides]
+    found = Encoder(partial(encode, model), label, pooling or model.pooling, *trained, apart)
     found.lexical_weight = model.lexical_weight
     return found
 
@@ -216,12 +232,26 @@ def load_object(path: str) -> Any:
     return found
 
 
-def _encode_with(model: Any) -> Encode:
-    is_st = type(model).__module__.startswith("sentence_transformers")
-    options: dict[str, Any] = {"batch_size": BATCH_SIZE, "show_progress_bar": False} if is_st else {}
+def _sides_of(model: Any) -> list[Encode | None]:
+    """How a model encodes queries and documents, where that is not how it encodes any text: by a prompt or a route."""
+    from selfsent.models.encoding import Side, prompt_in
+
+    sides: tuple[Side, Side] = ("query", "document")
+    apart = [side for side in sides if callable(getattr(model, f"encode_{side}", None))]
+    if _is_peer(model) and not any(type(module).__name__ == "Router" for module in model.modules()):
+        apart = [side for side in apart if prompt_in(model, side) != prompt_in(model)]
+    return [_encode_with(model, f"encode_{side}") if side in apart else None for side in sides]
+
+
+def _is_peer(model: Any) -> bool:
+    return type(model).__module__.startswith("sentence_transformers")
+
+
+def _encode_with(model: Any, method: str = "encode") -> Encode:
+    options: dict[str, Any] = {"batch_size": BATCH_SIZE, "show_progress_bar": False} if _is_peer(model) else {}
 
     def encode(texts: Sequence[str]) -> Vectors:
-        vectors = model.encode(list(texts), **options)
+        vectors = getattr(model, method)(list(texts), **options)
         if hasattr(vectors, "detach"):
             vectors = vectors.detach().float().cpu().numpy()
         return np.asarray(vectors, np.float32)
@@ -244,7 +274,7 @@ def _training_of(directory: Path | None) -> tuple[tuple[str, ...], tuple[str, ..
 
 def _directory_of(model: Any) -> Path | None:
     """Where a model of sentence-transformers was loaded from; None for any other model."""
-    if not type(model).__module__.startswith("sentence_transformers"):
+    if not _is_peer(model):
         return None
     told = (getattr(getattr(module, "config", None), "_name_or_path", None) for module in model.modules())
     places = (Path(place) for place in (getattr(model, "loaded_from", None), *told) if place)

@@ -51,9 +51,9 @@ class Hybrid(Encoder):
         self.encoder, self.has_vectors, self.language = encoder, False, language
         self.lexical_weight = encoder.lexical_weight if weight is None else weight
 
-    def sides(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Rows for queries and for texts, whose inner products are what `search` ranks by."""
-        return self.beside(self.encoder.sides(queries, texts), queries, texts)
+        return self.beside(self.encoder.sides(queries, texts, search), queries, texts)
 
     def beside(self, vectors: tuple[Vectors, Vectors], queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
         """The same, of vectors that are there: (q, d) and (n, d), each of length 1."""

@@ -40,7 +40,7 @@ class LexicalEncoder(Encoder):
         super().__init__(self._no_vectors, name or kind, kind)
         self.kind, self.has_vectors, self.language = kind, False, language
 
-    def sides(self, queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
         """Sparse rows for queries and for texts, whose inner products are cosines, or scores of BM25."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer

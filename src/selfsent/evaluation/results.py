@@ -42,6 +42,7 @@ class Score:
         warnings: one line each.
         samples: (resamples,) bootstrap samples of the score, for paired comparisons; not written out.
         intervals: of some of the other metrics.
+        title: what the number says, for headings, where the name of the task does not.
     """
 
     name: str
@@ -55,19 +56,25 @@ class Score:
     warnings: tuple[str, ...] = ()
     samples: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    title: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The score as plain data, ready for `json.dumps`."""
         plain: dict[str, Any] = {"score": self.score, "low": self.low, "high": self.high, "n": self.n}
         plain |= {"signature": self.signature, **self.metrics, **self.details}
+        plain |= {"title": self.title} if self.title else {}
         plain |= {"intervals": {key: list(ends) for key, ends in self.intervals.items()}} if self.intervals else {}
         return plain | ({"warnings": list(self.warnings)} if self.warnings else {})
 
     @property
     def beside(self) -> list[str]:
         """The other metrics as they are printed: `pearson 74.12`, `mean 71.20 (70.11 to 72.30)`."""
-        ends = {key: f" ({low:.2f} to {high:.2f})" for key, (low, high) in self.intervals.items()}
-        return [f"{key} {value:.2f}{ends.get(key, '')}" for key, value in self.metrics.items()]
+        return [f"{key} {self.shown(key)}" for key in self.metrics]
+
+    def shown(self, metric: str) -> str:
+        """Another metric as it is printed: `71.20`, or `71.20 (70.11 to 72.30)`."""
+        low, high = self.intervals.get(metric, (None, None))
+        return f"{self.metrics[metric]:.2f}" + ("" if low is None or high is None else f" ({low:.2f} to {high:.2f})")
 
     def minus(self, other: Score) -> Difference:
         """This system against another on the same task: difference, 95 % interval and p-value, paired.
@@ -92,6 +99,7 @@ def measure(
     intervals: Mapping[str, tuple[float, float]] | None = None,
     details: Mapping[str, Any] | None = None,
     warnings: tuple[str, ...] = (),
+    title: str = "",
 ) -> Score:
     """Score a statistic over n items, with its bootstrap interval, and other statistics beside it.
 
@@ -106,12 +114,13 @@ def measure(
         intervals: of other metrics, where they have one.
         details: anything else worth keeping.
         warnings: one line each.
+        title: what the number says, where the name does not.
     """
     samples = SCALE * bootstrap(statistic, n, groups=groups, strata=strata, seed=_seed(name))
     low, high = interval(samples)
     beside = {key: SCALE * point(other, n) for key, other in (metrics or {}).items()}
     score = SCALE * point(statistic, n)
-    return Score(name, score, low, high, n, signature, beside, details or {}, warnings, samples, intervals or {})
+    return Score(name, score, low, high, n, signature, beside, details or {}, warnings, samples, intervals or {}, title)
 
 
 def bounds(name: str, statistic: Statistic, n: int, strata: Sequence[NDArray[np.int64]]) -> tuple[float, float]:
@@ -255,7 +264,8 @@ class Result:
         for heading in ("task", "score", "95 % interval", "n", "beside it"):
             table.add_column(heading, justify="left" if heading in ("task", "beside it") else "right")
         for name, *cells in self._cells():
-            table.add_row(name, *cells, "  ".join(self.scores[name].beside) if name in self.scores else "")
+            score = self.scores.get(name)
+            table.add_row(score.title or name if score else name, *cells, "  ".join(score.beside) if score else "")
         table.caption, table.caption_justify = "\n".join(self.meanings) or None, "left"
         return table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,13 @@ from selfsent.evaluation.stats.resampling import Difference, interval, mean_of_f
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+
+_BESIDE = (
+    {"nearest_neighbour": "nearest neighbour", "v_measure": "V-measure"},
+    {"mrr@10": "MRR@10", "recall@100": "recall@100", "map": "MAP"},
+)
+"""The metrics that every model has beside its score, and how they are shown."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,8 @@ class Comparison:
         first = Column("model", overflow="fold")
         table = Table(first, *(Column(name, justify="right", no_wrap=True) for name in right))
         for task, differences in self.differences.items():
-            table.add_row(Text(self._average_label if task == AVERAGE else task, style="bold"))
+            heading = self._average_label if task == AVERAGE else self.results[0].scores[task].title or task
+            table.add_row(Text(heading, style="bold"))
             for result, found in zip(self.results, (None, *differences), strict=True):
                 low, high = self._interval(result, task)
                 cells = [self._shown(result, task), f"{low:.2f} to {high:.2f}"]
@@ -72,24 +80,24 @@ class Comparison:
         table.caption, table.caption_justify = Text("\n".join(told)), "left"
         return table
 
-    def groupings(self) -> Table | None:
-        """What stands beside the accuracy of labelled texts, for every model; None where there are none."""
+    def beside(self) -> list[Table]:
+        """What stands beside the accuracy of labelled texts, and beside nDCG@10, for every model: a table for each."""
+        return [table for headings in _BESIDE if (table := self._beside(headings))]
+
+    def _beside(self, headings: Mapping[str, str]) -> Table | None:
         from rich.table import Column, Table
         from rich.text import Text
 
-        tasks = [t for t in self.tasks if all("v_measure" in result.scores[t].metrics for result in self.results)]
+        tasks = [
+            t for t in self.tasks if all(headings.keys() <= each.scores[t].metrics.keys() for each in self.results)
+        ]
         if not tasks:
             return None
-        right = (Column(name, justify="right") for name in ("nearest neighbour", "95 % interval", "V-measure"))
-        table = Table(Column("model", overflow="fold"), *right)
+        table = Table(Column("model", overflow="fold"), *(Column(name, justify="right") for name in headings.values()))
         for task in tasks:
-            table.add_row(Text(task, style="bold"))
+            table.add_row(Text(self.results[0].scores[task].title or task, style="bold"))
             for result in self.results:
-                score = result.scores[task]
-                low, high = score.intervals.get("nearest_neighbour", (None, None))
-                between = "" if low is None or high is None else f"{low:.2f} to {high:.2f}"
-                nearest, grouped = (f"{score.metrics[name]:.2f}" for name in ("nearest_neighbour", "v_measure"))
-                table.add_row(Text(result.model), nearest, between, grouped)
+                table.add_row(Text(result.model), *map(result.scores[task].shown, headings))
         return table
 
     def __str__(self) -> str:
@@ -255,6 +263,7 @@ def mean_score(scores: Sequence[Score]) -> Score:
         {"of_seeds": [score.score for score in scores]} | dict.fromkeys(marks, True),
         scores[0].warnings,
         samples,
+        title=scores[0].title,
     )
 
 

@@ -13,11 +13,14 @@ from selfsent.data.corpus.sources import SourceName
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets.declared import Rows, Store
+from selfsent.evaluation.datasets.own_files import Clean, Column
 from selfsent.evaluation.encoders import Encoder, as_encoder
 from selfsent.evaluation.judges import JUDGES, Held, aimed_at, check_judges, make_judges
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.tasks import arguments, languages, own, sts, transfer, useb
+from selfsent.evaluation.tasks.beir import Searched, read_tasks
 from selfsent.evaluation.tasks.context import SCORE_NAME, Documented, score_context, split_documents
+from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.naming import names
 from selfsent.progress import Progress
 
@@ -75,7 +78,10 @@ def evaluate(
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
-    columns: str | Sequence[str] | None = None,
+    columns: str | Sequence[Column] | None = None,
+    clean: Clean = None,
+    retrieval: Searched = (),
+    split: str = "test",
     data: str | Path | Store | None = None,
     name: str | None = None,
     fast: bool = False,
@@ -98,7 +104,12 @@ def evaluate(
         pairs: a file with columns sentence1, sentence2, score; its score goes by the name of the file.
         relevance: a file with columns query, text: the relevant one.
         labels: a file with columns text, label.
-        columns: what the columns of that file are called, where they have other names.
+        columns: what the columns of that file are called, where they have other names; a list of names in the place of
+            one joins their texts.
+        clean: what is taken out of the texts of these files, and of `documents`: as for `read_corpus`.
+        retrieval: a folder in BEIR's layout or a data set of the hub, to search in (see `read_task`), or several; the
+            score is `retrieval`, of several `retrieval-` and the name of each.
+        split: whose judgements of `retrieval` are read.
         data: a mirror of the data sets; without it SELFSENT_DATA, then the hub.
         name: how to call the model in the result.
         fast: compute in bfloat16 where this machine is faster in it, for models given by directory or hub id.
@@ -116,20 +127,22 @@ def evaluate(
             sets are named in the result and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
-    judges, columns = names(judges), names(columns) or None
+    judges = names(judges)
     if isinstance(progress, Progress):
         progress = progress.notice
     progress = None if quiet else progress
-    chosen = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels))
+    chosen = _task_names(suite, task, documents is not None, bool(pairs or relevance or labels or retrieval))
     _check_judges(judges, documents is not None)
     store = data if isinstance(data, Store) else Store(data)
     classifiers = {"classifier": _known(classifier)}
-    files = _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, chosen, classifiers, columns)
+    searched = {each.name: each.score for each in read_tasks(retrieval, split, store.mirror)}
+    paths = {"pairs": pairs, "relevance": relevance, "labels": labels}
+    files = _own_tasks(paths, (*chosen, *searched), classifiers, columns, clean) | searched
     is_corpus = documents is None or hasattr(documents, "documents")
     corpus = (
         cast(Documented | None, documents)
         if is_corpus
-        else read_corpus(cast(SourceName, documents), split_sentences=None)
+        else read_corpus(cast(SourceName, documents), split_sentences=None, clean=clean)
     )
     encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     tasks: dict[str, Callable[[], Score]] = {
@@ -188,7 +201,9 @@ def check_request(
     pairs: str | Path | None = None,
     relevance: str | Path | None = None,
     labels: str | Path | None = None,
-    columns: str | Sequence[str] | None = None,
+    columns: str | Sequence[Column] | None = None,
+    clean: Clean = None,
+    retrieval: Sequence[RetrievalTask] = (),
 ) -> None:
     """Find out without a model what `evaluate` would refuse.
 
@@ -196,18 +211,21 @@ def check_request(
         SettingsError: nothing to score, or an unknown suite or task.
         DataError: a file of one's own is damaged.
     """
-    chosen = _task_names(suite, task, documents, bool(pairs or relevance or labels))
+    chosen = _task_names(suite, task, documents, bool(pairs or relevance or labels or retrieval))
     _check_judges(names(judges), documents)
-    _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, chosen, columns=names(columns) or None)
+    taken = (*chosen, *(each.name for each in retrieval))
+    _own_tasks({"pairs": pairs, "relevance": relevance, "labels": labels}, taken, columns=columns, clean=clean)
 
 
 def _own_tasks(
     paths: Mapping[str, str | Path | None],
     taken: Sequence[str],
     classifiers: Mapping[str, Any] | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[Column] | None = None,
+    clean: Clean = None,
 ) -> dict[str, Callable[[Encoder], Score]]:
     """The user's own files, read before anything that takes long; each goes by its name without the ending."""
+    columns = names(cast(Any, columns)) or None
     if columns is not None and sum(path is not None for path in paths.values()) != 1:
         raise SettingsError("columns are those of one file of your own: give one of pairs, relevance and labels")
     found: dict[str, Callable[[Encoder], Score]] = {}
@@ -215,7 +233,7 @@ def _own_tasks(
         if path is None:
             continue
         read, score = own.OWN[kind]
-        rows = read(path, columns)
+        rows = read(path, columns, clean)
         if rows.name in (*taken, *found, *JUDGES, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         found[rows.name] = partial(score, rows, **((classifiers or {}) if kind == "labels" else {}))
@@ -253,7 +271,8 @@ def _task_names(suite: str | None, task: str | Sequence[str] | None, documents: 
     if unknown:
         raise SettingsError(f"there is no task {unknown[0]!r}; {guess(unknown[0], (SCORE_NAME, *TASKS))}")
     if not (names or documents or files):
-        raise SettingsError("nothing to score: give a suite, a task, documents, or a file of your own")
+        flags = "--task, --suite or --documents, or --retrieval, --pairs, --relevance, --labels"
+        raise SettingsError(f"nothing to score: give {flags}")
     return names
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -59,7 +59,11 @@ def prompt_of(model: Encoder, side: Side | None = None) -> str:
         model: the encoder.
         side: whether the text is a query, or is searched; None where both are of one kind.
     """
-    peer = model.sentence_transformer
+    return prompt_in(model.sentence_transformer, side)
+
+
+def prompt_in(peer: Any, side: Side | None = None) -> str:
+    """The same of a model of sentence-transformers."""
     name = next((name for name in _PROMPTS.get(side, ()) if name in peer.prompts), peer.default_prompt_name)
     return peer.prompts.get(name) or ""
 

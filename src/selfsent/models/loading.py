@@ -123,8 +123,13 @@ def _other_than_peer(encoder: Encoder) -> str | None:
 
     What is trained here would not be what is used there: a model may have settings that are not read here.
     """
+    prompts = dict.fromkeys((prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document")))
+    return next(filter(None, (_other_with(encoder, prompt) for prompt in prompts)), None)
+
+
+def _other_with(encoder: Encoder, prompt: str) -> str | None:
+    """The same behind one prompt."""
     peer = encoder.sentence_transformer
-    prompt = prompt_of(encoder)
     for text in (_PROBE, _PROBE * (min(int(encoder.tokenizer.model_max_length), _LONG) // 8 + 1)):
         features = peer.preprocess([text], prompt=prompt or None)
         theirs = features["input_ids"][features["attention_mask"].bool()].tolist()
@@ -132,7 +137,7 @@ def _other_than_peer(encoder: Encoder) -> str | None:
             return None
         if theirs != pack(encoder, [prompt + text]).ids.tolist():
             return "tokens"
-    expected = peer.encode([_PROBE], show_progress_bar=False)[0]
+    expected = peer.encode([_PROBE], prompt=prompt, show_progress_bar=False)[0]
     with torch.inference_mode(), without_dropout(encoder):
         found = encoder(pack(encoder, [prompt + _PROBE]))[0].numpy()
     if len(found) != (told := encoder.embedding_size):

@@ -58,7 +58,7 @@ class Report:
         if self.comparison is None:
             tables = [result.table() for result in self.results]
         else:
-            tables = [table for table in (self.comparison.table(), self.comparison.groupings()) if table is not None]
+            tables = [self.comparison.table(), *self.comparison.beside()]
         return tables + ([beside(*self.results)] if self.published else [])
 
     @property
@@ -114,8 +114,8 @@ class Report:
             "evaluation.html",
             headline=f"Scores of {names[0] if len(names) == 1 else f'{len(names)} models'}",
             drawings=[
-                (task, _drawing(self.results, task))
-                for task in dict.fromkeys(t for r in self.results for t in r.scores)
+                (heading, _drawing(self.results, task))
+                for task, heading in {t: s.title or t for r in self.results for t, s in r.scores.items()}.items()
             ],
             tables=[cells_of(table) for table in self.tables],
             remarks=self.remarks,

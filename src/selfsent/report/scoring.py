@@ -14,7 +14,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoders import Encoder as Scored
-from selfsent.evaluation.encoders import PairEncoder
+from selfsent.evaluation.encoders import PairEncoder, encoder_of
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
@@ -27,7 +27,6 @@ from selfsent.files import remove, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import encode
 from selfsent.models.heads.loading import needs_selfsent
 from selfsent.models.loading import load_encoder
 from selfsent.report.card import licence_of, model_card
@@ -49,9 +48,7 @@ def scored(model: Encoder, name: str) -> Scored:
     """An encoder in the form that evaluation takes."""
     if isinstance(model, CrossEncoder):
         return PairEncoder(model.predict, name)
-    found = Scored(lambda texts: encode(model, texts), name, model.pooling)
-    found.lexical_weight = model.lexical_weight
-    return found
+    return encoder_of(model, name)
 
 
 def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = False) -> None:

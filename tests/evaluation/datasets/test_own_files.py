@@ -69,7 +69,7 @@ def test_a_compressed_file_goes_by_its_whole_name(tmp_path):
     [
         ("text,team\na,b\n", r"mine.csv: no column 'label'; it has 'text', 'team': needed are text, label"),
         ("text,label\na,\n", r"mine.csv, line 2: no value in column 'label'"),
-        ("text,label\na,b\n ,c\n", r"mine.csv, row 2: text is empty"),
+        ("text,label\na,b\n ,c\n", "mine.csv has 1 row besides 1 row without text; at least two are needed"),
         ("text,label\na,b\n", "has 1 row; at least two"),
         ("", "has 0 rows; at least two"),
         ('text,label\n"a,b\n', "broken quoting"),
@@ -85,6 +85,47 @@ def test_bad_files_are_one_line(tmp_path, text, message):
 def test_a_file_without_names_cannot_have_others(tmp_path):
     with pytest.raises(DataError, match="does not name its columns"):
         OWN["labels"][0](tabs(tmp_path / "mine.txt", "labels"), ("body", "team"))
+
+
+def test_texts_are_cleaned_joined_and_counted_where_nothing_is_left(tmp_path):
+    path = tmp_path / "mine.csv"
+    rows = [("id", "subject", "body", "team")]
+    rows += [(n, f"no {n}", f"<p>it&#39;s <b>dead</b>\n\tnow {n}</p>", ("it", "house")[n % 2]) for n in range(26)]
+    rows += [(98, "", "<br>", "it"), (99, " ", "", "it")]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    found = OWN["labels"][0](path, (("subject", "body"), "team"), "html")
+    assert found["text"][:2] == ["no 0 it's dead now 0", "no 1 it's dead now 1"]
+    assert (len(found), found.warnings) == (26, ("mine: 2 rows without text left out",))
+    found = OWN["relevance"][0](path, ("subject", "body"), ["html"])
+    assert found["query"][0] == "no 0"
+    assert found["text"][0] == "it's dead now 0"
+    assert len(OWN["labels"][0](path, ("body", "team"))) == 27  # a tag is text to those who do not clean
+    with pytest.raises(SettingsError, match="there is no cleaner 'htm'; did you mean 'html'"):
+        OWN["labels"][0](path, ("body", "team"), "htm")
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_rows_without_text_are_left_out_of_tabs_too_and_ids_are_not_read(tmp_path, kind):
+    (tmp_path / "mine.tsv").write_text(
+        "\t".join(("id", *COLUMNS[kind][::-1]))
+        + "\n"
+        + "".join("\t".join(map(str, (n, *row[::-1]))) + "\n" for n, row in enumerate(ROWS[kind]))
+        + "\t".join(("99", *("1" if name in ("label", "score") else " " for name in COLUMNS[kind][::-1])))
+        + "\n"
+    )
+    found = OWN[kind][0](tmp_path / "mine.tsv")
+    assert found.columns == OWN[kind][0](tabs(tmp_path / "plain", kind)).columns
+    assert found.warnings == ("mine: 1 row without text left out",)
+
+
+def test_what_was_left_out_is_told_with_the_score(tmp_path, model):
+    empty = {"pairs": ("", "", 1.0), "relevance": ("q", ""), "labels": ("", "one")}
+    paths = {kind: tmp_path / f"{kind}.tsv" for kind in OWN}
+    for kind, path in paths.items():
+        path.write_text("".join("\t".join(map(str, row)) + "\n" for row in (*ROWS[kind], empty[kind])))
+    result = evaluate(model, **paths)
+    assert result.warnings == tuple(f"{kind}: 1 row without text left out" for kind in OWN)
 
 
 def test_evaluate_takes_the_names_of_columns(tmp_path, model):

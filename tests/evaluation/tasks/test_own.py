@@ -67,7 +67,8 @@ def test_labels(save, model):
     [
         ("pairs", "a\tb\t1\nc\td\tx\n", "score 'x' is no number"),
         ("pairs", "a\tb\t1\nc\td\n", "line 2: expected sentence1, sentence2, score"),
-        ("pairs", "a\tb\t1\nc\t\t2\n", "line 2"),
+        ("pairs", "a\tb\t1\nc\t\t2\n", "has 1 row besides 1 row without text; at least two"),
+        ("pairs", "a\tb\t1\nc\td\t\n", "line 2: expected sentence1, sentence2, score"),
         ("relevance", "a\tb\n", "has 1 row; at least two"),
         ("pairs", "a\tb\tmuch\nc\td\t2\n", "has 1 row below its heading; at least two"),
         ("pairs", "a\tb\t1\nc\td\t1\n", "all scores are 1: they must differ"),

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -41,6 +42,24 @@ def format_of(path: Readable) -> str:
     if suffixes and suffixes[-1] in COMPRESSION:
         suffixes.pop()
     return suffixes[-1] if suffixes and suffixes[-1] in READERS else ""
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file without the ends that say how it is read: `my.own` of `my.own.csv.gz`."""
+    return Path(path.name.removesuffix(path.suffix) if path.suffix in COMPRESSION else path.name).stem
+
+
+def read_records(path: Readable) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON lines, whatever their fields.
+
+    Raises:
+        CorpusError: with the file and the line of whatever is wrong.
+    """
+    with open_file(path) as file:
+        for first, lines in line_lists(file, str(path), LONGEST_RECORD, refuse=True):
+            for number, line in enumerate(lines, start=first):
+                if line and not line.isspace():
+                    yield _record(line, str(path), number)
 
 
 def read_text(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
@@ -166,6 +185,16 @@ def _checked_csv(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
 
 def _fields(line: str, name: str, number: int, wanted: list[str], known: bool) -> list[Any]:
     """The wanted fields of one object; where they are known from another, one that is missing is null."""
+    record = _record(line, name, number)
+    if known:
+        return [record.get(field) for field in wanted]
+    try:
+        return [record[field] for field in wanted]
+    except KeyError as error:
+        fail(name, missing_column(str(error.args[0]), list(record), "field"), number)
+
+
+def _record(line: str, name: str, number: int) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except RecursionError:
@@ -174,12 +203,7 @@ def _fields(line: str, name: str, number: int, wanted: list[str], known: bool) -
         fail(name, f"not a JSON object: {error}", number)
     if not isinstance(record, dict):
         fail(name, f"not a JSON object but {type(record).__name__}", number)
-    if known:
-        return [record.get(field) for field in wanted]
-    try:
-        return [record[field] for field in wanted]
-    except KeyError as error:
-        fail(name, missing_column(str(error.args[0]), list(record), "field"), number)
+    return record
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import DataError
-from selfsent.evaluation.datasets.hub import hub_reachable, offline_if_unreachable
+from selfsent.evaluation.datasets.hub import from_hub
 
 Columns = dict[str, list[Any]]
 PublisherReader = Callable[[Path], Columns | None]
@@ -113,7 +113,7 @@ class Store:
     def _columns(self, dataset: DataSet) -> Columns:
         if self.mirror is not None:
             if (self.mirror / dataset.path).is_file():
-                return _read_parquet(self.mirror / dataset.path, dataset)
+                return read_parquet(self.mirror / dataset.path, dataset)
             if dataset.publisher and (columns := dataset.publisher(self.mirror)) is not None:
                 return columns
         if dataset.hub:
@@ -122,17 +122,9 @@ class Store:
 
     def _from_hub(self, dataset: DataSet) -> Columns:
         try:
-            import datasets
-        except ImportError as error:
-            raise DataError(
-                f"{dataset.name} is absent: {self._not_here(dataset)}; for the hub, pip install 'selfsent[hub]'"
-            ) from error
-        try:
-            with offline_if_unreachable():
-                rows = datasets.load_dataset(dataset.place, dataset.config, split=dataset.split)
-        except (OSError, ValueError, RuntimeError) as error:
-            why = "does not provide it" if hub_reachable() else "cannot be reached and its cache lacks it"
-            raise DataError(f"{dataset.name} is absent: {self._not_here(dataset)}, and the hub {why}") from error
+            rows = from_hub(dataset.place, dataset.config, dataset.split)
+        except DataError as error:
+            raise DataError(f"{dataset.name} is absent: {self._not_here(dataset)}, and {error}") from error
         return _choose(dataset, rows.column_names, lambda name: list(rows[name]), f"the hub's {dataset.place}")
 
     def _not_here(self, dataset: DataSet) -> str:
@@ -171,7 +163,12 @@ def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
     return digest.hexdigest()[:6]
 
 
-def _read_parquet(path: Path, dataset: DataSet) -> Columns:
+def read_parquet(path: Path, dataset: DataSet) -> Columns:
+    """The columns of a file, by our names.
+
+    Raises:
+        DataError: it cannot be read, or lacks one.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -179,9 +176,9 @@ def _read_parquet(path: Path, dataset: DataSet) -> Columns:
         names = pq.read_schema(path).names
         wanted = [name for name in dataset.columns.values() if name in names]
         table = pq.read_table(path, columns=wanted)
-    except (OSError, pa.ArrowException) as error:
+        return _choose(dataset, names, lambda name: list(table[name].to_pylist()), str(path))
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(f"{dataset.name}: {path} cannot be read as parquet; fetch it again") from error
-    return _choose(dataset, names, lambda name: list(table[name].to_pylist()), str(path))
 
 
 def _choose(dataset: DataSet, names: Sequence[str], column: Callable[[str], list[Any]], place: str) -> Columns:

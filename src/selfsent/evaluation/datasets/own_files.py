@@ -1,42 +1,54 @@
 """A user's own file as rows with named columns.
 
 CSV, JSON lines and parquet name their columns, as a corpus does. Other files are tab-separated. There a heading is
-optional; it is recognised by one of its column names in its place, for pairs by a score that is no number.
+optional; it is recognised by one of its column names in its place, by all of them anywhere, for pairs by a score that
+is no number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
 
 from selfsent.data.corpus.batch import Columns
-from selfsent.data.corpus.formats import format_of, read_file
-from selfsent.data.corpus.streams import COMPRESSION, chunks, open_file
+from selfsent.data.corpus.clean import clean as cleaned
+from selfsent.data.corpus.cleaners import Cleaners
+from selfsent.data.corpus.formats import format_of, read_file, stem_of
+from selfsent.data.corpus.streams import chunks, open_file
+from selfsent.display import counted
 from selfsent.errors import CorpusError, DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
 from selfsent.evaluation.datasets.publishers import columns_of
 
+Column = str | Sequence[str]
+"""A column by its name, or several whose texts are joined."""
+Clean = str | Sequence[str] | None
+"""What is taken out of texts, as for `read_corpus`."""
 NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")
 """Files whose columns go by their names."""
+_NO_TEXT = ("label", "score")
 _NO_SCORE = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-", "?")
 """What stands for a score that is missing, and is no name of a column."""
 
 
-def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[str] | None = None) -> Rows:
-    """The rows of a file; they go by its name.
+def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
+    """The rows of a file; they go by its name. Those without text are left out, and a warning counts them.
 
     Args:
         path: `.csv`, `.jsonl` or `.parquet`, which name their columns as a corpus does; other files are tab-separated.
             Each may end in `.gz`, `.zst` or `.bz2`.
         names: what the columns are called here.
         columns: what they are called in the file, in the same order, where that is something else.
+        clean: what is taken out of texts.
 
     Raises:
-        DataError: the file cannot be read, a cell is empty, or there are fewer than two rows.
-        SettingsError: there are more or fewer columns than names.
+        DataError: the file cannot be read, a label or score is missing, or there are fewer than two rows with text.
+        SettingsError: there are more or fewer columns than names, or there is no such cleaner.
     """
+    cleaners = Cleaners(clean)
     if columns is not None and len(columns) != len(names):
         raise SettingsError(f"{path} needs {len(names)} columns, for {', '.join(names)}; {len(columns)} are named")
     try:
@@ -44,15 +56,17 @@ def read_rows(path: Path, names: tuple[str, ...], columns: Sequence[str] | None 
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     named = format_of(path) in NAMED or columns is not None
-    table, below = _read_named(path, columns or names) if named else _read_tabs(path, names)
-    if len(table) < 2:
-        raise DataError(f"{path} has {len(table)} row{'s' * (len(table) != 1)}{below}; at least two are needed")
-    found = columns_of(table, *names)
-    return Rows(
-        Path(path.name.removesuffix(path.suffix) if path.suffix in COMPRESSION else path.name).stem,
-        found,
-        fingerprint(found),
-    )
+    table, below = _read_named(path, names, columns or names) if named else read_tabs(path, names)
+    read = columns_of(table, *names)
+    read |= {name: cleaned(cleaners(cells))[0] for name, cells in read.items() if name not in _NO_TEXT}
+    filled = list(map(all, zip(*read.values(), strict=True)))
+    found = {name: list(compress(cells, filled)) for name, cells in read.items()}
+    rows, name = sum(filled), stem_of(path)
+    empty = f"{counted(len(table) - rows, 'row')} without text" if rows < len(table) else ""
+    if rows < 2:
+        there = counted(rows, "row") + f" besides {empty}" * bool(empty)
+        raise DataError(f"{path} has {there}{below}; at least two are needed")
+    return Rows(name, found, fingerprint(found), (f"{name}: {empty} left out",) if empty else ())
 
 
 def is_number(text: str) -> bool:
@@ -63,26 +77,35 @@ def is_number(text: str) -> bool:
         return False
 
 
-def _read_named(path: Path, names: Sequence[str]) -> tuple[list[list[str]], str]:
-    """Rows of a file that names its columns; the last of them may hold numbers."""
+def _read_named(path: Path, names: tuple[str, ...], columns: Sequence[Column]) -> tuple[list[list[str]], str]:
+    """Rows of a file that names its columns; a label or score may be a number."""
     if not format_of(path) or format_of(path) == ".txt":
         raise DataError(f"{path} does not name its columns: give a .csv, .tsv, .jsonl or .parquet file")
+    parts = [[part] if isinstance(part, str) else list(part) for part in columns]
+    texts = [name for part in parts for name in part]
+    label = texts.pop() if names[-1] in _NO_TEXT else None
+    wanted = Columns(tuple(dict.fromkeys(texts)), label=label)
     table: list[list[str]] = []
     try:
-        for batch in read_file(path, Columns(tuple(names[:-1]), label=names[-1])):
-            cells = zip(*batch.texts, batch.labels or [], strict=True)
-            table += [[cell.strip() for cell in row] for row in cells]
+        for batch in read_file(path, wanted):
+            held = dict(zip(wanted.wanted, [*batch.texts, batch.labels or []], strict=False))
+            table += map(list, zip(*(map("\n\n".join, zip(*map(held.get, part))) for part in parts)))
     except CorpusError as error:
         reason, _, advice = str(error).partition(": name the right one")
-        raise DataError(f"{reason}: needed are {', '.join(names)}" if advice else reason) from error
-    for number, row in enumerate(table, 1):
-        if "" in row:
-            raise DataError(f"{path}, row {number}: {names[row.index('')]} is empty")
+        raise DataError(f"{reason}: needed are {', '.join(wanted.wanted)}" if advice else reason) from error
     return table, ""
 
 
-def _read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str]:
-    """Rows of a tab-separated file, and what to say of a heading."""
+def read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str]:
+    """Rows of a tab-separated file, and what to say of a heading.
+
+    Args:
+        path: the file; it may be compressed.
+        names: the columns; where the heading has all of them, they may stand in any order, among others.
+
+    Raises:
+        DataError: the file cannot be read, or a line has too few fields or no label or score.
+    """
     try:
         with open_file(path) as file:
             lines = b"".join(chunks(file, str(path))).decode("utf-8-sig").split("\n")
@@ -92,19 +115,21 @@ def _read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except CorpusError as error:
         raise DataError(str(error)) from error
+    first = [field.strip().casefold() for field in lines[0].split("\t")]
+    places = [first.index(name) for name in names] if set(names) <= set(first) else list(range(len(names)))
+    heading = places != [*range(len(names))] or _is_heading(first, names)
     table = []
     for number, line in enumerate(lines, 1):
-        fields = line.rstrip("\r").split("\t")
-        if not line.strip() or (number == 1 and _is_heading(fields, names)):
+        if not line.strip() or (number == 1 and heading):
             continue
-        if len(fields) < len(names) or not all(field.strip() for field in fields[: len(names)]):
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) <= max(places) or (names[-1] in _NO_TEXT and not fields[places[-1]]):
             raise DataError(f"{path}, line {number}: expected {', '.join(names)}, separated by tabs")
-        table.append([field.strip() for field in fields[: len(names)]])
-    return table, " below its heading" if _is_heading(lines[0].rstrip("\r").split("\t"), names) else ""
+        table.append([fields[place] for place in places])
+    return table, " below its heading" * heading
 
 
-def _is_heading(fields: list[str], names: tuple[str, ...]) -> bool:
-    lower = [field.strip().casefold() for field in fields]
-    if names[-1] == "score" and len(fields) >= 3:
-        return not is_number(fields[2]) and lower[2] not in _NO_SCORE
+def _is_heading(lower: list[str], names: tuple[str, ...]) -> bool:
+    if names[-1] == "score" and len(lower) >= 3:
+        return not is_number(lower[2]) and lower[2] not in _NO_SCORE
     return any(field == name for field, name in zip(lower, names, strict=False))

@@ -10,7 +10,7 @@ import numpy as np
 
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
-from selfsent.evaluation.datasets.own_files import is_number, read_rows
+from selfsent.evaluation.datasets.own_files import Clean, Column, is_number, read_rows
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.results import SCALE, Score, bounds, measure, signature
 from selfsent.evaluation.stats.metrics import mean, parts_of
@@ -19,31 +19,32 @@ from selfsent.evaluation.tasks.sts import score_pairs
 from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, Transfer, score_rows
 from selfsent.evaluation.vectors import inner
 
-VERSION = 3
+VERSION = 4
 CUTOFF = 10
 BLOCK = 256
 TIE = 1e-6
 PAIRS, RELEVANCE, LABELS = ("sentence1", "sentence2", "score"), ("query", "text"), ("text", "label")
 
 
-def read_pairs(path: str | Path, columns: Sequence[str] | None = None) -> Rows:
+def read_pairs(path: str | Path, columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
     """Pairs with scores; the file has text, text, score.
 
     Args:
         path: see `read_rows`.
         columns: the names that these have in the file, where they are not sentence1, sentence2, score.
+        clean: see `read_rows`.
 
     Raises:
         DataError: the file cannot be read, a score is no number, or all are the same.
     """
-    rows = read_rows(Path(path), PAIRS, columns)
+    rows = read_rows(Path(path), PAIRS, columns, clean)
     scores = [_number(Path(path), value) for value in rows["score"]]
     if len(set(scores)) < 2:
         raise DataError(f"{path}: all scores are {scores[0]:g}: they must differ")
-    return Rows(rows.name, {**rows.columns, "score": scores}, rows.fingerprint)
+    return replace(rows, columns={**rows.columns, "score": scores})
 
 
-def read_relevance(path: str | Path, columns: Sequence[str] | None = None) -> Rows:
+def read_relevance(path: str | Path, columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
     """Queries with relevant texts; the file has query, relevant text. A query may stand on several lines.
 
     A line whose text is its own query says nothing, and is left out: a query is not looked for among the texts.
@@ -51,37 +52,37 @@ def read_relevance(path: str | Path, columns: Sequence[str] | None = None) -> Ro
     Args:
         path: see `read_rows`.
         columns: the names that these have in the file, where they are not query, text.
+        clean: see `read_rows`.
 
     Raises:
         DataError: the file cannot be read, or no query has another text.
     """
-    rows = read_rows(Path(path), RELEVANCE, columns)
+    rows = read_rows(Path(path), RELEVANCE, columns, clean)
     kept = [row for row, (query, text) in enumerate(zip(rows["query"], rows["text"], strict=True)) if query != text]
     if not kept:
         raise DataError(f"{path}: the text of each line is its query itself: give the texts that answer the queries")
-    return Rows(
-        rows.name, {name: [values[row] for row in kept] for name, values in rows.columns.items()}, rows.fingerprint
-    )
+    return replace(rows, columns={name: [values[row] for row in kept] for name, values in rows.columns.items()})
 
 
-def read_labels(path: str | Path, columns: Sequence[str] | None = None) -> Rows:
+def read_labels(path: str | Path, columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
     """Texts with labels; the file has text, label.
 
     Args:
         path: see `read_rows`.
         columns: the names that these have in the file, where they are not text, label.
+        clean: see `read_rows`.
 
     Raises:
         DataError: the file cannot be read, or a label is on too few lines for the folds.
     """
-    rows = read_rows(Path(path), LABELS, columns)
+    rows = read_rows(Path(path), LABELS, columns, clean)
     names, labels, count = np.unique(rows["label"], return_inverse=True, return_counts=True)
     # The inner folds see nine tenths of a label's lines and need one for each fold.
     least = FOLDS + 2
     if len(names) < 2 or count.min() < least:
         rare = f"{str(names[count.argmin()])!r} has {count.min()} lines"
         raise DataError(f"{path}: cross-validation needs two labels or more with {least} lines each; {rare}")
-    return Rows(rows.name, {"text": rows["text"], "label": labels.tolist()}, rows.fingerprint)
+    return replace(rows, columns={"text": rows["text"], "label": labels.tolist()})
 
 
 def score_relevance(rows: Rows, encoder: Encoder) -> Score:
@@ -93,7 +94,7 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
     place = {text: number for number, text in enumerate(texts)}
     queries = parts_of(rows["query"])
     names, found = list(queries), list[float]()
-    asked, goal = encoder.sides(names, texts)
+    asked, goal = encoder.sides(names, texts, search=True)
     for start in range(0, len(names), BLOCK):
         block = slice(start, start + BLOCK)
         for name, similarity in zip(names[block], inner(asked[block], goal), strict=True):
@@ -104,7 +105,7 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
             found.append(1 / rank if rank <= CUTOFF else 0.0)
     size = {"n": len(found), "c": len(texts), "data": rows.fingerprint, "pool": encoder.pooling, "v": VERSION}
     label = signature(rows.name, f"mrr@{CUTOFF}", encoder.measure, **size)
-    return measure(rows.name, mean(found), len(found), signature=label)
+    return measure(rows.name, mean(found), len(found), signature=label, warnings=rows.warnings)
 
 
 def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact") -> Score:

@@ -25,6 +25,7 @@ NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
 """Ranks that each metric looks at; DEPTH those of the mean average precision, as BEIR has it."""
 BLOCK = 1 << 24
 """Scores held at once: 64 MiB of float32."""
+_DISCOUNTS = 1 / np.log2(np.arange(2, 2 + NDCG_AT))
 
 
 class RetrievalTask:
@@ -34,12 +35,21 @@ class RetrievalTask:
         name: of the score.
         queries: (q,) texts.
         documents: (n,) texts.
-        grades: for each query the places of its judged documents and their grades; 0 and less are no answers.
-        ids: (n,) ids of the documents, which settle ties; by default their places.
+        grades: for each query the places of its judged documents and their grades; 0 and less are no answers. Places
+            from n on are of documents that are not there: nobody can find them, and they count all the same.
+        ids: (n,) ids of the documents, which settle ties; by default an earlier document stands before a later one.
         groups: (q,) queries that are drawn together for the interval, such as those of one document.
+        itself: (q,) the place of the document that is the query itself, which is not looked for; -1 for none.
+        of: what is searched, such as `cranfield, test`, for titles and the signature.
+        warnings: one line each.
 
     Raises:
         DataError: no query has an answer, or there are fewer than two documents.
+
+    Example:
+        >>> task = RetrievalTask("faq", ["red cars"], ["a blue car", "a red car"], [{1: 1}])
+        >>> task.score(LexicalEncoder("bm25")).score
+        100.0
     """
 
     def __init__(
@@ -50,28 +60,39 @@ class RetrievalTask:
         grades: Sequence[Mapping[int, float]],
         ids: Sequence[str] | None = None,
         groups: NDArray[np.int64] | None = None,
+        *,
+        itself: Sequence[int] | None = None,
+        of: str = "",
+        warnings: tuple[str, ...] = (),
     ) -> None:
+        self.name, self.documents, self.of, self._warnings = name, documents, of, warnings
+        count = len(documents)
+        if count < 2:
+            raise DataError(f"{of or name}: {count} document{'s' * (not count)} to search in; two are needed at least")
         answered = [place for place, found in enumerate(grades) if any(grade > 0 for grade in found.values())]
-        if not answered or len(documents) < 2:
-            raise DataError(f"{name}: there is no query with an answer among two documents or more")
-        self.name, self.documents = name, documents
+        if not answered:
+            raise DataError(f"{of or name}: no query has an answer, which is a document with a grade above 0")
         self.queries, self.grades = [queries[place] for place in answered], [grades[place] for place in answered]
-        names = [f"{place:020}" for place in range(len(documents))][::-1] if ids is None else ids
-        self._by_id = np.argsort(np.array(names, dtype=object), kind="stable")[::-1]
+        # By falling id, so that whatever prefers the first of equals settles ties as trec_eval does.
+        by_id = range(count) if ids is None else sorted(range(count), key=ids.__getitem__, reverse=True)
+        self._order = np.array(by_id)
+        self._itself = [-1] * len(answered) if itself is None else [itself[place] for place in answered]
         self._groups = None if groups is None else np.asarray(groups)[answered]
 
     def score(self, encoder: Encoder) -> Score:
         """nDCG@10 of an encoder, with its interval over queries; beside it MRR@10, recall@100 and MAP."""
-        found = np.array([each for block in self._ranked(encoder) for each in block], np.float64)
+        found = np.array(list(self._measured(encoder)))
         ndcg, mrr, recall, precision = found.T
         size = {"n": len(found), "c": len(self.documents), "data": self._data, "pool": encoder.pooling, "v": VERSION}
         return measure(
             self.name,
             mean(ndcg),
             len(found),
-            signature=signature(self.name, f"ndcg@{NDCG_AT}", encoder.measure, **size),
+            signature=signature(*filter(None, (self.name, self.of)), f"ndcg@{NDCG_AT}", encoder.measure, **size),
             metrics={f"mrr@{MRR_AT}": mean(mrr), f"recall@{RECALL_AT}": mean(recall), "map": mean(precision)},
             groups=self._groups,
+            title=f"{self.name}: nDCG@{NDCG_AT}{' on ' * bool(self.of)}{self.of}",
+            warnings=self._warnings,
         )
 
     @cached_property
@@ -79,16 +100,14 @@ class RetrievalTask:
         """The scores of `tfidf` and `bm25`."""
         return {kind: self.score(LexicalEncoder(kind)) for kind in LEXICAL}
 
-    def _ranked(self, encoder: Encoder) -> Iterator[list[tuple[float, ...]]]:
-        """The metrics of each query, some queries at a time."""
-        queries, documents = encoder.sides(self.queries, self.documents)
-        size, order = max(1, BLOCK // len(self.documents)), self._by_id
+    def _measured(self, encoder: Encoder) -> Iterator[tuple[float, ...]]:
+        """The metrics of each query."""
+        texts, size = [self.documents[place] for place in self._order], max(1, BLOCK // len(self.documents))
+        queries, documents = encoder.sides(self.queries, texts, search=True)
         for start in range(0, len(self.queries), size):
-            scores = inner(queries[start : start + size], documents)[:, order]
-            # By falling id first: what is stable afterwards settles ties as trec_eval does.
-            best = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
-            grades = self.grades[start : start + size]
-            yield [_metrics(order[row].tolist(), each) for row, each in zip(best, grades, strict=True)]
+            for row, scores in enumerate(inner(queries[start : start + size], documents), start):
+                best = self._order[_first(np.asarray(scores, np.float32))]
+                yield _metrics(best[best != self._itself[row]][:DEPTH].tolist(), self.grades[row])
 
     @cached_property
     def _data(self) -> str:
@@ -96,20 +115,21 @@ class RetrievalTask:
         return fingerprint({"query": self.queries, "document": list(self.documents), "grades": judged})
 
 
+def _first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The places of the DEPTH + 1 largest scores (n,) and more, best first, equal ones in their order."""
+    if len(scores) <= DEPTH + 1:
+        return np.argsort(-scores, kind="stable")
+    least = np.partition(scores, -DEPTH - 1)[-DEPTH - 1]
+    chosen = np.flatnonzero(scores >= least)  # also all that tie with the last of them
+    return chosen[np.argsort(-scores[chosen], kind="stable")]
+
+
 def _metrics(ranking: Sequence[int], grades: Mapping[int, float]) -> tuple[float, ...]:
     """nDCG@10, MRR@10, recall@100 and average precision of one ranking."""
-    gains = [max(0.0, grades.get(place, 0.0)) for place in ranking]
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
-    hits = [rank for rank, gain in enumerate(gains, 1) if gain > 0]
-    first = hits[0] if hits and hits[0] <= MRR_AT else 0
-    precision = sum(count / rank for count, rank in enumerate(hits, 1)) / len(ideal)
-    return (
-        _dcg(gains) / _dcg(ideal),
-        1 / first if first else 0.0,
-        sum(rank <= RECALL_AT for rank in hits) / len(ideal),
-        precision,
-    )
-
-
-def _dcg(gains: Sequence[float]) -> float:
-    return float(sum(gain / np.log2(rank + 1) for rank, gain in enumerate(gains[:NDCG_AT], 1)))
+    gains = [max(0.0, grades.get(place, 0.0)) for place in ranking]
+    hits = np.flatnonzero(gains) + 1
+    first = hits[0] if len(hits) and hits[0] <= MRR_AT else np.inf
+    precision = np.sum(np.arange(1, len(hits) + 1) / hits) / len(ideal)
+    ndcg = np.dot(gains[:NDCG_AT], _DISCOUNTS[: len(gains)]) / np.dot(ideal[:NDCG_AT], _DISCOUNTS[: len(ideal)])
+    return ndcg, 1 / first, np.sum(hits <= RECALL_AT) / len(ideal), precision

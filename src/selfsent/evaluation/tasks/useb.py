@@ -149,7 +149,8 @@ def _forum_precisions(rows: Rows, encoder: Encoder, part: NDArray[np.int64]) -> 
     pool = np.array([row for row in part if row not in gold])
     names = np.array([rows["id"][row] for row in pool])
     queries, found = list(gold), list[float]()
-    asked, posts = encoder.sides(*([rows["text"][row] for row in part] for part in (queries, pool)))
+    texts = [[rows["text"][row] for row in part] for part in (queries, pool)]
+    asked, posts = encoder.sides(texts[0], texts[1])
     size = max(1, MEMORY // max(1, len(pool)))
     for start in range(0, len(queries), size):
         block = slice(start, start + size)

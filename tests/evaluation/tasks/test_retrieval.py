@@ -1,0 +1,176 @@
+import math
+
+import numpy as np
+import pytest
+import pytrec_eval
+
+from naive import retrieval as naive
+from selfsent.errors import DataError
+from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.lexical import LexicalEncoder
+from selfsent.evaluation.results import Result
+from selfsent.evaluation.side_by_side import side_by_side
+from selfsent.evaluation.tasks import retrieval
+from selfsent.evaluation.tasks.retrieval import RetrievalTask
+
+QUERIES, DOCUMENTS = 12, 150
+TOLERANCE = 1e-9
+METRICS = {"ndcg_cut.10": "score", "recip_rank": "mrr@10", "recall.100": "recall@100", "map": "map"}
+
+
+class Scores(Encoder):
+    """Gives each document of each query the score that a table has."""
+
+    def __init__(self, scores, name="scores"):
+        super().__init__(lambda texts: pytest.fail("encoded"), name)
+        self.scores = np.asarray(scores, np.float32)
+
+    def sides(self, queries, texts, search=False):
+        assert search
+        rows, columns = ([int(text.split()[1]) for text in each] for each in (queries, texts))
+        return self.scores[rows][:, columns], np.eye(len(columns), dtype=np.float32)
+
+
+def made(seed=0, values=5):
+    """Judgements with grades from -1 to 3, and scores of which many are equal."""
+    rng = np.random.default_rng(seed)
+    ids = [f"d{number}" for number in rng.permutation(10 * DOCUMENTS)[:DOCUMENTS]]
+    grades = [
+        {int(place): int(grade) for place, grade in zip(rng.permutation(DOCUMENTS)[:30], rng.integers(-1, 4, 30))}
+        for _ in range(QUERIES)
+    ]
+    return ids, grades, rng.integers(0, values, (QUERIES, DOCUMENTS)) / 7
+
+
+def task_of(ids, grades, **more):
+    queries, documents = ([f"{kind} {n}" for n in range(count)] for kind, count in (("q", QUERIES), ("d", DOCUMENTS)))
+    return RetrievalTask("toy", queries, documents, grades, ids, **more)
+
+
+def named(ids, grades):
+    return {f"q{row}": {ids[place]: grade for place, grade in each.items()} for row, each in enumerate(grades)}
+
+
+def run_of(ids, scores):
+    return {
+        f"q{row}": dict(zip(ids, np.asarray(each, np.float32).tolist(), strict=True)) for row, each in enumerate(scores)
+    }
+
+
+def by_pytrec(ids, grades, scores):
+    """The metrics as pytrec_eval has them, times 100; MRR@10 from the ten that it ranks first."""
+    run, judged = run_of(ids, scores), named(ids, grades)
+    found = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10", "recall.100", "map"}).evaluate(run)
+    short = {query: {name: run[query][name] for name in naive.ranked(run[query])[:10]} for query in run}
+    first = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}).evaluate(short)
+    rows = [{**found[query], **first[query]} for query in run]
+    return {ours: 100 * np.mean([row[theirs.replace(".", "_")] for row in rows]) for theirs, ours in METRICS.items()}
+
+
+def figures(score):
+    return {"score": score.score, **score.metrics}
+
+
+@pytest.mark.parametrize("values", [2, 5, 1000])
+@pytest.mark.parametrize("seed", range(3))
+def test_figures_are_those_of_pytrec_eval_with_ties(seed, values):
+    ids, grades, scores = made(seed, values)
+    found = figures(task_of(ids, grades).score(Scores(scores)))
+    assert found == pytest.approx(by_pytrec(ids, grades, scores), abs=1e-6)
+
+
+def by_loops(ids, grades, scores, depth):
+    judged, run = named(ids, grades), run_of(ids, scores)
+    rankings = [(naive.ranked(run[query])[:depth], judged[query]) for query in run]
+    return {
+        "score": 100 * np.mean([naive.ndcg(*each, 10) for each in rankings]),
+        "mrr@10": 100 * np.mean([naive.reciprocal_rank(*each, 10) for each in rankings]),
+        "recall@100": 100 * np.mean([naive.recall(*each, 100) for each in rankings]),
+        "map": 100 * np.mean([naive.average_precision(*each, depth) for each in rankings]),
+    }
+
+
+@pytest.mark.parametrize("depth", [1, 7, 40, DOCUMENTS - 1, DOCUMENTS])
+def test_ties_at_the_end_of_what_is_looked_at(depth, monkeypatch):
+    monkeypatch.setattr(retrieval, "DEPTH", depth)
+    ids, grades, scores = made(values=3)
+    found = figures(task_of(ids, grades).score(Scores(scores)))
+    assert found == pytest.approx(by_loops(ids, grades, scores, depth), abs=TOLERANCE)
+
+
+def test_the_size_of_a_block_changes_nothing(monkeypatch):
+    ids, grades, scores = made()
+    whole = task_of(ids, grades).score(Scores(scores))
+    monkeypatch.setattr(retrieval, "BLOCK", 1)
+    assert figures(task_of(ids, grades).score(Scores(scores))) == figures(whole)
+
+
+def test_documents_that_are_not_there_count_all_the_same():
+    ids, grades, scores = made()
+    absent = [{**each, DOCUMENTS + 5: 3, DOCUMENTS + 6: 1} for each in grades]
+    names = [*ids, *(f"x{n}" for n in range(10))]
+    found = figures(task_of(ids, absent).score(Scores(scores)))
+    judged = [{(names[place]): grade for place, grade in each.items()} for each in absent]
+    expected = pytrec_eval.RelevanceEvaluator(
+        {f"q{row}": each for row, each in enumerate(judged)}, {"ndcg_cut.10", "map"}
+    ).evaluate(run_of(ids, scores))
+    for key, ours in (("ndcg_cut_10", "score"), ("map", "map")):
+        assert found[ours] == pytest.approx(100 * np.mean([each[key] for each in expected.values()]), abs=1e-6)
+    assert found["score"] < figures(task_of(ids, grades).score(Scores(scores)))["score"]
+
+
+@pytest.mark.parametrize("depth", [5, 1000])
+def test_a_query_does_not_find_itself(depth, monkeypatch):
+    monkeypatch.setattr(retrieval, "DEPTH", depth)
+    ids, grades, scores = made(values=10**6)
+    itself = [row if row % 2 else -1 for row in range(QUERIES)]
+    scores[np.arange(QUERIES), np.arange(QUERIES)] = 10**6
+    found = figures(task_of(ids, grades, itself=itself).score(Scores(scores)))
+    judged, run = named(ids, grades), run_of(ids, scores)
+    rankings = [naive.ranked(run[f"q{row}"], ids[row] if row % 2 else None)[:depth] for row in range(QUERIES)]
+    expected = [naive.ndcg(each, judged[f"q{row}"], 10) for row, each in enumerate(rankings)]
+    assert found["score"] == pytest.approx(100 * np.mean(expected), abs=TOLERANCE)
+    precisions = [naive.average_precision(each, judged[f"q{row}"], depth) for row, each in enumerate(rankings)]
+    assert found["map"] == pytest.approx(100 * np.mean(precisions), abs=TOLERANCE)
+
+
+def test_queries_without_an_answer_are_left_out():
+    ids, grades, scores = made()
+    without = [
+        {place: min(grade, 0) for place, grade in each.items()} if row == 3 else each for row, each in enumerate(grades)
+    ]
+    rest = [row for row in range(QUERIES) if row != 3]
+    task = task_of(ids, without, groups=np.arange(QUERIES) // 2, itself=list(range(QUERIES)))
+    score = task.score(Scores(scores))
+    assert score.n == QUERIES - 1
+    judged, run = named(ids, grades), run_of(ids, scores)
+    expected = [naive.ndcg(naive.ranked(run[f"q{row}"], ids[row]), judged[f"q{row}"], 10) for row in rest]
+    assert score.score == pytest.approx(100 * np.mean(expected))
+    with pytest.raises(DataError, match="toy: no query has an answer"):
+        task_of(ids, [{0: 0} for _ in range(QUERIES)])
+    with pytest.raises(DataError, match="toy: 1 document to search in; two are needed"):
+        RetrievalTask("toy", ["q"], ["d"], [{0: 1}])
+
+
+def test_without_ids_an_earlier_document_stands_first():
+    task = RetrievalTask("toy", ["q 0"], ["d 0", "d 1", "d 2"], [{1: 1}])
+    assert task.score(Scores([[1, 1, 1]])).score == pytest.approx(100 / math.log2(3))
+
+
+def test_systems_are_paired_and_say_what_they_were_scored_on():
+    ids, grades, scores = made()
+    task = task_of(ids, grades, of="sets, dev")
+    one, same, other = (task.score(Scores(each)) for each in (scores, scores, scores[:, ::-1]))
+    assert one.signature.startswith("toy|sets, dev|ndcg@10|cos|n:12|c:150|data:")
+    assert one.title == "toy: nDCG@10 on sets, dev"
+    results = [Result(name, {"toy": score}) for name, score in (("one", one), ("same", same), ("other", other))]
+    compared = side_by_side(results)
+    assert [each.p == 1 and each.high == 0 for each in compared.differences["toy"]] == [True, False]
+    (beside,) = compared.beside()
+    assert [column.header for column in beside.columns] == ["model", "MRR@10", "recall@100", "MAP"]
+
+
+def test_words_alone_find_the_document_that_has_them():
+    task = RetrievalTask("toy", ["red cars", "rain"], ["a blue sky", "a red car", "it rains"], [{1: 1}, {2: 1}])
+    assert task.lexical["bm25"].score == task.score(LexicalEncoder("bm25")).score == 100
+    assert task.lexical["tfidf"].score < 100
