@@ -1,11 +1,16 @@
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 
+import selfsent
+import tiny
 from naive import words as naive
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.evaluation.encoders import as_encoder
 from selfsent.lexical.analyzer import words_of
 from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
 from selfsent.search import search
 
 
@@ -73,3 +78,22 @@ def test_the_encoder_says_what_words_weigh_and_the_texts_their_language(encoder,
 def test_a_weight_that_is_none(encoder, corpus, weight):
     with pytest.raises(SettingsError, match="the weight of words is"):
         search(encoder, corpus, ["ba"], word_weight=weight)
+
+
+@pytest.mark.parametrize(("kind", "default"), [("static", 1.5), ("bert", 0.5)])
+def test_the_weight_of_words_goes_with_the_model(base_of, tmp_path, kind, default):
+    model = load_encoder(base_of(kind))
+    assert model.lexical_weight == default
+    model.save(tmp_path / "usual")
+    assert not (tmp_path / "usual" / "search.json").exists()
+    model.lexical_weight = 0.25
+    model.save(tmp_path / "own")
+    assert load_encoder(tmp_path / "own").lexical_weight == 0.25
+    assert as_encoder(f"{tmp_path / 'own'}+words").lexical_weight == 0.25
+    SentenceTransformer(str(tmp_path / "own"), device="cpu")
+    texts, how = tiny.make_sentences(40), {"steps": 1, "quiet": True, "delete_words": 0.3}
+    run = selfsent.train(texts, "simcse", tmp_path / "own", tmp_path / "run", **how)
+    assert load_encoder(run.path).lexical_weight == 0.25
+    (tmp_path / "own" / "search.json").write_text('{"lexical_weight": "much"}')
+    with pytest.raises(BaseEncoderError, match=r"search.json must say lexical_weight, a number of 0 to 1,000"):
+        load_encoder(tmp_path / "own")

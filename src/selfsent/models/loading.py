@@ -13,7 +13,7 @@ from torch import nn
 from selfsent.errors import BaseEncoderError
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
-from selfsent.lexical.weight import SEARCH_FILE
+from selfsent.lexical.weight import LARGEST, SEARCH_FILE
 from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, Pooling
@@ -56,7 +56,10 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     load = _load_static if is_static(directory) else _load_recurrent if is_recurrent(directory) else _load_transformer
     encoder = load(base, directory, pooling, dropout)
     if (directory / SEARCH_FILE).is_file():
-        encoder.lexical_weight = float(read_json(directory / SEARCH_FILE).get("lexical_weight", encoder.lexical_weight))
+        weight = read_json(directory / SEARCH_FILE).get("lexical_weight")
+        if not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
+            raise BaseEncoderError(f"{base}: {SEARCH_FILE} must say lexical_weight, a number of 0 to {LARGEST:,}")
+        encoder.lexical_weight = float(weight)
     return encoder
 
 
