@@ -8,7 +8,7 @@ from typing import Any
 
 from selfsent.display import counted
 from selfsent.methods.whitening import whitened
-from selfsent.report.differences import NAMES, TITLES, Scores, differences, is_search, ranked, told
+from selfsent.report.differences import NAMES, Scores, differences, ranked, title, told
 from selfsent.settings import WITHOUT_STEPS
 
 _CARD = """---
@@ -81,7 +81,7 @@ def _score_lines(scores: Scores | None) -> str:
     rows = ranked(scores).items()
     return "\n".join(
         [
-            f"**{TITLES[is_search(scores)]}.** {_plain(told(scores))}",
+            f"**{title(scores)}.** {_plain(told(scores))}",
             "",
             "| | score | 95 % interval |",
             "|---|---|---|",

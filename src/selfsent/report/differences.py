@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from selfsent.display import counted
 from selfsent.evaluation.lexical import LEXICAL
 
 Scores = Mapping[str, Any]
 """Of a run, as in its `scores.json`: its `scores`, which ask for the next sentence, or its `search`."""
-WITH_WORDS = "trained + words (search)"
-"""How the trained encoder is called where words count, too, as in `search`."""
-NAMES = {"with_words": WITH_WORDS, "trained": "trained", "base": "untrained", **LEXICAL}
-TITLES = {True: "Search: nDCG@10 × 100, on text kept apart", False: "The next sentence of the document: MRR@10 × 100"}
-"""Of search, and of the other score."""
-BEFORE_SEARCH = "Finding the next sentence is what training on neighbours practises, so believe search first."
+NAMES = {"with_words": "trained + words (search)", "trained": "trained", "base": "untrained", **LEXICAL}
+"""How each is called; the first one is what `selfsent search` ranks by."""
 _DIFFERENCES = {
     "words_over_bm25": ("with_words", "bm25"),
     "difference": ("trained", "base"),
@@ -25,6 +22,12 @@ _DIFFERENCES = {
 def is_search(scores: Scores) -> bool:
     """Whether these scores are those of search."""
     return "asked" in scores
+
+
+def title(scores: Scores) -> str:
+    """What the scores are."""
+    what = "Search: nDCG@10" if is_search(scores) else "The next sentence: MRR@10"
+    return f"{what} × 100, on text kept apart"
 
 
 def ranked(scores: Scores) -> dict[str, Any]:
@@ -49,10 +52,12 @@ def standing(difference: Scores) -> str:
 def told(scores: Scores) -> str:
     """What was asked and what came of it, in a few sentences."""
     if not is_search(scores):
-        return f"{scores['base']['n']:,} queries from documents kept apart. {BEFORE_SEARCH}"
+        queries = counted(scores["base"]["n"], "query", "queries")
+        return f"{queries} from documents. Training on neighbours practises just this: believe search more."
     less = scores["words_over_bm25"]
     zero = "holds zero" if standing(less) == "level with" else "does not hold zero"
     return (
         f"Asked: {scores['asked']}. Trained + words, as selfsent search ranks, is {standing(less)} BM25: the difference"
         f" is {less['score']:+z.2f}, and its 95 % interval, {less['low']:+z.2f} to {less['high']:+z.2f}, {zero}."
+        " Queries whose answers people judged say more: selfsent evaluate --retrieval."
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfsent.evaluation.lexical import LEXICAL
-from selfsent.report.differences import NAMES, TITLES, Scores, differences, is_search, ranked, standing, told
+from selfsent.report.differences import NAMES, Scores, differences, is_search, ranked, standing, title, told
 from selfsent.report.pages import curves, dots, nearest, render
 
 _CURVES = {
@@ -69,7 +69,7 @@ def _headline(scores: Scores | None) -> str:
         return "The encoder is trained"
     if is_search(scores):
         words, training = standing(scores["words_over_bm25"]), standing(scores["difference"])
-        return f"Search with the trained encoder and words is {words} BM25; by vectors alone it is {training} the base"
+        return f"Search with trained + words is {words} BM25; the trained encoder alone is {training} the base"
     found: dict[str, list[str]] = {}
     for (_, other), less in differences(scores).items():
         found.setdefault(standing(less), []).append("the untrained base" if other == NAMES["base"] else other)
@@ -94,4 +94,4 @@ def _part(scores: Scores) -> dict[str, Any]:
             ((f"{one} − {other}", f"{less['score']:+z.2f}", f"{less['low']:+z.2f} to {less['high']:+z.2f}"), False)
         )
     drawing = dots(rows, scores[line]["score"], NAMES[best], NAMES[line])
-    return {"title": TITLES[is_search(scores)], "told": told(scores), "drawing": drawing, "table": table}
+    return {"title": title(scores), "told": told(scores), "drawing": drawing, "table": table}

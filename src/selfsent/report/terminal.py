@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from selfsent.report.differences import NAMES, TITLES, Scores, differences, is_search, ranked, standing, told
+from selfsent.report.differences import NAMES, Scores, differences, is_search, ranked, standing, title, told
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -16,12 +16,11 @@ _VERDICTS = {"ahead of": "better", "behind": "worse", "level with": "no clear di
 def scores_table(scores: Scores) -> Table:
     """The scores of base and trained model, by search or by the next sentence, with paired differences."""
     from rich.table import Table
-    from rich.text import Text
 
     best = "with_words" if is_search(scores) else "trained"
     table = Table(
-        title=TITLES[is_search(scores)],
-        caption=Text(told(scores)),
+        title=title(scores),
+        caption=told(scores),
         title_justify="left",
         caption_justify="left",
     )

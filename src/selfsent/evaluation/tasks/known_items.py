@@ -81,7 +81,8 @@ def first_finds_rest(documents: Sequence[Sequence[str]]) -> KnownItemTask:
     answers: dict[str, set[int]] = {}
     for (first, *_), rest, answer in zip(long, rests, place.tolist(), strict=True):
         words = _words(first)
-        if 0 < len(words) <= _TITLE or f" {' '.join(words)} " not in f" {' '.join(_words(rest))} ":
+        copied = len(words) > _TITLE and f" {' '.join(words)} " in f" {' '.join(_words(rest))} "
+        if words and not copied:
             answers.setdefault(first, set()).add(answer)
     relation = "the first sentence of a document finds the rest of it"
     return KnownItemTask(relation, [rests[row] for row in kept], answers)
