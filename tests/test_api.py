@@ -63,7 +63,9 @@ def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_doc
     scores = scored_run.scores
     kinds = {"base", "trained", "with_words", "tfidf", "bm25"}
     assert set(scores) == kinds | {"difference", "over_tfidf", "over_bm25"}
-    assert set(scored_run.search) == set(scores) | {"words_over_bm25", "asked"}
+    assert set(scored_run.search) == set(scores) | {"base_with_words", "words_over_base", "words_over_bm25", "asked"}
+    less = scored_run.search["with_words"]["score"] - scored_run.search["base_with_words"]["score"]
+    assert scored_run.search["words_over_base"]["score"] == pytest.approx(less)
     assert scored_run.search["asked"].startswith("the first sentence of a document finds the rest of it: 500 queries")
     shown = str(scored_run)
     assert shown.startswith("Search: nDCG@10")

@@ -9,7 +9,7 @@ def test_differences_are_named_by_the_two_that_are_held_against_each_other():
     scores = {"base": {}, "trained": {}, "tfidf": {}, "over_tfidf": TFIDF, "difference": BASE}
     assert list(differences(scores).items()) == [(("trained", "untrained"), BASE), (("trained", "TF-IDF"), TFIDF)]
     search = {**scores, "words_over_bm25": BASE, "asked": "this"}
-    assert next(iter(differences(search))) == ("trained + words", "BM25")
+    assert next(iter(differences(search))) == ("(trained + words)", "BM25")
 
 
 def test_a_run_of_an_earlier_version_has_one():

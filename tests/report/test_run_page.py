@@ -49,8 +49,9 @@ def test_the_headline_says_what_came_of_it():
 def test_search_comes_first_where_it_was_scored():
     less = {"score": -1.0, "low": -2.0, "high": -0.5, "p": 0.01}
     search = {**scores(5.0, -3.0), "with_words": score(37.0), "words_over_bm25": less, "asked": HOSTILE}
+    search |= {"base_with_words": score(36.0), "words_over_base": {**less, "low": -2.0, "high": 1.0}}
     page = run_page(RECORD, scores(5.0, 3.0), [], METRICS, search=search)
-    assert "<h1>Search with trained + words is behind BM25; the trained encoder alone is ahead of the base</h1>" in page
+    assert "<h1>In search trained + words is behind BM25, level with the untrained base + words</h1>" in page
     assert page.index("<h2>Search: nDCG@10") < page.index("is behind BM25: the difference is -1.00")
     assert page.index("is behind BM25: the difference is -1.00") < page.index("<h2>The next sentence: MRR@10")
     assert '<tr class="best"><td>trained + words (search)</td>' in page

@@ -50,7 +50,7 @@ def test_search_is_shown_with_what_was_asked():
     search = {**scores(0.5, 2), "words_over_bm25": less, "asked": "a text of “[red]\x1b[31m” finds its “b”"}
     text = text_of(scores_table(search))
     assert text.startswith("Search: nDCG@10 × 100")
-    assert "trained + words - BM25: better" in text
+    assert "(trained + words) - BM25: better" in text
     assert "a text of “[red]" in " ".join(text.split())
     assert "\x1b" not in text
     assert "believe search more" not in text

@@ -10,10 +10,17 @@ from selfsent.evaluation.lexical import LEXICAL
 
 Scores = Mapping[str, Any]
 """Of a run, as in its `scores.json`: its `scores`, which ask for the next sentence, or its `search`."""
-NAMES = {"with_words": "trained + words (search)", "trained": "trained", "base": "untrained", **LEXICAL}
+NAMES = {
+    "with_words": "trained + words (search)",
+    "trained": "trained",
+    "base_with_words": "untrained + words",
+    "base": "untrained",
+    **LEXICAL,
+}
 """How each is called; the first one is what `selfsent search` ranks by."""
 _DIFFERENCES = {
     "words_over_bm25": ("with_words", "bm25"),
+    "words_over_base": ("with_words", "base_with_words"),
     "difference": ("trained", "base"),
     **{f"over_{kind}": ("trained", kind) for kind in LEXICAL},
 }
@@ -37,11 +44,9 @@ def ranked(scores: Scores) -> dict[str, Any]:
 
 def differences(scores: Scores) -> dict[tuple[str, str], Any]:
     """From the names of two to their paired difference, its interval and its p; an earlier version lacks some."""
-    return {
-        (NAMES[one].removesuffix(" (search)"), NAMES[other]): scores[key]
-        for key, (one, other) in _DIFFERENCES.items()
-        if key in scores
-    }
+    terms = {key: name.removesuffix(" (search)") for key, name in NAMES.items()}
+    terms |= {key: f"({term})" for key, term in terms.items() if "+" in term}
+    return {(terms[one], terms[other]): scores[key] for key, (one, other) in _DIFFERENCES.items() if key in scores}
 
 
 def standing(difference: Scores) -> str:

@@ -67,14 +67,12 @@ def _headline(scores: Scores | None) -> str:
     """What came of it, in one line: of search where it was scored."""
     if not scores:
         return "The encoder is trained"
-    if is_search(scores):
-        words, training = standing(scores["words_over_bm25"]), standing(scores["difference"])
-        return f"Search with trained + words is {words} BM25; the trained encoder alone is {training} the base"
+    what = "In search trained + words" if is_search(scores) else "At finding the next sentence the trained encoder"
     found: dict[str, list[str]] = {}
-    for (_, other), less in differences(scores).items():
-        found.setdefault(standing(less), []).append("the untrained base" if other == NAMES["base"] else other)
-    ahead = ", ".join(f"{how} {_listed(those)}" for how, those in found.items())
-    return f"At finding the next sentence the trained encoder is {ahead}"
+    for (one, other), less in differences(scores).items():
+        if (one == NAMES["trained"]) is not is_search(scores):
+            found.setdefault(standing(less), []).append(other.strip("()").replace("untrained", "the untrained base"))
+    return f"{what} is " + ", ".join(f"{how} {_listed(those)}" for how, those in found.items())
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -167,11 +167,13 @@ def finish(
 
 @dataclass(frozen=True)
 class Before:
-    """What a base is worth on what was held out, as it is: the task, its score, its vectors of queries and texts."""
+    """What a base is worth on what was held out, as it is: the task, its score (in search with words, too), vectors."""
 
     task: ContextTask | KnownItemTask
     score: Score
+    with_words: Score | None
     sides: tuple[np.ndarray, np.ndarray]
+    """Of queries and texts."""
 
 
 _SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
@@ -191,8 +193,10 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
     key = (base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(hold_out.test), str(hold_out.pairs))
     if key not in _SCORED:
         encoder = scored(load_encoder(base), "base")
-        tasks = _tasks(corpus, hold_out.test, hold_out.pairs)
-        found = {task.name: Before(task, task.score(encoder), encoder.sides(*_texts(task))) for task in tasks}
+        found = {}
+        for task in _tasks(corpus, hold_out.test, hold_out.pairs):
+            with_words = task.score(Hybrid(encoder)) if isinstance(task, KnownItemTask) else None
+            found[task.name] = Before(task, task.score(encoder), with_words, encoder.sides(*_texts(task)))
         for old in [*_SCORED][: 1 - _KEPT]:
             del _SCORED[old]
         _SCORED[key] = found
@@ -219,7 +223,7 @@ def before_and_after(
     """The scores of two encoders on what was held out, paired, by task, and the neighbours of three sentences."""
     first = next(iter(before.values()))
     neighbours = _neighbours(*_texts(first.task), first.sides, after.sides(*_texts(first.task)))
-    return {name: _paired(each.task, each.score, after) for name, each in before.items()}, neighbours
+    return {name: _paired(each, after) for name, each in before.items()}, neighbours
 
 
 def _texts(task: ContextTask | KnownItemTask) -> tuple[list[str], list[str]]:
@@ -229,8 +233,9 @@ def _texts(task: ContextTask | KnownItemTask) -> tuple[list[str], list[str]]:
     return task.queries, list(task.documents)
 
 
-def _paired(task: ContextTask | KnownItemTask, base: Score, after: Scored) -> dict[str, Any]:
+def _paired(before: Before, after: Scored) -> dict[str, Any]:
     """The score of a base and of what was made of it, with those of words beside, and the differences."""
+    task, base = before.task, before.score
     trained, with_words = task.score(after), task.score(Hybrid(after))
     scores: dict[str, Any] = {
         "base": base.to_json(),
@@ -240,8 +245,13 @@ def _paired(task: ContextTask | KnownItemTask, base: Score, after: Scored) -> di
         "difference": _difference(trained, base),
         **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},
     }
-    if isinstance(task, KnownItemTask):
-        scores |= {"words_over_bm25": _difference(with_words, task.lexical["bm25"]), "asked": task.asked}
+    if before.with_words is not None and isinstance(task, KnownItemTask):
+        scores |= {
+            "base_with_words": _plain(before.with_words),
+            "words_over_base": _difference(with_words, before.with_words),
+            "words_over_bm25": _difference(with_words, task.lexical["bm25"]),
+            "asked": task.asked,
+        }
     return scores
 
 
