@@ -1,13 +1,13 @@
 import gc
+import json
 import os
+import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import selfsent
 import tiny
-from selfsent import api
 from selfsent.errors import RunError, SelfsentError, SettingsError
 
 
@@ -63,7 +63,13 @@ def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_doc
     scores = scored_run.scores
     kinds = {"base", "trained", "with_words", "tfidf", "bm25"}
     assert set(scores) == kinds | {"difference", "over_tfidf", "over_bm25"}
-    assert str(scored_run).startswith("Label-free score: find the next sentence of the document (MRR@10 x 100)\n")
+    assert set(scored_run.search) == set(scores) | {"base_with_words", "words_over_base", "words_over_bm25", "asked"}
+    less = scored_run.search["with_words"]["score"] - scored_run.search["base_with_words"]["score"]
+    assert scored_run.search["words_over_base"]["score"] == pytest.approx(less)
+    assert scored_run.search["asked"].startswith("the first sentence of a document finds the rest of it: 500 queries")
+    shown = str(scored_run)
+    assert shown.startswith("Search: nDCG@10")
+    assert "The next sentence: MRR@10" in shown
     assert scores["difference"]["score"] == pytest.approx(scores["trained"]["score"] - scores["base"]["score"])
     assert scores["difference"]["low"] <= scores["difference"]["score"] <= scores["difference"]["high"]
     assert scores["over_tfidf"]["score"] == pytest.approx(scores["trained"]["score"] - scores["tfidf"]["score"])
@@ -130,13 +136,40 @@ def test_a_corpus_is_not_read_before_the_rest_is_checked(tmp_path):
         selfsent.train(corpus, output=tmp_path / "file")
 
 
-@pytest.mark.parametrize(("documents", "said"), [(None, "without documents"), ([0, 0, 1], "too few")])
-def test_rows_of_several_texts_are_told_why_they_have_no_label_free_score(documents, said):
+def test_pairs_are_kept_apart_and_scored_by_search(base, tmp_path):
+    words = tiny.make_sentences(600, seed=4)
+    (tmp_path / "pairs.csv").write_text("a,b\n" + "".join(f"{words[n]},{words[n + 300]}\n" for n in range(300)))
+    corpus = selfsent.read_corpus(tmp_path / "pairs.csv", text_columns=("a", "b"))
     heard = []
-    plan, corpus = SimpleNamespace(columns=2), SimpleNamespace(documents=documents)
-    api._without_score(heard.append, plan, None, corpus)("no label-free score: too few documents")
-    assert said in heard[0]
-    assert "--dev stsb-dev" in heard[0]
+    run = selfsent.train(
+        corpus, None, base, tmp_path / "run", steps=2, batch_size=8, progress=tiny.heard(notice=heard.append)
+    )
+    assert run.record["asked"]["corpus"]["sentences"] == 240
+    assert "kept aside to score by: 60 rows, which share no text with the others; training on 240 rows" in heard
+    assert run.scores is None
+    assert run.search["asked"] == "a text of “a” finds its “b”: 60 queries among 300 texts"
+    assert {"with_words", "bm25", "words_over_bm25", "over_tfidf"} < set(run.search)
+    assert run.figures["search"] == run.search["with_words"]["score"]
+    assert len(run.neighbours) == 3
+    assert selfsent.load_run(run.directory).search == run.search
+    assert str(run).startswith("Search: nDCG@10")
+    card = (run.directory / "model" / "README.md").read_text()
+    for shown in (card, (run.directory / "report.html").read_text(), run._repr_html_()):
+        assert "a text of “a” finds its “b”: 60 queries among 300 texts" in shown
+    everything = selfsent.train(corpus, "mnrl", base, tmp_path / "all", steps=1, batch_size=8, hold_out=0, quiet=True)
+    assert (everything.record["asked"]["corpus"]["sentences"], everything.search) == (300, None)
+
+
+def test_scores_of_an_earlier_version_are_read(scored_run, tmp_path):
+    old = tmp_path / "old"
+    shutil.copytree(scored_run.directory, old)
+    scores = json.loads((old / "scores.json").read_text())
+    del scores["search"]
+    (old / "scores.json").write_text(json.dumps(scores))
+    run = selfsent.load_run(old)
+    assert (run.scores, run.search) == (scored_run.scores, None)
+    assert str(run).startswith("The next sentence: MRR@10")
+    assert "<h2>The next sentence" in run._repr_html_()
 
 
 def test_who_presses_tab_is_offered_public_names_alone():

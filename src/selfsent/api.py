@@ -36,6 +36,8 @@ from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
 
+_LABELLED = "rows with labels are not scored at the end: selfsent evaluate does it, with --pairs or --labels"
+
 
 def train(
     corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
@@ -59,7 +61,7 @@ def train(
     clock: Clock | None = None,
     **changes: Any,
 ) -> Run:
-    """Train a sentence encoder, and score it before and after where the corpus has documents.
+    """Train a sentence encoder, and score it before and after where the corpus has documents or pairs.
 
     Args:
         corpus: sentences, or pairs and triples with labels or without: a corpus, anything `read_corpus` reads, or a
@@ -81,6 +83,7 @@ def train(
         sentences: train on no more rows than this, drawn at random, the same for every seed.
         hold_out: how many documents are kept apart to score by (and as many again for `dev="context"`), 0 for none; or
             which, where they are shared out already. None for a tenth, 500 at least, and a fifth of fewer than 1,000.
+            Of pairs, those that share a text count as one document.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
         data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
@@ -154,8 +157,7 @@ def _train(
     hold_out = wanted.hold_out
     shared_out = isinstance(hold_out, HoldOut)
     if not isinstance(hold_out, HoldOut):
-        said = _without_score(notice, plan, dev, corpus)
-        hold_out = HoldOut.of(corpus, dev in LABEL_FREE, said, plan.joins, hold_out, dev == "judges")
+        hold_out = _hold_out(corpus, plan, dev, hold_out, views=bool(makers), notice=notice)
     hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice)).thinned(wanted.sentences)
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     for line in _told(plan, corpus, hold_out, dev, shared_out=shared_out):
@@ -192,7 +194,7 @@ def _with_scores(clock: Clock | None, plan: Plan, corpus: Corpus, hold_out: Hold
     since = time.perf_counter()
     if rank() == 0:
         with suppress(DataError):  # of which the end of the run speaks
-            score_base(corpus, hold_out.test, plan.base)
+            score_base(corpus, hold_out, plan.base)
     wait()
     return replace(clock, after=clock.after + time.perf_counter() - since)
 
@@ -281,7 +283,7 @@ def check_train(
     if method is None:
         plan, _ = default_plan(corpus, base, **arguments)
     plan = plan if makers else plan.on(corpus)
-    parts = HoldOut.of(corpus, dev in LABEL_FREE, lambda line: None, plan.joins, hold_out, dev == "judges")
+    parts = _hold_out(corpus, plan, dev, hold_out, views=bool(makers))
     parts = replace(parts, train=in_company(plan, corpus, parts.train)).thinned(sentences)
     if not makers:
         plan.known(corpus, parts.train)
@@ -298,9 +300,11 @@ def _with_views(corpus: Corpus, makers: list[Maker], seed: int, progress: Progre
     return with_views(corpus, makers, seed)
 
 
-def _without_score(notice: Notice, plan: Plan, dev: Dev | None, corpus: Corpus) -> Notice:
-    """What is said of a run that no label-free score can be taken of: for rows of several texts, what helps instead."""
-    if plan.columns == 1:
-        return notice
-    why = "no label-free score without documents" if corpus.documents is None else None
-    return lambda line: None if dev else notice(f"{why or line}: --dev stsb-dev scores the run by pairs people judged")
+def _hold_out(
+    corpus: Corpus, plan: Plan, dev: Dev | None, count: int | None, *, views: bool, notice: Notice = lambda line: None
+) -> HoldOut:
+    """What is trained on and what scored; `views` that were made of one text are no pairs to be searched."""
+    labelled = plan.method.labels(plan.options) is not None
+    told = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
+    pairs = plan.contrasts_pairs and not views
+    return HoldOut.of(corpus, dev in LABEL_FREE, told, plan.joins, count, dev == "judges", pairs)

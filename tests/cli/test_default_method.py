@@ -63,6 +63,8 @@ def test_pairs_are_trained_as_pairs_and_labels_are_not_guessed_at(train, tmp_pat
     done = train("--text-columns", "a,b", corpus=pairs)
     assert done.status == 0, done.err
     assert "training with mnrl, as rows of several texts" in done.err
+    assert "no search score: too few groups of pairs that share no text" in done.err
+    assert "--dev" not in done.err
     refused = train("--text-columns", "a,b", "--label-column", "kind", corpus=pairs, output=tmp_path / "other")
     assert "the corpus has labels: say what to learn from them" in refused.late_complaint
     assert not (tmp_path / "other").exists()

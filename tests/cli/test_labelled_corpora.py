@@ -21,7 +21,7 @@ def test_pairs_with_scores(train, pairs):
     done = train("--method", "cosine", "--text-columns", "a, b", "--score-column", "score", corpus=pairs)
     assert done.status == 0, done.err
     assert "41 rows (40 duplicates dropped)" in done.err
-    assert "--dev stsb-dev scores the run" in done.err
+    assert "rows with labels are not scored at the end: selfsent evaluate does it" in done.err
 
 
 def test_two_columns_as_views_and_one_that_is_not_read(train, pairs):

@@ -4,7 +4,7 @@ import pytest
 import selfsent
 import tiny
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.hold_out import HoldOut, pair_groups
 
 
 @pytest.fixture
@@ -94,3 +94,78 @@ def test_a_run_whose_score_cannot_be_taken_ends_well(base_of, tmp_path, monkeypa
     assert "no label-free score: no document has two different sentences" in said
     card = (run.directory / "model" / "README.md").read_text()
     assert "Not scored: no documents were kept apart, or the corpus has none of several sentences." in card
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """A corpus of rows of two texts, with documents where there is a third."""
+
+    def read(rows):
+        lines = ["a,b,thread"[: 3 if len(rows[0]) == 2 else None], *map(",".join, rows)]
+        (tmp_path / "pairs.csv").write_text("\n".join(lines))
+        column = None if len(rows[0]) == 2 else "thread"
+        return selfsent.read_corpus(
+            tmp_path / "pairs.csv", text_columns=("a", "b"), document_column=column, cache=tmp_path / "cache"
+        )
+
+    return read
+
+
+def members(groups):
+    return sorted(np.flatnonzero(groups == group).tolist() for group in np.unique(groups))
+
+
+def test_pairs_that_share_a_text_are_one_group(pairs):
+    # The first three are linked by q and by y; r is a query in one row and an answer in another.
+    corpus = pairs([("q", "x"), ("q", "y"), ("p", "y"), ("r", "z"), ("s", "r"), ("t", "u")])
+    assert members(pair_groups(corpus)) == [[0, 1, 2], [3, 4], [5]]
+
+
+def test_pairs_of_one_document_are_one_group_too(pairs):
+    corpus = pairs([("q", "x", "1"), ("r", "y", "1"), ("s", "z", "2"), ("t", "z", "3"), ("u", "v", "3")])
+    assert members(pair_groups(corpus)) == [[0, 1], [2, 3, 4]]
+
+
+def test_no_text_of_pairs_is_in_two_parts(pairs):
+    rng = np.random.default_rng(0)
+    rows = [(f"query {n // 2}", f"answer {n // 3}") for n in range(600)] + [
+        (f"other {n}", f"own {n}") for n in range(300)
+    ]
+    rows = [rows[n] for n in rng.permutation(len(rows))]
+    corpus = pairs(rows)
+    found = HoldOut.of(corpus, dev=False, notice=print, pairs=True)
+    one, other = corpus.texts(column="a"), corpus.texts(column="b")
+    sides = [{text for row in part for text in (one[row], other[row])} for part in (found.train, found.test)]
+    assert not sides[0] & sides[1]
+    assert found.pairs
+    groups = pair_groups(corpus)
+    assert len({*groups[found.test].tolist()}) == round(0.2 * len({*groups.tolist()}))
+    again = HoldOut.of(corpus, dev=False, notice=print, count=30, pairs=True)
+    assert {*again.test.tolist()} < {*found.test.tolist()}  # the draw hangs on the texts alone
+    assert found.summary(corpus).startswith(f"kept aside to score by: {len(found.test)} rows, which share no text")
+
+
+def test_a_group_of_much_of_the_corpus_stays_in_training(pairs):
+    corpus = pairs(
+        [(f"query {n}", "the same answer to all") for n in range(200)] + [(f"q{n}", f"a{n}") for n in range(200)]
+    )
+    for count in (30, 150, 198):
+        found = HoldOut.of(corpus, dev=False, notice=print, count=count, pairs=True)
+        assert len(found.test) == count
+
+
+def test_pairs_that_all_share_a_text_are_no_reason_not_to_train(pairs):
+    corpus = pairs([(f"query {n}", "the same answer to all") for n in range(200)])
+    said = []
+    assert HoldOut.of(corpus, dev=False, notice=said.append, pairs=True).test is None
+    assert said[0].startswith(
+        "no search score: too few groups of pairs that share no text to hold any out: the corpus has 1"
+    )
+
+
+def test_context_cannot_choose_among_models_of_pairs_without_documents(pairs):
+    corpus = pairs([(f"q{n}", f"a{n}") for n in range(400)])
+    with pytest.raises(DataError, match="the corpus has no documents to find a next sentence in"):
+        HoldOut.of(corpus, dev=True, notice=print, pairs=True)
+    found = HoldOut.of(corpus, dev=True, notice=print, single=True, pairs=True)
+    assert [len(rows) for rows in (found.train, found.dev, found.test)] == [256, 64, 80]

@@ -56,6 +56,16 @@ def test_a_recipe_says_what_its_stages_are(recipe):
     assert (plan.settings.learning_rate, plan.settings.batch_size, plan.settings.seed) == (2e-5, 8, 3)
 
 
+def test_a_recipe_trains_on_all_pairs_unless_it_says_otherwise(recipe):
+    words, pairs = recipe().stages
+    assert (words.kept_whole, pairs.kept_whole) == ({}, {"hold_out": 0})
+    parts = ("corpus: sentences.txt", "corpus: [{source: a.csv, text_columns: [a, b]}]")
+    assert recipe(parts).stages[0].kept_whole == {"hold_out": 0}
+    chosen = recipe(parts, ("    steps: 3", "    steps: 3\n    hold_out: 40")).stages[0]
+    assert {**chosen.kept_whole, **chosen.arguments}["hold_out"] == 40
+    assert recipe(parts, ("    steps: 3", "    steps: 3\n    dev: context")).stages[0].kept_whole == {}
+
+
 @pytest.mark.parametrize("value", ["html,urls", "[urls, html]"])
 def test_a_recipe_says_what_is_taken_out_of_texts(recipe, value):
     _, pairs = recipe(("stack: true", f"stack: true, clean: {value if value[0] == '[' else repr(value)}")).stages

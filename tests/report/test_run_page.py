@@ -33,14 +33,32 @@ def scores(gain, over):
 
 def test_the_headline_says_what_came_of_it():
     page = run_page(RECORD, scores(5.0, -3.0), [], METRICS)
-    assert "<h1>The trained encoder is ahead of the untrained base, behind TF-IDF and BM25</h1>" in page
+    ahead = (
+        "<h1>At finding the next sentence the trained encoder is ahead of the untrained base, behind TF-IDF and BM25"
+    )
+    assert f"{ahead}</h1>" in page
     assert "ahead of the untrained base, TF-IDF and BM25</h1>" in run_page(RECORD, scores(5.0, 3.0), [], METRICS)
     assert "level with the untrained base" in run_page(RECORD, scores(0.5, 3.0), [], METRICS)
     assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', page) == ["TF-IDF", "BM25", "trained", "untrained"]
     assert page.count(f'fill="{WORDS}"') == 2
     both = run_page(RECORD, {**scores(5.0, -3.0), "with_words": score(39.0)}, [], METRICS)
-    assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', both)[0] == "trained + shared words (search)"
-    assert "No label-free score was taken" in run_page(RECORD, None, [], METRICS)
+    assert re.findall(r'<text x="8"[^>]*>(.*?)</text>', both)[0] == "trained + words (search)"
+    assert "No score was taken" in run_page(RECORD, None, [], METRICS)
+
+
+def test_search_comes_first_where_it_was_scored():
+    less = {"score": -1.0, "low": -2.0, "high": -0.5, "p": 0.01}
+    search = {**scores(5.0, -3.0), "with_words": score(37.0), "words_over_bm25": less, "asked": HOSTILE}
+    search |= {"base_with_words": score(36.0), "words_over_base": {**less, "low": -2.0, "high": 1.0}}
+    page = run_page(RECORD, scores(5.0, 3.0), [], METRICS, search=search)
+    assert "<h1>In search trained + words is behind BM25, level with the untrained base + words</h1>" in page
+    assert page.index("<h2>Search: nDCG@10") < page.index("is behind BM25: the difference is -1.00")
+    assert page.index("is behind BM25: the difference is -1.00") < page.index("<h2>The next sentence: MRR@10")
+    assert '<tr class="best"><td>trained + words (search)</td>' in page
+    assert "<script" not in page
+    alone = run_page(RECORD, None, [], METRICS, search=search)  # as of pairs
+    assert "<h2>The next sentence" not in alone
+    assert "<h2>Search" in alone
 
 
 def test_hostile_text_stays_text_in_every_field():

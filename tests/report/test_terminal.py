@@ -3,6 +3,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from selfsent.display import text_of
 from selfsent.report.terminal import neighbours_text, scores_table
 
 
@@ -24,7 +25,7 @@ def scores(low, high):
 )
 def test_the_verdict_is_that_of_the_interval(low, high, verdict):
     text = shown(scores_table(scores(low, high)))
-    assert f"trained - base: {verdict}" in text
+    assert f"trained - untrained: {verdict}" in text
     assert f"{low:+.2f} to {high:+.2f}" in text
     assert "12.00" in text
     assert "1,234 queries" in text
@@ -41,7 +42,18 @@ def test_the_difference_to_tfidf_is_shown_where_it_was_taken():
     assert text.index("BM25 ") < text.index("trained ") < text.index("TF-IDF ")  # the best one first
     words = {**newer, "with_words": {**old["tfidf"], "score": 12.25}}
     text = shown(scores_table(words))
-    assert text.index("BM25 ") < text.index("trained + shared words (search)") < text.index("trained  ")
+    assert text.index("BM25 ") < text.index("trained + words (search)") < text.index("trained  ")
+
+
+def test_search_is_shown_with_what_was_asked():
+    less = {"score": 2.0, "low": 1.0, "high": 3.0, "p": 0.01}
+    search = {**scores(0.5, 2), "words_over_bm25": less, "asked": "a text of “[red]\x1b[31m” finds its “b”"}
+    text = text_of(scores_table(search))
+    assert text.startswith("Search: nDCG@10 × 100")
+    assert "(trained + words) - BM25: better" in text
+    assert "a text of “[red]" in " ".join(text.split())
+    assert "\x1b" not in text
+    assert "believe search more" not in text
 
 
 def test_sentences_are_shown_as_they_are():

@@ -89,8 +89,8 @@ def add_hold_out(group: Any) -> None:
         "--hold-out",
         type=int,
         metavar="N",
-        help="keep N documents apart to score on, and N more to choose by with --dev context (default: a tenth, 500"
-        " at least; a fifth of fewer than 1,000; train takes 0 for none)",
+        help="keep N documents (train: or groups of pairs that share a text) apart to score on, and N more to choose"
+        " by with --dev context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
     )
 
 

@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
         "train",
         help="train an encoder on sentences, or on pairs and triples with labels or without",
         description="Train an encoder on unlabelled sentences, or on pairs and triples of texts with labels or without;"
-        " score it before and after if the corpus has documents.",
+        " score it before and after if the corpus has documents or pairs.",
         epilog="selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant,"
         " --base, --data, --seed, --seeds, --resume and --overwrite; everything else stands in the recipe.",
     )
@@ -144,8 +144,9 @@ def run(options: argparse.Namespace) -> None:
             show_seeds(_over_seeds(options, changes))
             return
         result = _train(options, changes)
-    if result.scores:
-        show(scores_table(result.scores))
+    for scores in filter(None, (result.search, result.scores)):
+        show(scores_table(scores))
+    if result.scores or result.search:
         show(neighbours_text(result.neighbours))
         show(f"The same as a page, with curves: {result.directory / 'report.html'}")
     show(f"The model is in {result.directory / 'model'}")

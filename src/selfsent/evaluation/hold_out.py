@@ -1,4 +1,4 @@
-"""Which documents of a corpus are trained on, which choose, and which score."""
+"""Which documents of a corpus are trained on, which choose, and which score; of pairs, those that share no text."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.tasks.context import split_documents
+from selfsent.evaluation.stats.duplicates import connected
+from selfsent.evaluation.tasks.context import WITHOUT_DOCUMENTS, split_documents, text_hashes
+
+_GROUPS = "groups of pairs that share no text"
 
 
 @dataclass(frozen=True)
 class HoldOut:
-    """The documents of a corpus shared out: to train on, to choose by, and to score."""
+    """The documents of a corpus shared out: to train on, to choose by, and to score.
+
+    Where its rows are `pairs`, they are shared out so that no text is in two parts, and scored by search.
+    """
 
     train: np.ndarray
     dev: np.ndarray | None
     test: np.ndarray | None
+    pairs: bool = False
 
     @classmethod
     def of(
@@ -30,6 +37,7 @@ class HoldOut:
         joins: bool = False,
         count: int | None = None,
         single: bool = False,
+        pairs: bool = False,
     ) -> HoldOut:
         """Hold out documents for the label-free score, and others when choices are made by it.
 
@@ -41,6 +49,7 @@ class HoldOut:
             count: documents to hold out each time, 0 for none; None for the usual number (see `split_documents`).
             single: choices are made by scores that need no documents: without them single sentences are kept apart to
                 choose by, and none to score.
+            pairs: whether rows are texts that belong together; those that share a text count as one document.
 
         Raises:
             DataError: choices are to be made by it, or a count is given, and the corpus has too few documents or none.
@@ -55,32 +64,38 @@ class HoldOut:
             raise SettingsError("--dev context scores vectors, and a cross-encoder has none: give a task of pairs")
         if joins:
             return cls(everything, None, None)
-        if dev and single and corpus.documents is None:
-            return cls(*split_documents(corpus, count, single=True), None)
+        if dev and corpus.documents is None:
+            if not single:
+                raise DataError(WITHOUT_DOCUMENTS)
+            if not pairs:
+                return cls(*split_documents(corpus, count, single=True), None)
+        whole = Part(corpus, everything, pair_groups(corpus)) if pairs else corpus
+        what = _GROUPS if pairs else "documents"
         try:
-            train, test = split_documents(corpus, count)
+            train, test = split_documents(whole, count, single=pairs, what=what)
         except DataError as error:
             if dev or count:
                 raise
-            notice(f"no label-free score: {error}")
+            notice(f"no {'search' if pairs else 'label-free'} score: {error}")
             return cls(everything, None, None)
         if not dev:
-            return cls(train, None, test)
+            return cls(train, None, test, pairs)
         try:
-            kept, chosen = split_documents(Part(corpus, train), count, seed=1)
+            kept, chosen = split_documents(Part(whole, train), count, seed=1, single=pairs, what=what)
         except DataError as error:
-            held = len(np.unique(np.asarray(corpus.documents)[test]))
-            raise DataError(f"{held} documents are kept to score by, and of the others: {error}") from None
-        return cls(train[kept], train[chosen], test)
+            held = len(np.unique(np.asarray(whole.documents)[test]))
+            raise DataError(f"{held} {what} are kept to score by, and of the others: {error}") from None
+        return cls(train[kept], train[chosen], test, pairs)
 
     def summary(self, corpus: Corpus) -> str:
         """Which part of the corpus is trained on and which is scored, in words; there must be a part to score."""
         held = np.concatenate([rows for rows in (self.dev, self.test) if rows is not None])
-        documents = len(np.unique(np.asarray(corpus.documents)[held]))
-        return (
-            f"kept aside to score by: {counted(documents, 'document')} of {corpus.report.counted(len(held))};"
-            f" training on {corpus.report.counted(len(self.train))}"
-        )
+        which = corpus.report.counted(len(held))
+        if self.pairs:
+            which += ", which share no text with the others"
+        else:
+            which = f"{counted(len(np.unique(np.asarray(corpus.documents)[held])), 'document')} of {which}"
+        return f"kept aside to score by: {which}; training on {corpus.report.counted(len(self.train))}"
 
     def thinned(self, count: int | None) -> HoldOut:
         """With no more rows to train on than this, drawn at random.
@@ -97,12 +112,13 @@ class HoldOut:
 
 
 class Part:
-    """Some rows of a corpus, in the form that evaluation takes."""
+    """Some rows of a corpus, in the form that evaluation takes; other `documents` may take the place of its own."""
 
-    def __init__(self, corpus: Corpus, rows: np.ndarray) -> None:
+    def __init__(self, corpus: Corpus | Part, rows: np.ndarray, documents: np.ndarray | None = None) -> None:
         self.corpus, self.rows = corpus, rows
-        self.documents = None if corpus.documents is None else np.asarray(corpus.documents)[rows]
-        self.fingerprint = corpus.fingerprint
+        own = corpus.documents if documents is None else documents
+        self.documents: np.ndarray | None = None if own is None else np.asarray(own)[rows]
+        self.fingerprint: str = corpus.fingerprint
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -110,3 +126,14 @@ class Part:
     def texts(self, rows: np.ndarray) -> list[str]:
         """The sentences in these rows of the part."""
         return self.corpus.texts(self.rows[rows])
+
+
+def pair_groups(corpus: Corpus) -> np.ndarray:
+    """The group of each pair, (rows,): pairs that share a text, or a document, directly or through others are one."""
+    hashes = [text_hashes(batch) for column in corpus.view_columns[:2] for batch in corpus.batches(column)]
+    texts, ids = np.unique(np.concatenate(hashes), return_inverse=True)
+    one, other = ids[: len(corpus)], ids[len(corpus) :]
+    if corpus.documents is None:
+        return connected(one, other, len(texts))[one]
+    places = len(texts) + np.asarray(corpus.documents)
+    return connected(np.tile(one, 2), np.concatenate([other, places]), int(places.max()) + 1)[one]

@@ -88,6 +88,8 @@ class StagesRun:
                 found[f"{stage.name}: {task}"] = float(score["score"])
             if stage.evaluation and stage.evaluation.get("average") is not None:
                 found[f"{stage.name}: average"] = float(stage.evaluation["average"])
+            if stage.run and stage.run.search:
+                found[f"{stage.name}: search"] = float(stage.run.search["with_words"]["score"])
             if stage.run and stage.run.scores:
                 found[f"{stage.name}: context"] = float(stage.run.scores["trained"]["score"])
         return found

@@ -166,7 +166,7 @@ class Runner:
                 resume=_status(place) is not None,
                 data=self.data,
                 progress=self.progress,
-                **{**stage.arguments, **({"map_points": 0} if fold else {})},
+                **{**stage.kept_whole, **stage.arguments, **({"map_points": 0} if fold else {})},
             )
         except TrainingError as error:
             if not read_json(place / "run.json").get("stopped"):

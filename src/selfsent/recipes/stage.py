@@ -60,6 +60,13 @@ class Stage:
         """The names of all that the corpus is made of."""
         return sources_of(self.source)
 
+    @property
+    def kept_whole(self) -> Mapping[str, Any]:
+        """What keeps no pairs apart unless the recipe says so: the models of the papers were trained on all."""
+        parts = [self.reading, *(part for part in self.source if not isinstance(part, str))]
+        paired = any("text_columns" in part for part in parts)
+        return {"hold_out": 0} if paired and self.arguments.get("dev") != "context" else {}
+
     def plan(self, base: str) -> Plan:
         """The stage resolved, from some base."""
         changes = {name: value for name, value in self.arguments.items() if name not in _TRAIN}

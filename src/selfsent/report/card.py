@@ -8,7 +8,7 @@ from typing import Any
 
 from selfsent.display import counted
 from selfsent.methods.whitening import whitened
-from selfsent.report.differences import WITH_WORDS, differences
+from selfsent.report.differences import NAMES, Scores, differences, ranked, title, told
 from selfsent.settings import WITHOUT_STEPS
 
 _CARD = """---
@@ -74,29 +74,22 @@ def _plain(text: str) -> str:
     return re.sub(r"[`|<>\[\]\n\r]", " ", text)
 
 
-_ROWS = {**{name: name for name in ("base", "trained", "tfidf", "bm25")}, "with_words": WITH_WORDS}
-
-
-def _score_lines(scores: dict[str, Any] | None) -> str:
+def _score_lines(scores: Scores | None) -> str:
     if not scores:
         why = "no documents were kept apart, or the corpus has none of several sentences"
         return f"Not scored: {why}. Score it with `selfsent evaluate`."
-    rows = [
-        f"| {_ROWS[name]} | {s['score']:.2f} | {s['low']:.2f} to {s['high']:.2f} |"
-        for name, s in scores.items()
-        if name in _ROWS
-    ]
+    rows = ranked(scores).items()
     return "\n".join(
         [
-            "Label-free score: find the next sentence of the document (MRR@10 x 100), on held-out documents.",
+            f"**{title(scores)}.** {_plain(told(scores))}",
             "",
             "| | score | 95 % interval |",
             "|---|---|---|",
-            *rows,
+            *(f"| {NAMES[key]} | {one['score']:.2f} | {one['low']:.2f} to {one['high']:.2f} |" for key, one in rows),
             "",
             *(
-                f"Trained less {other}, paired: {found['score']:+z.2f} ({found['low']:+z.2f} to {found['high']:+z.2f})."
-                for other, found in differences(scores).items()
+                f"{one} less {other}, paired: {less['score']:+z.2f} ({less['low']:+z.2f} to {less['high']:+z.2f})."
+                for (one, other), less in differences(scores).items()
             ),
         ]
     )
@@ -124,22 +117,24 @@ def _steps(record: dict[str, Any], settings: dict[str, Any]) -> str:
 def model_card(
     record: dict[str, Any],
     corpus: str,
-    scores: dict[str, Any] | None,
+    scores: Scores | None,
     dimension: int | None = None,
     alone: bool = True,
     joins: bool = False,
     licence: str | None = None,
+    search: Scores | None = None,
 ) -> str:
     """A model card in Markdown, with the metadata block that hubs read.
 
     Args:
         record: the content of `run.json`.
         corpus: the corpus report, in words.
-        scores: base, trained, TF-IDF and difference on held-out documents, when there are any.
+        scores: base, trained, TF-IDF and difference by the next sentence, when there are any.
         dimension: size of the vectors.
         alone: whether the model loads where selfsent is not installed.
         joins: whether it is a cross-encoder.
         licence: what the base's own card says of its weights, from which these derive.
+        search: the same by search.
     """
     asked, settings = record["asked"], {**record["asked"]["settings"], "steps": record["steps"]}
     used = settings if record["steps"] else {name: settings[name] for name in WITHOUT_STEPS}
@@ -161,7 +156,7 @@ def model_card(
         whitened=whitened(asked.get("whiten", 0)),
         needs="" if alone else "\n\nThis model has a module of selfsent's own: `pip install selfsent` first.",
         settings="\n".join(f"| {name} | {value} |" for name, value in listed.items() if value is not None),
-        scores=_score_lines(scores),
+        scores="\n\n".join(_score_lines(each) for each in (search, scores) if each) or _score_lines(None),
         seed=settings["seed"],
         fingerprint=asked["corpus"]["fingerprint"],
         versions=", ".join(f"{name} {version}" for name, version in record["versions"].items()),

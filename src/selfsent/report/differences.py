@@ -1,20 +1,68 @@
-"""The paired differences of a run, under the names by which every report shows them."""
+"""The scores of a run and their paired differences, under the names by which every report shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-WITH_WORDS = "trained + shared words (search)"
-"""How the trained encoder is called where shared words count, too, as in `search`."""
-_OTHERS = {"difference": "base", "over_tfidf": "TF-IDF", "over_bm25": "BM25"}
+from selfsent.display import counted
+from selfsent.evaluation.lexical import LEXICAL
+
+Scores = Mapping[str, Any]
+"""Of a run, as in its `scores.json`: its `scores`, which ask for the next sentence, or its `search`."""
+NAMES = {
+    "with_words": "trained + words (search)",
+    "trained": "trained",
+    "base_with_words": "untrained + words",
+    "base": "untrained",
+    **LEXICAL,
+}
+"""How each is called; the first one is what `selfsent search` ranks by."""
+_DIFFERENCES = {
+    "words_over_bm25": ("with_words", "bm25"),
+    "words_over_base": ("with_words", "base_with_words"),
+    "difference": ("trained", "base"),
+    **{f"over_{kind}": ("trained", kind) for kind in LEXICAL},
+}
 
 
-def differences(scores: Mapping[str, Any], base: str = "base") -> dict[str, Mapping[str, Any]]:
-    """From what the trained encoder is held against to the paired difference, its interval and its p.
+def is_search(scores: Scores) -> bool:
+    """Whether these scores are those of search."""
+    return "asked" in scores
 
-    Args:
-        scores: of a run, as in its `scores.json`; one of an earlier version lacks some.
-        base: what the base is called.
-    """
-    return {base if other == "base" else other: scores[key] for key, other in _OTHERS.items() if key in scores}
+
+def title(scores: Scores) -> str:
+    """What the scores are."""
+    what = "Search: nDCG@10" if is_search(scores) else "The next sentence: MRR@10"
+    return f"{what} × 100, on text kept apart"
+
+
+def ranked(scores: Scores) -> dict[str, Any]:
+    """The score of each that was scored, by its key in `NAMES`, the best one first; an earlier version lacks some."""
+    return dict(sorted(((key, scores[key]) for key in NAMES if key in scores), key=lambda each: -each[1]["score"]))
+
+
+def differences(scores: Scores) -> dict[tuple[str, str], Any]:
+    """From the names of two to their paired difference, its interval and its p; an earlier version lacks some."""
+    terms = {key: name.removesuffix(" (search)") for key, name in NAMES.items()}
+    terms |= {key: f"({term})" for key, term in terms.items() if "+" in term}
+    return {(terms[one], terms[other]): scores[key] for key, (one, other) in _DIFFERENCES.items() if key in scores}
+
+
+def standing(difference: Scores) -> str:
+    """How one stands to another: `ahead of`, `behind`, or `level with` where the interval holds zero."""
+    return "ahead of" if difference["low"] > 0 else "behind" if difference["high"] < 0 else "level with"
+
+
+def told(scores: Scores) -> str:
+    """What was asked and what came of it, in a few sentences."""
+    if not is_search(scores):
+        queries = counted(scores["base"]["n"], "query", "queries")
+        return f"{queries} from documents. Training on neighbours practises just this: believe search more."
+    less = scores["words_over_bm25"]
+    zero = "holds zero" if standing(less) == "level with" else "does not hold zero"
+    return (
+        f"Asked: {scores['asked']}. Trained + words, as selfsent search ranks, is {standing(less)} BM25: the difference"
+        f" is {less['score']:+z.2f}, and its 95 % interval, {less['low']:+z.2f} to {less['high']:+z.2f}, {zero}."
+        " Queries whose answers people judged say more: selfsent evaluate --retrieval."
+    )

@@ -25,14 +25,16 @@ class Run:
         directory: where it lies.
         record: the content of its `run.json`.
         scores: before and after, when the corpus has documents to hold out: base, trained, TF-IDF and the paired
-            difference.
+            difference, by finding the next sentence.
         neighbours: for three held-out sentences, the nearest sentences before and after.
+        search: the same as `scores` by search, for documents and for pairs; what was asked is in `asked`.
     """
 
     directory: Path
     record: dict[str, Any]
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = field(default_factory=list)
+    search: dict[str, Any] | None = None
 
     def __fspath__(self) -> str:
         """Its directory: a run stands wherever a model can be named."""
@@ -41,22 +43,24 @@ class Run:
     def __str__(self) -> str:
         """What the terminal shows."""
         where = f"The model is in {self.directory / 'model'}"
-        return text_of(scores_table(self.scores), [where]) if self.scores else where
+        tables = [text_of(scores_table(each)) for each in (self.search, self.scores) if each]
+        return "\n".join([*tables, where])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """What a notebook shows: scores, neighbours and curves."""
         metrics = RunDirectory(self.directory).metrics()
-        return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True)
+        return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True, search=self.search)
 
     @property
     def figures(self) -> dict[str, float]:
-        """The last loss, the last and the best `dev` score, and the label-free score, as far as there are."""
+        """The last loss, the last and the best `dev` score, and the scores at the end, as far as there are."""
         logged = RunDirectory(self.directory).metrics()
         found = {"loss": [entry["loss"] for entry in logged if "loss" in entry][-1:]}
         dev = [entry["score"] for entry in logged if "score" in entry]
         found |= {"dev": dev[-1:], "best dev": [max(dev)] if dev else []}
+        found["search"] = [self.search["with_words"]["score"]] if self.search else []
         found["context"] = [self.scores["trained"]["score"]] if self.scores else []
         return {name: float(values[0]) for name, values in found.items() if values}
 
@@ -89,4 +93,4 @@ def load_run(output: str | Path) -> Run:
         report = json.loads((path / "scores.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise RunError(f"{path} holds no finished run") from None
-    return Run(path, record, report["scores"], report["neighbours"])
+    return Run(path, record, report["scores"], report["neighbours"], report.get("search"))

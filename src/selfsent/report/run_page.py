@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfsent.evaluation.lexical import LEXICAL
-from selfsent.report.differences import WITH_WORDS, differences
+from selfsent.report.differences import NAMES, Scores, differences, is_search, ranked, standing, title, told
 from selfsent.report.pages import curves, dots, nearest, render
 
-NAMES = {"base": "untrained", "trained": "trained", "with_words": WITH_WORDS, **LEXICAL}
 _CURVES = {
     "loss": "loss",
     "score": "score on development data",
@@ -21,21 +20,23 @@ _CURVES = {
 
 def run_page(
     record: Mapping[str, Any],
-    scores: Mapping[str, Any] | None,
+    scores: Scores | None,
     neighbours: Sequence[Mapping[str, Any]],
     metrics: Sequence[Mapping[str, Any]],
     fragment: bool = False,
     corpus_map: Mapping[str, Any] | None = None,
+    search: Scores | None = None,
 ) -> str:
     """The page of a run.
 
     Args:
         record: the content of its `run.json`.
-        scores: before and after; None where there are none.
+        scores: before and after, by the next sentence; None where there are none.
         neighbours: the nearest sentences of a few sentences, before and after.
         metrics: its log.
         fragment: whether to leave out head and headline, as for a notebook.
         corpus_map: the map, as `map_of` gives it.
+        search: before and after, by search; None where there are none, as of a run of an earlier version.
     """
     asked = record.get("asked", {})
     settings = {name: value for name, value in asked.get("settings", {}).items() if value is not None}
@@ -53,10 +54,8 @@ def run_page(
     return render(
         "run_body.html" if fragment else "run.html",
         method=asked.get("method", "run"),
-        headline=_headline(scores),
-        drawing=dots(_rows(scores), scores["base"]["score"], "trained", NAMES["base"]) if scores else None,
-        scores=_table(scores) if scores else [],
-        with_words=bool(scores and "with_words" in scores),
+        headline=_headline(search or scores),
+        scores=[_part(each) for each in (search, scores) if each],
         map=corpus_map,
         neighbours=[nearest(entry) for entry in neighbours],
         curves=curves(metrics, _CURVES),
@@ -64,37 +63,33 @@ def run_page(
     )
 
 
-def _headline(scores: Mapping[str, Any] | None) -> str:
-    """What came of it, in one line."""
+def _headline(scores: Scores | None) -> str:
+    """What came of it, in one line: of search where it was scored."""
     if not scores:
         return "The encoder is trained"
+    what = "In search trained + words" if is_search(scores) else "At finding the next sentence the trained encoder"
     found: dict[str, list[str]] = {}
-    for other, one in differences(scores, "the untrained base").items():
-        how = "ahead of" if one["low"] > 0 else "behind" if one["high"] < 0 else "level with"
-        found.setdefault(how, []).append(other)
-    return "The trained encoder is " + ", ".join(f"{how} {_listed(those)}" for how, those in found.items())
+    for (one, other), less in differences(scores).items():
+        if (one == NAMES["trained"]) is not is_search(scores):
+            found.setdefault(standing(less), []).append(other.strip("()").replace("untrained", "the untrained base"))
+    return f"{what} is " + ", ".join(f"{how} {_listed(those)}" for how, those in found.items())
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _rows(scores: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rows = [
-        {"name": name, "score": scores[key], "words": key in LEXICAL} for key, name in NAMES.items() if key in scores
-    ]
-    return sorted(rows, key=lambda row: -float(row["score"]["score"]))
-
-
-def _table(scores: Mapping[str, Any]) -> list[tuple[Sequence[str], bool]]:
-    lines: list[tuple[Sequence[str], bool]] = [
-        (
-            (row["name"], f"{row['score']['score']:.2f}", f"{row['score']['low']:.2f} to {row['score']['high']:.2f}"),
-            row["name"] == "trained",
+def _part(scores: Scores) -> dict[str, Any]:
+    """What the template shows of scores of one kind."""
+    best, line = ("with_words", "bm25") if is_search(scores) else ("trained", "base")
+    rows: list[dict[str, Any]] = []
+    table: list[tuple[Sequence[str], bool]] = []
+    for key, one in ranked(scores).items():
+        rows.append({"name": NAMES[key], "score": one, "words": key in LEXICAL})
+        table.append(((NAMES[key], f"{one['score']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}"), key == best))
+    for (one, other), less in differences(scores).items():
+        table.append(
+            ((f"{one} − {other}", f"{less['score']:+z.2f}", f"{less['low']:+z.2f} to {less['high']:+z.2f}"), False)
         )
-        for row in _rows(scores)
-    ]
-    for other, one in differences(scores, "untrained").items():
-        interval = f"{one['low']:+z.2f} to {one['high']:+z.2f}"
-        lines.append(((f"trained − {other}", f"{one['score']:+z.2f}", interval), False))
-    return lines
+    drawing = dots(rows, scores[line]["score"], NAMES[best], NAMES[line])
+    return {"title": title(scores), "told": told(scores), "drawing": drawing, "table": table}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.known_items import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.evaluation.tasks.sts import score_pairs
 from selfsent.files import remove, write_json, write_text
@@ -40,6 +42,8 @@ from selfsent.training.run_directory import RunDirectory
 PAGE = "report.html"
 """The page of a run, in its directory."""
 Dev = Literal["context", "judges"] | str
+_SHOWN = 300
+"""Characters of a neighbour."""
 LABEL_FREE = ("context", JUDGES_TOGETHER)
 """What can be chosen by without labels, on documents or sentences kept apart for it."""
 
@@ -121,7 +125,7 @@ def finish(
         notice: is told what could not be scored.
         points: sentences on the map: held-out ones where there are any; 0 for no map.
     """
-    scores: dict[str, Any] | None = None
+    scores: dict[str, dict[str, Any]] = {}
     neighbours: list[dict[str, Any]] = []
     drawn: dict[str, Any] | None = None
     joins = is_cross_encoder(directory.model)
@@ -129,15 +133,16 @@ def finish(
         after = scored(load_encoder(directory.model), "trained")
     if hold_out.test is not None:
         try:
-            scores, neighbours = before_and_after(score_base(corpus, hold_out.test, base), after)
+            scores, neighbours = before_and_after(score_base(corpus, hold_out, base), after)
         except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
             notice(f"no label-free score: {error}")
-    write_json(directory.path / "scores.json", {"scores": scores, "neighbours": neighbours})
+    context, search = scores.get("context"), scores.get("search")
+    write_json(directory.path / "scores.json", {"scores": context, "search": search, "neighbours": neighbours})
     if points and not joins:
         if line := slowness(min(points, len(corpus))):
             notice(line)
         drawn = map_before_and_after(corpus, hold_out, scored(load_encoder(base), "base"), after, points)
-    page = run_page(directory.record, scores, neighbours, directory.metrics(), corpus_map=drawn)
+    page = run_page(directory.record, context, neighbours, directory.metrics(), corpus_map=drawn, search=search)
     write_text(directory.path / PAGE, page)
     alone = not needs_selfsent(directory.model)
     write_text(
@@ -145,10 +150,11 @@ def finish(
         model_card(
             directory.record,
             corpus.report.summary("; "),
-            scores,
+            context,
             alone=alone,
             joins=joins,
             licence=licence_of(resolve(base)),
+            search=search,
         ),
     )
     directory.sweep()
@@ -158,53 +164,92 @@ def finish(
 
 @dataclass(frozen=True)
 class Before:
-    """What a base is worth on held-out documents, as it is: the task, its vectors and its score."""
+    """What a base is worth on what was held out, as it is: the task, its score (in search with words, too), vectors."""
 
-    task: ContextTask
-    vectors: np.ndarray
+    task: ContextTask | KnownItemTask
     score: Score
+    with_words: Score | None
+    sides: tuple[np.ndarray, np.ndarray]
+    """Of queries and texts."""
 
 
-_SCORED: dict[tuple[str, ...], Before] = {}
+_SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
 """The bases that were scored last: each run of a comparison, or of several seeds, begins with one of them."""
 _KEPT = 4
 
 
-def score_base(corpus: Corpus, rows: np.ndarray, base: str) -> Before:
-    """The label-free score of a base on held-out documents; asked again in this process, it is not computed again.
+def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before]:
+    """The scores of a base on what was held out, by `search` and by `context`, where they can be taken.
+
+    Asked again in this process, it is not computed again.
 
     Raises:
-        DataError: these documents cannot be scored.
+        DataError: none can be taken.
     """
-    key = (base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(rows))
+    assert hold_out.test is not None
+    key = (base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(hold_out.test), str(hold_out.pairs))
     if key not in _SCORED:
-        task = ContextTask(corpus, rows)
-        found = Before(task, *_score(task, scored(load_encoder(base), "base")))
+        encoder = scored(load_encoder(base), "base")
+        found = {}
+        for task in _tasks(corpus, hold_out.test, hold_out.pairs):
+            with_words = task.score(Hybrid(encoder)) if isinstance(task, KnownItemTask) else None
+            found[task.name] = Before(task, task.score(encoder), with_words, encoder.sides(*_texts(task)))
         for old in [*_SCORED][: 1 - _KEPT]:
             del _SCORED[old]
         _SCORED[key] = found
     return _SCORED[key]
 
 
-def _score(task: ContextTask, encoder: Scored) -> tuple[np.ndarray, Score]:
-    """The vectors of the texts of a task, and the score."""
-    score = task.score(encoder)
-    return encoder(task.texts), score  # which it remembers
+def _tasks(corpus: Corpus, rows: np.ndarray, pairs: bool) -> list[ContextTask | KnownItemTask]:
+    """What is asked of pairs, or of documents.
+
+    Raises:
+        DataError: they are good for none of it.
+    """
+    if pairs:
+        return [text_finds_partner(corpus, rows)]
+    found: list[ContextTask | KnownItemTask] = [ContextTask(corpus, rows)]
+    with suppress(DataError):
+        found.append(first_finds_rest(Held(corpus, rows).documents))
+    return found
 
 
-def before_and_after(before: Before, after: Scored) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The label-free score of two encoders on held-out documents, paired, and the neighbours of three sentences."""
+def before_and_after(
+    before: dict[str, Before], after: Scored
+) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
+    """The scores of two encoders on what was held out, paired, by task, and the neighbours of three sentences."""
+    first = next(iter(before.values()))
+    neighbours = _neighbours(*_texts(first.task), first.sides, after.sides(*_texts(first.task)))
+    return {name: _paired(each, after) for name, each in before.items()}, neighbours
+
+
+def _texts(task: ContextTask | KnownItemTask) -> tuple[list[str], list[str]]:
+    """The queries of a task, and the texts that are searched."""
+    if isinstance(task, ContextTask):
+        return [task.texts[query] for query in task.queries], task.texts
+    return task.queries, list(task.documents)
+
+
+def _paired(before: Before, after: Scored) -> dict[str, Any]:
+    """The score of a base and of what was made of it, with those of words beside, and the differences."""
     task, base = before.task, before.score
-    vectors, trained = _score(task, after)
-    scores = {
+    trained, with_words = task.score(after), task.score(Hybrid(after))
+    scores: dict[str, Any] = {
         "base": base.to_json(),
         "trained": trained.to_json(),
-        "with_words": _plain(task.score(Hybrid(after))),
+        "with_words": _plain(with_words),
         **{kind: _plain(score) for kind, score in task.lexical.items()},
         "difference": _difference(trained, base),
         **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},
     }
-    return scores, _neighbours(task, before.vectors, vectors)
+    if before.with_words is not None and isinstance(task, KnownItemTask):
+        scores |= {
+            "base_with_words": _plain(before.with_words),
+            "words_over_base": _difference(with_words, before.with_words),
+            "words_over_bm25": _difference(with_words, task.lexical["bm25"]),
+            "asked": task.asked,
+        }
+    return scores
 
 
 def map_before_and_after(
@@ -230,18 +275,22 @@ def _plain(score: Score) -> dict[str, Any]:
     return {"score": score.score, "low": score.low, "high": score.high, "n": score.n}
 
 
-def _neighbours(task: ContextTask, before: np.ndarray, after: np.ndarray, how_many: int = 3) -> list[dict[str, Any]]:
-    """The nearest held-out sentences of three queries, spread over the documents, by the vectors of both encoders."""
-    units = {"before": unit(before), "after": unit(after)}
-    medium = [q for q in task.queries if 40 <= len(task.texts[q]) <= 100] or list(task.queries)
+def _neighbours(
+    queries: list[str], texts: list[str], *sides: tuple[np.ndarray, np.ndarray], how_many: int = 3
+) -> list[dict[str, Any]]:
+    """The texts nearest to three queries, spread over all, by the vectors of the base and of what was made of it."""
+    medium = [place for place, text in enumerate(queries) if 40 <= len(text) <= 100] or list(range(len(queries)))
     found = []
     for place in np.linspace(0, len(medium) - 1, min(5, len(medium) + 2)).astype(int)[1:-1]:
-        query = int(medium[place])
-        entry: dict[str, Any] = {"sentence": task.texts[query]}
-        for name, vectors in units.items():
-            cosines = vectors @ vectors[query]
-            cosines[query] = -np.inf
-            nearest = np.argsort(-cosines, kind="stable")[:how_many]
-            entry[name] = [{"sentence": task.texts[i], "cosine": round(float(cosines[i]), 4)} for i in nearest]
+        query = medium[place]
+        entry: dict[str, Any] = {"sentence": queries[query]}
+        for name, (asked, searched) in zip(("before", "after"), sides, strict=True):
+            cosines = searched @ asked[query]
+            nearest = [i for i in np.argsort(-cosines, kind="stable") if texts[i] != queries[query]][:how_many]
+            entry[name] = [{"sentence": _short(texts[i]), "cosine": round(float(cosines[i]), 4)} for i in nearest]
         found.append(entry)
     return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

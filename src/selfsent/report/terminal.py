@@ -4,49 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from selfsent.display import counted
-from selfsent.report.differences import WITH_WORDS, differences
+from selfsent.report.differences import NAMES, Scores, differences, is_search, ranked, standing, title, told
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+_VERDICTS = {"ahead of": "better", "behind": "worse", "level with": "no clear difference"}
 
-def scores_table(scores: dict[str, Any]) -> Table:
-    """The label-free score of base and trained model, with paired differences to base, TF-IDF and BM25."""
+
+def scores_table(scores: Scores) -> Table:
+    """The scores of base and trained model, by search or by the next sentence, with paired differences."""
     from rich.table import Table
 
-    base = scores["base"]
+    best = "with_words" if is_search(scores) else "trained"
     table = Table(
-        title="Label-free score: find the next sentence of the document (MRR@10 x 100)",
-        caption=f"{counted(base['n'], 'query', 'queries')} from held-out documents; 95 % intervals over documents",
+        title=title(scores),
+        caption=told(scores),
         title_justify="left",
         caption_justify="left",
     )
     table.add_column("")
     table.add_column("score", justify="right")
     table.add_column("95 % interval", justify="right")
-    names = {
-        "base": "base, untrained",
-        "trained": "trained",
-        "with_words": WITH_WORDS,
-        "tfidf": "TF-IDF",
-        "bm25": "BM25",
-    }
-    known = {key: name for key, name in names.items() if key in scores}  # a run of an earlier version lacks some
-    for key, name in sorted(known.items(), key=lambda each: -scores[each[0]]["score"]):
-        entry = scores[key]
-        table.add_row(
-            name,
-            f"{entry['score']:.2f}",
-            f"{entry['low']:.2f} to {entry['high']:.2f}",
-            style="bold" if key == "trained" else "",
-        )
+    for key, entry in ranked(scores).items():
+        interval = f"{entry['low']:.2f} to {entry['high']:.2f}"
+        table.add_row(NAMES[key], f"{entry['score']:.2f}", interval, style="bold" if key == best else "")
     table.add_section()
-    for other, found in differences(scores).items():
-        verdict = "better" if found["low"] > 0 else "worse" if found["high"] < 0 else "no clear difference"
+    for (one, other), found in differences(scores).items():
         table.add_row(
-            f"trained - {other}: {verdict}",
+            f"{one} - {other}: {_VERDICTS[standing(found)]}",
             f"{found['score']:+z.2f}",
             f"{found['low']:+z.2f} to {found['high']:+z.2f}",
         )

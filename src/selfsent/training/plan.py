@@ -95,6 +95,11 @@ class Plan:
         return any(view.joined is not None for view in self.views)
 
     @property
+    def contrasts_pairs(self) -> bool:
+        """Whether it learns from texts of a row that belong together, and not from labels: search can score that."""
+        return self.columns > 1 and not self.joins and self.method.labels(self.options) is None
+
+    @property
     def reads_documents(self) -> bool:
         """Whether a view reads what stands beside a sentence in its document."""
         return any(view.passage is not None for view in self.views)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 JACCARD = 0.8
 """Sentences that share more than this part of their distinct words are near-duplicates."""
@@ -28,6 +29,15 @@ def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
     key = csr_array((np.ones(len(texts), bool), keys, np.arange(len(texts) + 1)))
     same, words = key @ key.T, _word_matrix(texts)
     return same if words is None else same + _alike(words, threshold)
+
+
+def connected(one: Any, other: Any, count: int) -> NDArray[np.int64]:
+    """The number of the connected component of each of `count` nodes, by the ends of all links, (links,) each."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    links = csr_array((np.ones(len(one), bool), (one, other)), shape=(count, count))
+    return np.asarray(connected_components(links, directed=False)[1], np.int64)
 
 
 def _word_matrix(texts: Sequence[str]) -> Any:

@@ -60,7 +60,7 @@ class Documented(Protocol):
 
 
 def split_documents(
-    corpus: Documented, count: int | None = None, seed: int = 0, *, single: bool = False
+    corpus: Documented, count: int | None = None, seed: int = 0, *, single: bool = False, what: str = "documents"
 ) -> tuple[Rows, Rows]:
     """Keep whole documents out of training, chosen by a hash of their first sentence.
 
@@ -72,7 +72,8 @@ def split_documents(
         count: documents to hold out. None for a tenth of them, 500 at least, as long as all their sentences are scored;
             of fewer than a thousand documents a fifth.
         seed: another seed, another choice.
-        single: of a corpus without documents each sentence counts as one.
+        single: documents may be of one sentence, and of a corpus without documents each sentence counts as one.
+        what: how documents are called in complaints.
 
     Returns:
         (rows to train on, rows held out), both ascending.
@@ -86,20 +87,22 @@ def split_documents(
     documents = np.arange(len(corpus)) if corpus.documents is None else corpus.documents
     names, first, sizes = np.unique(documents, return_index=True, return_counts=True)
     parts = np.array_split(first, 1 + len(first) // TOGETHER)
-    order = np.argsort(np.concatenate([_hashes(corpus.texts(part), seed) for part in parts]), kind="stable")
+    order = np.argsort(np.concatenate([text_hashes(corpus.texts(part), seed) for part in parts]), kind="stable")
+    if single:  # what holds more than a tenth of the rows is held out last
+        order = order[np.argsort(sizes[order] > HELD_SHARE * len(corpus), kind="stable")]
     if count is None:
-        count = _usual_count(sizes[order])
+        count = _usual_count(sizes[order], what)
     elif count < HELD_LEAST:
-        raise SettingsError(f"--hold-out is {count}; an honest interval needs {HELD_LEAST} documents at least")
+        raise SettingsError(f"--hold-out is {count}; an honest interval needs {HELD_LEAST} {what} at least")
     elif len(names) - count < 2:
-        raise DataError(f"too few documents to hold {count:,} out: the corpus has {len(names):,}")
-    if corpus.documents is not None and sizes[order[:count]].max() < 2:
+        raise DataError(f"too few {what} to hold {count:,} out: the corpus has {len(names):,}")
+    if not single and sizes[order[:count]].max() < 2:
         raise DataError(NO_NEIGHBOURS)
     held = np.isin(documents, names[order[:count]])
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _usual_count(sizes: Rows) -> int:
+def _usual_count(sizes: Rows, what: str) -> int:
     """How many documents are held out where nobody says it, from their sizes, in the order they are held out in."""
     total = len(sizes)
     if total >= 2 * HELD_MINIMUM:
@@ -107,7 +110,7 @@ def _usual_count(sizes: Rows) -> int:
     if (count := round(HELD_OF_FEW * total)) < HELD_LEAST:
         needed = round(HELD_LEAST / HELD_OF_FEW)
         raise DataError(
-            f"too few documents to hold any out: the corpus has {total}, and {needed} are needed;"
+            f"too few {what} to hold any out: the corpus has {total}, and {needed} are needed;"
             f" --hold-out {HELD_LEAST} needs fewer"
         )
     return count
@@ -192,7 +195,7 @@ def limited(corpus: Documented, documents: Rows, rows: Rows, seed: int = 0, most
     if len(rows) <= most:
         return rows
     names, first, member, size = np.unique(documents[rows], return_index=True, return_inverse=True, return_counts=True)
-    order = np.argsort(_hashes(corpus.texts(rows[first]), seed), kind="stable")
+    order = np.argsort(text_hashes(corpus.texts(rows[first]), seed), kind="stable")
     chosen = np.zeros(len(names), bool)
     chosen[order[: max(1, _fitting(size[order], most))]] = True
     return rows[chosen[member]]
@@ -203,7 +206,8 @@ def _fitting(sizes: Rows, most: int) -> int:
     return int(np.searchsorted(sizes.cumsum(), most, side="right"))
 
 
-def _hashes(texts: list[str], seed: int) -> NDArray[np.uint64]:
+def text_hashes(texts: list[str], seed: int = 0) -> NDArray[np.uint64]:
+    """A number for each text, (n,): the same on every machine, another one for another seed."""
     key = str(seed).encode()
     digests = b"".join(hashlib.blake2b(t.encode("utf-8", "replace"), digest_size=8, key=key).digest() for t in texts)
     return np.frombuffer(digests, np.uint64)
