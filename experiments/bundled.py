@@ -4,17 +4,20 @@
     python experiments/bundled.py encoder --output OUT --teacher all-MiniLM-L6-v2    # bundled-encoder
     python experiments/bundled.py table   --output OUT --teacher all-MiniLM-L6-v2    # bundled
     python experiments/bundled.py raw     --text TEXT --output OUT                   # bundled-raw-static
+    python experiments/bundled.py quiet   --output OUT                               # both tables, as trained before
 
 TEXT is a folder with the nine freely usable sources, one file NAME.txt.zst each: a sentence a line, an empty line
 behind each document. `sample` draws sentences of each of them. `table` trains a new table of token vectors, with the
 tokenizer of bundled-raw, after a teacher. `raw` trains one on neighbouring sentences alone, of the sources whose lines
 stand in the order of the text. `encoder` cuts a smaller transformer out of the teacher (cut_teacher.py), and trains it
-after the teacher. The teacher's vectors of a sentence are made once for each --max-length and precision.
+after the teacher. The teacher's vectors of a sentence are made once for each --max-length and precision. In both tables
+the tokens without a letter or digit become shorter at the end; `quiet` makes them so in tables of before that.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,11 +26,13 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
+from bm25s.stopwords import STOPWORDS_EN
 from cut_teacher import cut
 from sides import base_of
 
 import selfsent
 from selfsent.files import whole_directory, write_text
+from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.models.static import StaticEncoder
 
@@ -66,6 +71,10 @@ ENCODER = {"dropout": 0.0, "batch_size": 256, "learning_rate": 3e-4, "max_length
 """How the encoder is trained."""
 SHORT_RATE = 2e-4
 """The rate on short sentences."""
+BEFORE = "f308387"
+"""The last commit whose tables have the tokens without letters as long as training left them."""
+QUIET = 1 / 64
+"""By which the vectors of a table's tokens without letters are multiplied: half precision holds that exactly."""
 
 
 def sample(text: Path, output: Path, sources: dict[str, int]) -> None:
@@ -103,11 +112,43 @@ def rounded(weight: torch.Tensor, bits: int = 9, by_row: bool = False) -> torch.
     return (weight / step).round() * step
 
 
+def quiet(tokenizer: Any, weight: torch.Tensor, factor: float | None = QUIET) -> torch.Tensor:
+    """A table whose tokens without a letter or digit, and the unknown token, are shorter.
+
+    They say little, and a line of them must not outweigh the words of a text.
+
+    Args:
+        tokenizer: of the table.
+        weight: (vocabulary, d).
+        factor: of their lengths; None makes none of them longer than stop words are in the mean.
+    """
+    known = tokenizer.get_vocab()
+    ids = [number for token, number in known.items() if not any(map(str.isalnum, token))] + [tokenizer.unk_token_id]
+    length = weight.norm(dim=1, keepdim=True)
+    most = length[[known[word] for word in STOPWORDS_EN if word in known]].mean()
+    quieter = weight.clone()
+    quieter[ids] *= (most / length[ids]).clamp(max=1) if factor is None else factor
+    return quieter
+
+
+def before(name: str, runs: Path) -> Path:
+    """The directory of a table that ships, as it was trained."""
+    place, now = runs / name, Path(resolve(name))
+    if not place.is_dir():
+        with whole_directory(place) as temporary:
+            for file in subprocess.check_output(["git", "ls-tree", "--name-only", BEFORE], cwd=now, text=True).split():
+                was = subprocess.check_output(["git", "show", f"{BEFORE}:./{file}"], cwd=now)
+                (temporary / file).write_bytes(was)
+    return place
+
+
 def save_half(run: Path, place: Path) -> None:
     """The model of a run in half precision, as it ships, with token vectors of 9 bits."""
     encoder = load_encoder(run)
     tokens = encoder.table if isinstance(encoder, StaticEncoder) else encoder.transformer.get_input_embeddings()
     tokens.weight.data = rounded(tokens.weight.data)
+    if isinstance(encoder, StaticEncoder):
+        tokens.weight.data = quiet(encoder.tokenizer, tokens.weight.data)
     model = encoder.sentence_transformer.half()
     with whole_directory(place) as temporary:
         model.save(str(temporary), create_model_card=False)
@@ -116,7 +157,7 @@ def save_half(run: Path, place: Path) -> None:
 def main() -> None:
     """Run one stage."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("stage", choices=("sample", "table", "raw", "encoder"))
+    parser.add_argument("stage", choices=("sample", "table", "raw", "encoder", "quiet"))
     parser.add_argument("--text", type=Path, help="folder of the sources")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--teacher", default="all-MiniLM-L6-v2")
@@ -136,6 +177,9 @@ def main() -> None:
         files = [options.text / f"{name}.txt.zst" for name in SOURCES if name != UNCONNECTED]
         run = trained(output, "raw", files, new_table(output, "raw-table", 256), method="neighbours", whiten=0)
         save_half(run, output / "bundled-raw-static")
+    elif options.stage == "quiet":
+        for name in ("bundled", "bundled-raw-static"):
+            save_half(before(name, output / "before"), output / name)
     else:
         begin = output / "encoder-start"
         if not begin.is_dir():

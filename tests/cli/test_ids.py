@@ -136,7 +136,7 @@ def test_results_as_one_object(run, tmp_path):
     assert query["hits"][0] | {"cosine": 1} == {"cosine": 1, **hit}
     pairs = json.loads(run("pairs", "--json", "-", "--top", 2).out)["pairs"]
     assert [set(pair) for pair in pairs] == [
-        {"cosine", *(f"{n}{s}" for n in ("row", "repeats", "text") for s in "12")}
+        {"score", "cosine", "words", *(f"{n}{s}" for n in ("row", "repeats", "text") for s in "12")}
     ] * 2
     done = run("cluster", "--json", tmp_path / "c.json", "--clusters", 2)
     assert "most typical text" in done.out

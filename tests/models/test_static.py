@@ -238,3 +238,15 @@ def test_special_tokens_are_known():
     assert wrapped.unk_token == "<unk>"
     assert set(wrapped.all_special_tokens) == {"<unk>", "<s>", "</s>", "<pad>", "<mask>"}
     assert wrapped("bidi")["input_ids"] == wrapped("bidi", add_special_tokens=False)["input_ids"]
+
+
+@pytest.mark.parametrize("name", ["bundled", "bundled-raw-static"])
+def test_signs_weigh_little_in_the_tables_that_ship(name):
+    model = load_encoder(name)
+    known = model.tokenizer.get_vocab()
+    length = {token: float(model.table.weight[row].detach().norm()) for token, row in known.items()}
+    signs = {token for token in known if not any(map(str.isalnum, token))} | {model.tokenizer.unk_token}
+    assert {"=", "_", "*", "[UNK]"} <= signs
+    assert 0 < min(length[sign] for sign in signs) <= max(length[sign] for sign in signs) < 0.1 * length["network"]
+    one, other, same = encode(model, [f"{text} {'=' * 80}" for text in ("fast ball", "old Volvo", "old Volvos")])
+    assert np.dot(one, other) < 0.5 * np.dot(other, same)

@@ -4,9 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive.similar import most_similar
+from naive.words import shared_words
+from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.search.approximate import approximately_most_similar_pairs
-from selfsent.search.pairs import Best, Pair, blocks, most_similar_pairs
+from selfsent.search.pairs import Best, Pair, blocks, by_words, most_similar_pairs, proposed
 
 
 def some_vectors(count, size=8, seed=0, values=None):
@@ -26,7 +28,7 @@ def small_blocks(monkeypatch):
 
 
 def same(found, expected):
-    assert [pair[1:] for pair in found] == [pair[1:] for pair in expected]
+    assert [pair[1:3] for pair in found] == [pair[1:3] for pair in expected]
     np.testing.assert_allclose([pair[0] for pair in found], [pair[0] for pair in expected], atol=1e-6)
 
 
@@ -56,13 +58,56 @@ def test_blocks_of_the_usual_size():
     cosines = np.triu(vectors.astype(np.float64) @ vectors.T.astype(np.float64), 1)
     np.testing.assert_allclose([pair.cosine for pair in found], np.sort(cosines.ravel())[::-1][:20], atol=1e-6)
     assert all(pair.first < pair.second for pair in found)
-    assert len({pair[1:] for pair in found}) == 20
+    assert len({pair[1:3] for pair in found}) == 20
 
 
 def test_a_pair_that_comes_twice_counts_once():
     best = Best(3)
     best.add(np.float32([0.5, 0.5, 0.9]), np.array([1, 2, 4]), np.array([2, 1, 3]))
     assert best.pairs() == [Pair(pytest.approx(0.9), 3, 4), Pair(0.5, 1, 2)]
+
+
+TEXTS = ["red car", "red cars", "a blue car", "the car is red red", "rain", "grey rain", "wet rain", "snow"]
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr("selfsent.search.pairs._COUNTED_TOGETHER", 3)
+
+
+@pytest.mark.parametrize(("top", "threshold", "weight"), [(100, -1.0, 0.5), (5, -1.0, 2.0), (100, 0.3, 0.5)])
+def test_words_put_pairs_in_order_as_all_pairs_would_be(small_parts, tmp_path, top, threshold, weight):
+    corpus, vectors = read_corpus(TEXTS, cache=tmp_path), some_vectors(len(TEXTS))
+    found = by_words(
+        most_similar_pairs(vectors, *proposed(top, threshold, weight)), corpus, top, threshold, weight, "none"
+    )
+    scores = {
+        (first, second): (float(vectors[first] @ vectors[second]) + weight * shared_words(one, other, TEXTS))
+        / (1 + weight)
+        for first, one in enumerate(TEXTS)
+        for second, other in enumerate(TEXTS)
+        if first < second
+    }
+    expected = sorted((-score, *rows) for rows, score in scores.items() if score >= threshold)[:top]
+    assert [pair[1:3] for pair in found] == [each[1:] for each in expected]
+    np.testing.assert_allclose([-pair.score(weight) for pair in found], [each[0] for each in expected], atol=1e-6)
+
+
+def test_words_are_compared_by_their_stems(tmp_path):
+    corpus = read_corpus(TEXTS, cache=tmp_path)
+    pairs = [Pair(0.5, 0, 1), Pair(0.5, 0, 3)]
+    words = {pair.second: round(pair.words, 2) for pair in by_words(pairs, corpus, language="none")}
+    assert words == {1: 0.41, 3: 0.69}
+    stemmed = by_words(pairs, corpus, language="english")
+    assert stemmed[0] == Pair(0.5, 0, 1, pytest.approx(1))
+    with pytest.raises(SettingsError, match="no language 'klingon'"):
+        by_words(pairs, corpus, language="klingon")
+
+
+def test_what_a_threshold_lets_cosines_propose():
+    assert proposed(20, 0.8, 0.5) == (10_000, pytest.approx(0.7))  # 0.7 and all words are (0.7 + 0.5) / 1.5
+    assert proposed(5000, -1.0, 0.5) == (20_000, -2.0)
+    assert proposed(20, 0.8, 0) == (20, 0.8)
 
 
 def clusters(count, size=16, seed=0):
@@ -78,7 +123,7 @@ def test_the_index_finds_near_pairs_and_knows_how_many_it_misses(small_blocks):
     found, recall = approximately_most_similar_pairs(vectors, 50, advance=told.append)
     assert sum(told) == 2000
     expected = most_similar_pairs(vectors, 50)
-    shared = {pair[1:] for pair in found} & {pair[1:] for pair in expected}
+    shared = {pair[1:3] for pair in found} & {pair[1:3] for pair in expected}
     assert len(shared) >= 48
     assert recall > 0.95
     for pair in found:
@@ -90,10 +135,21 @@ def test_recall_says_when_the_index_misses_much(monkeypatch):
     monkeypatch.setattr("selfsent.search.approximate.SAMPLE", 200)
     vectors = some_vectors(2000, size=24)
     found, recall = approximately_most_similar_pairs(vectors, 400)
-    exact = {pair[1:] for pair in most_similar_pairs(vectors, 400)}
-    share = len({pair[1:] for pair in found} & exact) / 400
+    exact = {pair[1:3] for pair in most_similar_pairs(vectors, 400)}
+    share = len({pair[1:3] for pair in found} & exact) / 400
     assert recall < 0.9
     assert recall == pytest.approx(share, abs=0.15)
+
+
+def test_more_pairs_than_the_recall_is_of(monkeypatch):
+    monkeypatch.setattr("selfsent.search.approximate.PROBED", 1)
+    monkeypatch.setattr("selfsent.search.approximate.SAMPLE", 200)
+    vectors = some_vectors(2000, size=24)
+    some, recall = approximately_most_similar_pairs(vectors, 50)
+    more, recall_of_the_same = approximately_most_similar_pairs(vectors, 50, proposed=400)
+    assert (len(some), len(more)) == (50, 400)
+    assert more[:50] == some
+    assert recall == recall_of_the_same != approximately_most_similar_pairs(vectors, 400)[1]
 
 
 def test_a_few_sentences_and_none_that_count(capfd):

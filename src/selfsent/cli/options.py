@@ -57,7 +57,7 @@ def add_corpus_options(
         type=names,
         metavar="WHAT[,WHAT]",
         help="take out of each text first: html (tags, and entities become characters), mail (quoted mail, its headers,"
-        " signatures), urls",
+        " signatures), urls, separators (lines such as =====)",
     )
     group.add_argument(
         "--without",

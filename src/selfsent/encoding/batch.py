@@ -38,7 +38,7 @@ class BatchEncoder:
         vector_column: the column to add.
         fast: compute in bfloat16 where that is faster (cosine to float32: 0.9999).
         int8: faster still on a CPU with AVX-512 VNNI (cosine to float32: 0.999).
-        clean: what is taken out of texts first: some of `html`, `mail` and `urls`.
+        clean: what is taken out of texts first: some of `html`, `mail`, `urls` and `separators`.
         threads: of torch in each process; by default what torch or the engine decides.
         prompt: `query` or `document` for a model that wants a prompt in front of those.
 

@@ -29,6 +29,7 @@ def approximately_most_similar_pairs(
     threshold: float = -1.0,
     seed: int = 0,
     advance: Callable[[int], None] = lambda count: None,
+    proposed: int | None = None,
 ) -> tuple[list[Pair], float | None]:
     """Pairs of rows with large cosines, best first, and what share of such pairs the index finds.
 
@@ -40,6 +41,7 @@ def approximately_most_similar_pairs(
         threshold: the smallest cosine that counts.
         seed: of the sample and of the index' centres.
         advance: called with the number of rows done since the last call; there are n.
+        proposed: as there.
 
     Raises:
         SettingsError: faiss is not installed.
@@ -48,7 +50,7 @@ def approximately_most_similar_pairs(
     cells = Cells.around(vectors[np.sort(draw.permutation(len(vectors))[: wanted(len(vectors))])], len(vectors), seed)
     for start in range(0, len(vectors), _TOGETHER):
         cells.add(vectors[start : start + _TOGETHER])
-    return pairs_in_cells(cells, top, threshold, seed, advance, vectors)
+    return pairs_in_cells(cells, top, threshold, seed, advance, vectors, proposed)
 
 
 def pairs_in_cells(
@@ -58,6 +60,7 @@ def pairs_in_cells(
     seed: int = 0,
     advance: Callable[[int], None] = lambda count: None,
     exact: NDArray[np.float32] | None = None,
+    proposed: int | None = None,
 ) -> tuple[list[Pair], float | None]:
     """Pairs of rows of an index with large cosines, best first, and what share of such pairs it finds.
 
@@ -72,6 +75,7 @@ def pairs_in_cells(
         seed: of the sample.
         advance: called with the number of rows done since the last call; there are `len(cells)`.
         exact: (n, d) of length 1, the vectors in 32 bits, which the cosines are then computed from.
+        proposed: how many pairs at most, where more are wanted than `top`; the recall is that of the best `top`.
 
     Returns:
         The pairs, and the recall in 0 to 1; None when no pair of the sample reaches the threshold.
@@ -80,7 +84,7 @@ def pairs_in_cells(
     sample = np.sort(np.random.default_rng(seed).permutation(len(cells))[:SAMPLE])
     sampled = np.zeros(len(cells), dtype=bool)
     sampled[sample] = True
-    best, found = Best(top, threshold), Best(top, threshold)
+    best, found = Best(proposed or top, threshold), Best(top, threshold)
     for cosine, first, second in _neighbours(cells, advance):
         own = sampled[first] | sampled[second]
         likely = cosine >= np.where(own, min(best.bar, found.bar), best.bar) - _ROUNDED

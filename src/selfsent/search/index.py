@@ -163,7 +163,7 @@ class Index:
         asked, hits = self.words.weighed(texts), []
         for number, each in enumerate(self._nearest(queries, max(top, ORDERED))):
             rows = np.array([row for row, _ in each], np.int64)
-            held = self.words.weighed(self.table.take([*self.columns].index("text"), rows))
+            held = self.words.weighed(self.texts(rows))
             best = Best(1, top)
             cosines = np.array([[cosine for _, cosine in each]], np.float32)
             best.take(rows, cosines, (asked[number] @ held.T).toarray(), word_weight)
@@ -180,6 +180,10 @@ class Index:
             [(row, near) for row, near in zip(some, nears, strict=True) if row >= 0]
             for some, nears in zip(rows.tolist(), cosine.tolist(), strict=True)
         ]
+
+    def texts(self, rows: NDArray[np.int64]) -> list[str]:
+        """The texts of some vectors (n,), in any order."""
+        return self.table.take([*self.columns].index("text"), rows)
 
     def told(self, rows: Iterable[int]) -> list[dict[str, Any]]:
         """Of each vector its columns, with `repeats`, how many more rows have its text, before `text`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from selfsent.search.encoder import opened
 from selfsent.search.rows import sentences
 from selfsent.search.sources import corpus_vectors
 from selfsent.search.vectors import unit
+
+if TYPE_CHECKING:
+    from selfsent.search.index import Index
 
 _COUNTED_TOGETHER = 256
 
@@ -88,7 +91,7 @@ def search(
     return best.hits()
 
 
-def corpus_language(corpus: Corpus) -> str | None:
+def corpus_language(corpus: Corpus | Index) -> str | None:
     """The language that most sentences of a corpus are in, told by a sample; None where they are in several."""
     return language_of(corpus.texts(np.unique(np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64))))
 

@@ -1,24 +1,50 @@
-"""The most similar pairs among many sentences, exactly: all cosines are computed, and few of them are ever held."""
+"""The most similar pairs among many sentences, exactly: all cosines are computed, and few of them are ever held.
+
+Words put the pairs with the largest cosines in order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from selfsent.lexical import Analyzer, WordCounts
+from selfsent.lexical.weight import PAIR_WEIGHT
+from selfsent.search.nearest import corpus_language
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus import Corpus
+    from selfsent.search.index import Index
+
 ROWS, COLUMNS = 1024, 4096
 """The block of cosines that is computed together."""
+ORDERED, TIMES = 10_000, 4
+"""Pairs that words put in order, at least, and for each one that is wanted."""
+_COUNTED_TOGETHER = 1024
 
 
 class Pair(NamedTuple):
-    """Two rows, the smaller number first, and the cosine of their vectors."""
+    """Two rows, the smaller number first.
+
+    Args:
+        cosine: of their vectors.
+        first: a row.
+        second: the other one.
+        words: how many of their words they share, from 0 to 1: the cosine by TF-IDF. 0 where words were not looked at.
+    """
 
     cosine: float
     first: int
     second: int
+    words: float = 0.0
+
+    def score(self, word_weight: float) -> float:
+        """(cosine + word_weight · words) / (1 + word_weight)."""
+        return (self.cosine + word_weight * self.words) / (1 + word_weight)
 
 
 class Best:
@@ -104,3 +130,47 @@ def keep_best(block: torch.Tensor, rows: NDArray[np.int64], columns: NDArray[np.
         place, cosine = place[chosen], cosine[chosen]
     width = block.shape[1]
     best.add(cosine.numpy(), rows[(place // width).numpy()], columns[(place % width).numpy()])
+
+
+def proposed(top: int, threshold: float, word_weight: float) -> tuple[int, float]:
+    """How many pairs cosines propose, and the smallest cosine of one whose score can reach a threshold."""
+    return max(ORDERED, TIMES * top) if word_weight else top, threshold * (1 + word_weight) - word_weight
+
+
+def by_words(
+    pairs: Sequence[Pair],
+    place: Corpus | Index,
+    top: int = 100,
+    threshold: float = -1.0,
+    word_weight: float = PAIR_WEIGHT,
+    language: str | None = None,
+) -> list[Pair]:
+    """The best of some pairs by their score, best first; among equals, the ones with the smaller rows.
+
+    Args:
+        pairs: what cosines propose.
+        place: the texts, in all of which words are counted.
+        top: how many pairs at most.
+        threshold: the smallest score that counts.
+        word_weight: of the words beside the cosine.
+        language: whose stems are compared, one of `LANGUAGES`; by default the one that most texts are in.
+
+    Raises:
+        SettingsError: there is no such language.
+
+    Example:
+        >>> pairs = most_similar_pairs(vectors, *proposed(20, 0.8, 0.5))  # doctest: +SKIP
+        >>> by_words(pairs, corpus, 20, 0.8, 0.5)  # doctest: +SKIP
+    """
+    counts, found = WordCounts(analyzer=Analyzer(language or corpus_language(place))), list[Pair]()
+    for start in range(0, len(place), _COUNTED_TOGETHER):
+        counts.add(place.texts(np.arange(start, min(start + _COUNTED_TOGETHER, len(place)))))
+    pairs = sorted(pairs, key=lambda pair: pair.first)  # so that those counted together have few texts
+    for start in range(0, len(pairs), _COUNTED_TOGETHER):
+        part = pairs[start : start + _COUNTED_TOGETHER]
+        rows, sides = np.unique([pair[1:3] for pair in part], return_inverse=True)
+        held, (one, other) = counts.weighed(place.texts(rows)), sides.reshape(-1, 2).T
+        shared = np.asarray(held[one].multiply(held[other]).sum(axis=1)).ravel().tolist()
+        found += [pair._replace(words=words) for pair, words in zip(part, shared, strict=True)]
+    found.sort(key=lambda pair: (-pair.score(word_weight), pair.first, pair.second))
+    return [pair for pair in found[:top] if pair.score(word_weight) >= threshold]

@@ -67,7 +67,8 @@ def _told_columns(place: Corpus | Index) -> dict[str, type]:
 def pair_columns(place: Corpus | Index) -> dict[str, type]:
     """The columns of `with_texts`."""
     each = _told_columns(place)
-    return {"cosine": float} | {f"{name}{side}": kind for name, kind in each.items() for side in (1, 2)}
+    about = {"score": float, "cosine": float, "words": float}
+    return about | {f"{name}{side}": kind for name, kind in each.items() for side in (1, 2)}
 
 
 def group_columns(corpus: Corpus) -> dict[str, type]:
@@ -89,12 +90,13 @@ def told(corpus: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def with_texts(pairs: Sequence[Pair], corpus: Corpus | Index) -> Iterator[dict[str, Any]]:
-    """Each pair as a row of a table: cosine, and of both sides what `told` says, as `row1`, `row2` and so on."""
+def with_texts(pairs: Sequence[Pair], corpus: Corpus | Index, word_weight: float = 0.0) -> Iterator[dict[str, Any]]:
+    """Each pair as a row of a table: score, cosine, words, and of both sides what `told` says, as `row1` and `row2`."""
     left, right = told(corpus, (pair.first for pair in pairs)), told(corpus, (pair.second for pair in pairs))
     for pair, one, other in zip(pairs, left, right, strict=True):
         found = {f"{name}{side}": each[name] for name in one for side, each in ((1, one), (2, other))}
-        yield {"cosine": round(pair.cosine, 6), **found}
+        numbers = {"score": pair.score(word_weight), "cosine": pair.cosine, "words": pair.words}
+        yield {**{name: round(number, 6) for name, number in numbers.items()}, **found}
 
 
 def hits_with_texts(query: str, hits: Sequence[Hit], corpus: Corpus | Index) -> Iterator[dict[str, Any]]:

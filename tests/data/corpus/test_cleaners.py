@@ -71,6 +71,44 @@ def test_hostile_urls_take_no_square(unit):
     cleaned("urls", unit * (400_000 // len(unit)))
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("one\n=====\ntwo", "one\n \ntwo"),
+        ("one\n  * * *\r\ntwo", "one\n \ntwo"),
+        ("---\ntext", " \ntext"),
+        ("======== text ========", " text  "),
+        ("red -=-=-=- car _____", "red  car  "),
+        ("+-----+~~~~#####\nJoe", " \nJoe"),
+        ("a\n════════\n――――――\nb", "a\n \n \nb"),
+        ("well - - - - - or not", "well  or not"),
+        ("*****", " "),
+    ],
+)
+def test_separators_go(text, wanted):
+    assert cleaned("separators", text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- ink\n- paper\n-- \nJoe",
+        "what the **** is C++ -- or f*** it ---- yes",
+        "snake_case and __init__",
+        "# Title\n| a | b |\n|---|---|",
+        "wait..... what?!?!?!",
+        "2 - -1 = 3",
+    ],
+)
+def test_signs_in_a_text_stay(text):
+    assert cleaned("separators", text) == text
+
+
+@pytest.mark.parametrize("unit", ["=", "= ", "= =a", "- \n", "-\t \t", "* * * * a", "    ", "----a"])
+def test_hostile_separators_take_no_square(unit):
+    cleaned("separators", unit * (400_000 // len(unit)) + "a")
+
+
 def test_each_cleaner_counts_what_it_changed_and_emptied():
     both = Cleaners(["urls", "html"])
     assert both.names == ("html", "urls")
@@ -93,8 +131,18 @@ def test_an_unknown_cleaner_and_one_that_is_not_installed(monkeypatch):
 
 
 def test_a_look_finds_what_the_cleaners_take_out():
-    seen, signs = look(["<p>One</p>", "> a\n> b", "http://example.org", "plain", "", ">>> doctest\n>>> more"])
-    assert (seen, signs) == (5, {"html": 1, "mail": 1, "urls": 1})
+    seen, signs = look(["<p>One</p>", "> a\n> b", "http://example.org", "plain", "", ">>> a\n>>> b", "a\n***\nb"])
+    assert (seen, signs) == (6, {"html": 1, "mail": 1, "urls": 1, "separators": 1})
+
+
+def test_a_new_cleaner_changes_no_key_of_the_others():
+    assert Cleaners("urls,html,mail").options() == ["clean", 1, "html", "mail", "urls"]
+    assert Cleaners("separators,urls").names == ("urls", "separators")
+
+
+def test_separators_go_behind_mail_which_needs_them():
+    mail = "It works.\n-----Original Message-----\nFrom: Joe\nSent: today\n\nIs it on?\n=====\n"
+    assert cleaned("separators,mail", mail).split() == ["It", "works."]
 
 
 @pytest.fixture

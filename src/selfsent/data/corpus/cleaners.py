@@ -1,4 +1,4 @@
-"""What is taken out of texts before they are cleaned and split, where a user asks for it: HTML, quoted mail, URLs."""
+"""What is taken out of texts before they are cleaned and split, where a user asks for it: HTML, mail, URLs and more."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ _UNSEEN = ["head", "script", "style", "template", "noscript"]
 _QUOTED = "blockquote,.gmail_quote,.gmail_attr,.gmail_signature,.moz-cite-prefix,.moz-signature,.yahoo_quoted"
 _URL = r"(?:\b(?:https?|ftp)://|\bwww\.(?=\w))[^\s<>\"]*[^\s<>\"'.,;:!?)\]}»”’…]"
 _URLS = re.compile(rf"(?<=\])\({_URL}\)|<{_URL}>|{_URL}", re.IGNORECASE)
+_SEPARATING = r"[=_*~#+^\-\u2010-\u2015\u2500-\u259f]"
+_SEPARATORS = re.compile(rf"^[ \t]*+(?:{_SEPARATING}[ \t]*+){{3,}}+\r?$|(?:{_SEPARATING}[ \t]?+){{5,}}+", re.MULTILINE)
+"""A line of three such signs or more, or five of them in a row; also with blanks between."""
 _MOST_TAGS = 10_000
 """Tags of a text that is parsed: the time of a parser of HTML grows with the square of their depth."""
 _LOOKED_AT, _BEGINNING = 256, 5000
@@ -42,11 +45,16 @@ _LOOKED_AT, _BEGINNING = 256, 5000
 _VERSION = 1
 """Of the cleaners: raise it when one of them takes out other things than before."""
 
-SIGNS: Mapping[str, re.Pattern[str]] = {"html": _HTML, "mail": MAIL, "urls": _URLS}
+SIGNS: Mapping[str, re.Pattern[str]] = {"html": _HTML, "mail": MAIL, "urls": _URLS, "separators": _SEPARATORS}
 """What tells that a text has what the cleaner of this name takes out; the cleaners work in this order."""
-HELD: Mapping[str, str] = {"html": "HTML", "mail": "quoted mail or signatures", "urls": "URLs"}
+HELD: Mapping[str, str] = {
+    "html": "HTML",
+    "mail": "quoted mail or signatures",
+    "urls": "URLs",
+    "separators": "separator lines",
+}
 """What that is called."""
-MANY: Mapping[str, float] = {"html": 0.05, "mail": 0.05, "urls": 0.2}
+MANY: Mapping[str, float] = {"html": 0.05, "mail": 0.05, "urls": 0.2, "separators": 0.05}
 """The share of the texts from which on the user hears of it."""
 
 
@@ -54,7 +62,7 @@ class Cleaners:
     """Cleaners by name, and how many texts each of them changed and left empty.
 
     Args:
-        names: some of html, mail and urls, in any order, as a list or between commas.
+        names: some of html, mail, urls and separators, in any order, as a list or between commas.
 
     Raises:
         SettingsError: there is no such cleaner, or what it needs is not installed.
@@ -79,7 +87,9 @@ class Cleaners:
             return partial(
                 without_html, parser=_needed("selectolax.lexbor").LexborHTMLParser, quoted_too="mail" in self.names
             )
-        return partial(without_mail, quote=_needed("quotequail").quote) if name == "mail" else without_urls
+        if name == "mail":
+            return partial(without_mail, quote=_needed("quotequail").quote)
+        return without_urls if name == "urls" else partial(_SEPARATORS.sub, " ")
 
     def options(self) -> list[object]:
         """What a table depends on, as JSON: nothing without cleaners."""
@@ -156,9 +166,9 @@ def advice(shares: Mapping[str, float], flag: str) -> str | None:
 
 
 def without_signs(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Texts roughly without HTML and URLs, with no parser; and which cleaners would take these out."""
+    """Texts roughly without what cleaners but that of mail take out, with no parser; and which these cleaners are."""
     plain, found = list(texts), []
-    for name in ("html", "urls"):
+    for name in (name for name in SIGNS if name != "mail"):
         freed = [SIGNS[name].sub(" ", text) for text in plain]
         found += [name] if freed != plain else []
         plain = freed

@@ -73,8 +73,8 @@ def read_corpus(
         score_column: numbers (to `scores`).
         split_sentences: split each text into sentences; a row is then a document if nothing else says what is. None
             splits them where nothing else makes documents and most texts hold several sentences.
-        clean: what is taken out of texts before they are split: some of `html`, `mail` and `urls`, as a list or between
-            commas.
+        clean: what is taken out of texts before they are split: some of `html`, `mail`, `urls` and `separators`, as a
+            list or between commas.
         where: column -> the value, or values, that a row must have there to be read.
         stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
         without: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
