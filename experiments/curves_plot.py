@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from grid import kept
-
 from selfsent.report.plots import COLOURS, GREY, save
 
 EVERY, RATE = 2000, 0.0001

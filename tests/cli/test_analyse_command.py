@@ -139,7 +139,7 @@ def test_what_is_wrong_is_one_line(arguments, said, selfsent, pairs, tmp_path, m
 
 
 def test_a_missing_matplotlib_is_one_line(selfsent, pairs, monkeypatch):
-    monkeypatch.setattr("selfsent.report.plots.find_spec", lambda name: None)
+    monkeypatch.setattr("selfsent.papers.plots.find_spec", lambda name: None)
     complaint = selfsent("analyse", "space", "bundled-raw", "--pairs", pairs, "--plot", "x.png").complaint
     assert "--plot needs matplotlib: pip install 'selfsent[plot]'" in complaint
 

@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
     from selfsent.cli.console import notice, show
     from selfsent.evaluation.hybrid import without_words
-    from selfsent.report.evaluation import Report, check_published
+    from selfsent.report.evaluation import Report
 
     read_too = [*(options.documents or ()), *(options.without or ()), options.pairs, options.relevance, options.labels]
     alone = [without_words(model) or model for model in options.model]
@@ -126,9 +126,12 @@ def run(options: argparse.Namespace) -> None:
         refuse_unread(options, "--documents")
         if options.hold_out is not None:
             raise SettingsError("--hold-out says how many documents of --documents to score: give --documents, too")
+    published = None
     if options.published:
-        check_published(options.suite)
-    report = Report(_scored(options), options.published)
+        from selfsent.papers.published import Published
+
+        published = Published(options.suite)
+    report = Report(_scored(options), published)
     for line in report.remarks:
         notice(line)
     if write_outputs(

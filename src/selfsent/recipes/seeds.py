@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from selfsent.display import text_of
+from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
+from selfsent.evaluation.side_by_side import Spread
 from selfsent.files import read_json, write_json
 from selfsent.progress import Progress, Shown
 from selfsent.training.run_directory import RunDirectory
@@ -41,32 +40,20 @@ class Seeds:
     leaked: tuple[str, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The figures that every good run has."""
+    def summary(self) -> dict[str, Spread]:
+        """Mean and deviation of the figures that every good run has."""
         runs = list(self.figures.values())
-        return tuple(name for name in runs[0] if all(name in run for run in runs)) if runs else ()
-
-    def mean(self, name: str) -> float:
-        """The mean of a figure over the good runs."""
-        return float(np.mean([run[name] for run in self.figures.values()]))
-
-    def deviation(self, name: str) -> float | None:
-        """Its standard deviation over the good runs (n − 1); None for fewer than two."""
-        values = [run[name] for run in self.figures.values()]
-        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+        names = [name for name in runs[0] if all(name in run for run in runs)] if runs else []
+        return {name: Spread.of([run[name] for run in runs]) for name in names}
 
     def table(self) -> Table:
         """A line for every figure: mean and deviation, then the seeds that ended well."""
-        from rich.table import Column, Table
-
-        headings = ["mean ± deviation", *(f"seed {seed}" for seed in self.figures)]
-        table = Table("", *(Column(heading, justify="right") for heading in headings), caption_justify="left")
-        for name in self.names:
-            deviation, mark = self.deviation(name), MARK if name in self.leaked else ""
-            shown = f"{self.mean(name):.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
-            table.add_row(name, shown + mark, *(f"{run[name]:.2f}{mark}" for run in self.figures.values()))
-        table.caption = MEANING if set(self.leaked) & set(self.names) else None
-        return table
+        rows = []
+        for name, spread in self.summary.items():
+            mark = MARK if name in self.leaked else ""
+            rows.append([name, f"{spread}{mark}", *(f"{run[name]:.2f}{mark}" for run in self.figures.values())])
+        headings = ["", "mean ± deviation", *(f"seed {seed}" for seed in self.figures)]
+        return table_of(headings, rows, caption=MEANING if {*self.leaked} & {*self.summary} else "")
 
     def __str__(self) -> str:
         """What the terminal shows."""
@@ -87,7 +74,10 @@ class Seeds:
             "seeds": {str(seed): dict(figures) for seed, figures in self.figures.items()},
             "failures": {str(seed): reason for seed, reason in self.failures.items()},
             "leaked": list(self.leaked),
-            "summary": {name: {"mean": self.mean(name), "deviation": self.deviation(name)} for name in self.names},
+            "summary": {
+                name: {"mean": spread.mean, "deviation": spread.deviation if spread.seeds > 1 else None}
+                for name, spread in self.summary.items()
+            },
         }
 
 
@@ -147,8 +137,10 @@ def over_seeds(
             failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
         except SelfsentError:
-            if rank() == 0 and not (directory.path / "seeds").exists():
-                _leave_nothing(directory.path)
+            if rank() == 0 and not (directory.path / "seeds").exists():  # nothing was begun
+                (directory.path / "run.json").unlink()
+                if not any(directory.path.iterdir()):
+                    directory.path.rmdir()
             raise
         wait()
         if rank() == 0:
@@ -161,13 +153,6 @@ def over_seeds(
             f"all {count} seeds failed; the first one: {first_reason}; give --overwrite and a lower learning rate"
         )
     return Seeds(directory.path, figures, failures, leaked)
-
-
-def _leave_nothing(path: Path) -> None:
-    """Take back the directory that no run was begun in."""
-    (path / "run.json").unlink()
-    if not any(path.iterdir()):
-        path.rmdir()
 
 
 def seeds_of(place: Path) -> Seeds:

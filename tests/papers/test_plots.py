@@ -1,8 +1,9 @@
 import pytest
 
 from selfsent.errors import OutputError
-from selfsent.evaluation.tasks.analysis import CurvePoint, LabelledWorth, Space, WordImportance
-from selfsent.report.plots import check_plots, plot_corpus_size, plot_labels, plot_space, plot_words, save
+from selfsent.evaluation.side_by_side import Spread
+from selfsent.papers.analysis import LabelledWorth, Space, WordImportance
+from selfsent.papers.plots import check_plots, plot_corpus_size, plot_labels, plot_space, plot_words, save
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -22,8 +23,8 @@ def test_words_have_a_bar_for_each_model_and_kind():
 
 
 def test_sizes_are_named_as_far_as_their_names_fit():
-    points = [CurvePoint(size, size / 10, 1.0) for size in (100, 1000, 9000, 10_000)]
-    (axes,) = plot_corpus_size(points, "stsb").axes
+    curve = {size: Spread(size / 10, 1.0, 2) for size in (100, 1000, 9000, 10_000)}
+    (axes,) = plot_corpus_size(curve, "stsb").axes
     assert axes.get_xscale() == "log"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["100", "1,000", "9,000"]
     assert axes.get_ylabel() == "stsb"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from selfsent.evaluation.tasks.analysis import CurvePoint, LabelledWorth, Space, WordImportance
+    from selfsent.evaluation.side_by_side import Spread
+    from selfsent.papers.analysis import LabelledWorth, Space, WordImportance
 
 Given = ParamSpec("Given")
 FORMATS = (".png", ".svg")
@@ -110,16 +111,16 @@ def plot_words(found: dict[str, WordImportance]) -> Figure:
 
 
 @_styled
-def plot_corpus_size(points: Sequence[CurvePoint], metric: str) -> Figure:
+def plot_corpus_size(curve: Mapping[int, Spread], metric: str) -> Figure:
     """The score over the number of training sentences; bars are standard deviations over seeds.
 
     Args:
-        points: ascending by size.
+        curve: the score over seeds by size, ascending.
         metric: what the score is.
     """
     figure, axes = _axes()
-    sizes, means = [point.size for point in points], [point.mean for point in points]
-    deviations = [point.deviation for point in points]
+    sizes, means = list(curve), [spread.mean for spread in curve.values()]
+    deviations = [spread.deviation for spread in curve.values()]
     axes.errorbar(sizes, means, yerr=deviations, color=COLOURS[0], marker="o", capsize=3, linewidth=1.5)
     _logarithmic(axes, sizes)
     axes.set_xlabel("training sentences")

@@ -9,9 +9,9 @@ import numpy as np
 
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import DataSet, Rows, Store
-from selfsent.evaluation.datasets.published import DATASETS, records
 from selfsent.evaluation.stats.metrics import parts_of
 from selfsent.evaluation.tasks.useb import ASKUBUNTU, CQADUPSTACK, POSITIVE, SCIDOCS, TWITTERPARA
+from selfsent.papers.published import DATASETS, records
 
 QUERIES, RELEVANT, CANDIDATES = "queries", "relevant per query", "candidates per query"
 PARAPHRASES, OTHERS, LENGTH = "paraphrases", "other pairs", "words per text"

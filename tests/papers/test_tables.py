@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from selfsent.evaluation.datasets.published import records
 from selfsent.models.bases import resolve
 from selfsent.models.heads.loading import is_sentence_encoder, is_static
-from selfsent.recipes import outline, read_document, read_recipe, shipped
-from selfsent.recipes.cost import hours_of
+from selfsent.papers.outline import hours_of, outline, shipped
+from selfsent.papers.published import records
+from selfsent.recipes import read_document, read_recipe
 from selfsent.recipes.needs import needs_of, place_of, where_of
-from selfsent.recipes.recipe import recipe_of
-from selfsent.recipes.variants import variants_of, with_variant
+from selfsent.recipes.recipe import recipe_of, variants_of
 
 ROOT = Path(__file__).parents[2]
 SMALL = {name: ROOT / "experiments" / f"{name}.yaml" for name in ("labels_small", "labels_small_rates", "bsl_small")}
@@ -32,8 +31,7 @@ def test_every_row_of_every_table_is_a_variant(outlines):
     def row(record):
         return tuple(record[key] for key in ("paper", "table", "method", "group"))
 
-    recipes = [recipe for each in outlines.values() for recipe in each.variants.values()]
-    had = {row(record) for recipe in recipes for record in recipe.published}
+    had = {row(record) for each in outlines.values() for rows in each.rows.values() for record in rows}
     wanted = {row(record) for record in records() if (record["paper"], record["table"]) not in NO_SCORES}
     assert wanted - had == set()
 
@@ -91,8 +89,12 @@ def test_sizes_of_a_corpus_are_compared_at_equal_steps(outlines):
 
 def test_published_transfer_scores_are_beside_those_of_the_classifier_they_were_made_with(outlines):
     tables = {("IS-BERT", "3"), ("BSL", "2")}
-    recipes = [recipe for each in outlines.values() for recipe in each.variants.values()]
-    found = [each for each in recipes if tables & {(row["paper"], row["table"]) for row in each.published}]
+    found = [
+        each.variants[name]
+        for each in outlines.values()
+        for name, rows in each.rows.items()
+        if tables & {(row["paper"], row["table"]) for row in rows}
+    ]
     assert len(found) > 15
     for recipe in found:
         tasks = recipe.tasks or recipe.stages[-1].tasks
@@ -110,7 +112,7 @@ def test_word_vectors_are_trained_from_random_ones(name, outlines, tmp_path, mon
 
 def test_hours_are_those_of_the_preset(outlines, monkeypatch):
     (recipe,) = outlines["infersent"].variants.values()
-    monkeypatch.setattr("selfsent.recipes.cost.SCORING", 0.0)
+    monkeypatch.setattr("selfsent.papers.outline.SCORING", 0.0)
     # 20 passes over 942,069 pairs in batches of 64, of a network that costs half of BERT.
     assert hours_of(recipe) == pytest.approx(20 * 942_069 / 64 * 0.04 / 2 / 3600)
 
@@ -120,11 +122,11 @@ def test_every_variant_of_every_recipe_can_be_planned(name, base_of):
     base, planned = str(base_of("bert")), set()
     document = read_document(FILES[name])
     for variant in variants_of(document) or [None]:
-        recipe = recipe_of(*with_variant(document, variant), base=base, planned=False)
+        recipe = recipe_of(document, variant, base, planned=False)
         assert recipe.title
         assert recipe.encoder or recipe.stages
         stages = str([(stage.name, stage.method.name, stage.arguments) for stage in recipe.stages])
         if stages not in planned:  # variants that differ in nothing but data are planned once
             planned.add(stages)
-            recipe = recipe_of(*with_variant(document, variant), base=base)
+            recipe = recipe_of(document, variant, base)
             assert all(stage.plan(base).settings.seed == 0 for stage in recipe.stages)

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
-from selfsent.evaluation.datasets.published import DATASETS, TABLES, beside, published_rows, records
 from selfsent.evaluation.results import Result, measure
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.suites import SUITES
+from selfsent.papers.published import DATASETS, TABLES, Published, published_rows, records
 
 
 def rows(suite, method):
@@ -51,11 +53,13 @@ def test_pearson_does_not_take_the_place_of_spearman():
 
 def test_a_result_stands_above_the_published_rows():
     scores = {name: measure(name, mean([0.7, 0.9]), 2, signature=name) for name in ("sts12", "stsb")}
-    table = beside(Result("mine", scores, "sts", SUITES["sts"].averaged))
+    table = Published("sts").table([Result("mine", scores, "sts", SUITES["sts"].averaged)])
     assert table.row_count == 1 + len(published_rows("sts"))
-    assert "average of 2 of 7" in [column.header for column in table.columns]
+    assert "average of 2 of 7" in [str(column.header) for column in table.columns]
     assert "(1)" in table.caption
     assert table.caption.startswith("a: IS-BERT table 1, unsupervised\nb: ")
+    leaked = {"sts12": replace(scores["sts12"], details={"leaked": True})}
+    assert Published("sts").table([Result("stained", leaked, "sts")]).caption.startswith("† trained on STSb")
 
 
 def test_a_suite_of_no_paper_has_no_rows():

@@ -2,7 +2,7 @@ import pytest
 
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows, Store
-from selfsent.evaluation.tasks.sizes import sizes
+from selfsent.papers.sizes import sizes
 
 
 class Held:
