@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from grid import finished
 from scipy.stats import gmean
-from selfsent.report.plots import COLOURS, GREY, save
 
 from selfsent.evaluation.judges import MEAN_OF
+from selfsent.papers.plots import COLOURS, GREY, save
 
 METHODS = ("neighbours", "simcse", "bootstrap")
 STEPS, RATES = (20, 60, 180, 540), (0.001, 0.004, 0.016, 0.05)

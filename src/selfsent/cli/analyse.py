@@ -17,7 +17,7 @@ from selfsent.errors import SettingsError
 from selfsent.settings import Settings
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
     from rich.table import Table
 
     from selfsent.evaluation.datasets.declared import Rows
@@ -98,7 +98,7 @@ def _words(options: argparse.Namespace) -> None:
     )
     table = table_of(["decisive word, %", *found, "all words"], kinds)
     plain = {name: dataclasses.asdict(one) for name, one in found.items()}
-    _finish(options, table, {"pairs": rows.name, "words": plain}, lambda: plot_words(found))
+    _finish(options, table, {"pairs": rows.name, "words": plain}, lambda axes: plot_words(axes, found))
 
 
 def _space(options: argparse.Namespace) -> None:
@@ -110,7 +110,7 @@ def _space(options: argparse.Namespace) -> None:
     cells = ([one.model, f"{one.alignment:.3f}", f"{one.uniformity:.3f}"] for one in found)
     table = table_of(["model", "alignment", "uniformity"], cells)
     plain = {"pairs": rows.name, "space": list(map(dataclasses.asdict, found))}
-    _finish(options, table, plain, lambda: plot_space(found))
+    _finish(options, table, plain, lambda axes: plot_space(axes, found))
 
 
 def _labels(options: argparse.Namespace) -> None:
@@ -128,7 +128,7 @@ def _labels(options: argparse.Namespace) -> None:
     worth = counted(found.pairs, "labelled pair") if found.pairs else f"more than all {len(labelled):,} labelled pairs"
     table = table_of(["labelled pairs", rows.name], cells, caption=f"{encoder.name} is worth {worth}")
     plain = {"model": encoder.name, "pairs": rows.name, "labels": dataclasses.asdict(found)}
-    _finish(options, table, plain, lambda: plot_labels(found, rows.name, encoder.name))
+    _finish(options, table, plain, lambda axes: plot_labels(axes, found, rows.name, encoder.name))
 
 
 def _sizes(options: argparse.Namespace) -> None:
@@ -143,12 +143,11 @@ def _sizes(options: argparse.Namespace) -> None:
         return "" if figure is None else f"{figure:,.1f}".removesuffix(".0")
 
     cells = (
-        [one.task, name, shown(figure), shown(one.published.get(name))]
+        [one["task"], name, shown(figure), shown(one["published"].get(name))]
         for one in found
-        for name, figure in one.here.items()
+        for name, figure in one["here"].items()
     )
-    table = table_of(["task", "", "here", "published"], cells)
-    _finish(options, table, {"sizes": list(map(dataclasses.asdict, found))})
+    _finish(options, table_of(["task", "", "here", "published"], cells), {"sizes": found})
 
 
 def _corpus_size(options: argparse.Namespace) -> None:
@@ -172,7 +171,7 @@ def _corpus_size(options: argparse.Namespace) -> None:
     points = [{"size": size, "mean": one.mean, "deviation": one.deviation} for size, one in curve.items()]
     plain = {"method": options.method, "base": options.base, "metric": metric, "seeds": seeds, "curve": points}
     table = table_of([f"{corpus.report.unit}s", metric], cells)
-    _finish(options, table, plain, lambda: plot_corpus_size(curve, metric))
+    _finish(options, table, plain, lambda axes: plot_corpus_size(axes, curve, metric))
 
 
 def _numbers(flag: str, text: str, least: int) -> list[int]:
@@ -217,15 +216,14 @@ def _encoders(options: argparse.Namespace) -> Iterable[Encoder]:
     return (as_encoder(model, **bits) for model in options.model)
 
 
-def _finish(options: argparse.Namespace, table: Table, plain: Any, plot: Callable[[], Figure] | None = None) -> None:
+def _finish(options: argparse.Namespace, table: Table, plain: Any, plot: Callable[[Axes], None] | None = None) -> None:
     """Draw the plots that were asked for, and write the result as JSON, or show it as a table."""
     from selfsent.cli.console import notice, show
-    from selfsent.papers.plots import save
+    from selfsent.papers.plots import draw
 
     if plot and options.plot:
-        figure = plot()
+        draw(plot, options.plot)
         for path in options.plot:
-            save(figure, path)
             notice(f"the plot is in {path}")
     if not write_outputs({options.json: lambda: json.dumps(plain, ensure_ascii=False) + "\n"}):
         show(table)

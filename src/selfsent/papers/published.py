@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import resources
 from string import ascii_lowercase
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Record = dict[str, Any]
+ROW = ("paper", "table", "method", "group")
+"""What makes a row of a table, all of whose numbers have it in common."""
 
 AGGREGATION = "its STS12-16 scores are weighted means over sub-sets, not `all`: not comparable with the other rows"
 
@@ -67,29 +68,6 @@ _DEFECTS: tuple[tuple[Callable[[Record], bool], str], ...] = (
 """What is known to be wrong with published numbers, beyond the notes of the records."""
 
 
-@dataclass(frozen=True)
-class PublishedRow:
-    """One method of one table.
-
-    Args:
-        paper: short name of the paper.
-        table: its number.
-        method: as the paper calls it.
-        group: the paper's heading over the row.
-        source: the paper that measured it, when it is quoted.
-        values: by task, times 100; `average` is the printed one.
-        footnotes: known defects, each once.
-    """
-
-    paper: str
-    table: str
-    method: str
-    group: str
-    source: str | None
-    values: Mapping[str, float]
-    footnotes: tuple[str, ...]
-
-
 @cache
 def records() -> tuple[Record, ...]:
     """Every number of every table of the four papers."""
@@ -102,21 +80,24 @@ def defects(record: Record) -> list[str]:
     return [text for wrong, text in _DEFECTS if wrong(record)]
 
 
-def published_rows(suite: str) -> list[PublishedRow]:
-    """The published rows that stand beside a suite; none for a suite of no paper."""
+def published_rows(suite: str) -> list[Record]:
+    """The published rows that stand beside a suite, one for each method of a table; none for a suite of no paper.
+
+    Returns:
+        Of each row `paper`, `table`, `method`, `group`, the `source` it is quoted from, `values` by task (times 100;
+        `average` is the printed one), and known defects as `footnotes`.
+    """
     task_of = {name: task for task, name in DATASETS.get(suite, {}).items()} | {"Avg": AVERAGE}
-    rows: dict[tuple[str, str, str, str], list[Record]] = {}
+    rows: dict[tuple[str, ...], Record] = {}
     for record in records():
         place = record["paper"], record["table"]
         if place in TABLES.get(suite, ()) and record["dataset"] in task_of and record["metric"] in METRICS:
-            rows.setdefault((*place, record["method"], record["group"]), []).append(record)
-    found = []
-    for row, numbers in rows.items():
-        values = {task_of[record["dataset"]]: float(record["value"]) for record in numbers}
-        notes = [record["note"] for record in numbers if record.get("note")]
-        notes += [text for record in numbers for text in defects(record)]
-        found.append(PublishedRow(*row, numbers[0].get("source"), values, tuple(dict.fromkeys(notes))))
-    return found
+            new = {key: record.get(key) for key in (*ROW, "source")} | {"values": {}, "footnotes": []}
+            row = rows.setdefault(tuple(record[key] for key in ROW), new)
+            row["values"][task_of[record["dataset"]]] = float(record["value"])
+            notes = [*filter(None, [record.get("note")]), *defects(record)]
+            row["footnotes"] = list(dict.fromkeys([*row["footnotes"], *notes]))
+    return list(rows.values())
 
 
 class Published:
@@ -134,10 +115,6 @@ class Published:
         if not self.rows:
             reason = f"no table of the papers belongs to {suite}" if suite else "published rows belong to a suite"
             raise SettingsError(f"--published: {reason}; give --suite sts, sts17, transfer, useb or afs")
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """The rows as plain data, ready for `json.dumps`."""
-        return [asdict(row) for row in self.rows]
 
     def table(self, results: Sequence[Result]) -> Table:
         """Results over the published rows; which table a row is from, and its defects, stand below.
@@ -159,9 +136,11 @@ class Published:
         origins: dict[str, str] = {}
         notes: dict[str, int] = {}
         for row in self.rows:
-            origin = origins.setdefault(f"{row.paper} table {row.table}, {row.group}", ascii_lowercase[len(origins)])
-            values = (f"{row.values[task]:.2f}" if task in row.values else "" for task in columns)
-            cells.append([row.method, origin + marked(row.footnotes, notes), *values])
+            origin = origins.setdefault(
+                f"{row['paper']} table {row['table']}, {row['group']}", ascii_lowercase[len(origins)]
+            )
+            values = (f"{row['values'][task]:.2f}" if task in row["values"] else "" for task in columns)
+            cells.append([row["method"], origin + marked(row["footnotes"], notes), *values])
         below = [MEANING] if any(each.leaked for each in results) else []
         below += [f"{key}: {origin}" for origin, key in origins.items()]
         below += [f"({number}) {note}" for note, number in notes.items()]

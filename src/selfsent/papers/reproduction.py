@@ -18,7 +18,7 @@ from selfsent.evaluation.results import MARK, MEANING
 from selfsent.evaluation.side_by_side import Spread
 from selfsent.evaluation.suites import SUITES
 from selfsent.files import read_json, write_json
-from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, Record, defects, marked, records
+from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
 from selfsent.recipes.document import read_document
 from selfsent.recipes.recipe import Recipe, recipe_of
 from selfsent.recipes.run import STAND_INS, StagesRun
@@ -37,7 +37,6 @@ _PARTS = {
 _AVERAGES = {"Avg (7 STS)": SUITES["sts"].averaged, "USEB Avg": SUITES["useb"].tasks}
 _DIFFERS = "differs"
 """What a recipe says of a published row: how it differs from that."""
-_ROW = ("paper", "table", "method", "group")
 Scores = Mapping[str, Mapping[str, Any]]
 """By task, a score as `Score.to_json` gives it; over seeds with the values of each metric under `seeds`."""
 
@@ -90,7 +89,7 @@ def records_of(recipe: Recipe) -> list[Record]:
     """
     found: list[Record] = []
     for entry in recipe.published:
-        entry.only((*_ROW, "dataset", "metric", _DIFFERS), "a published row")
+        entry.only((*ROW, "dataset", "metric", _DIFFERS), "a published row")
         wanted = {key: str(value) for key, value in entry.items() if key != _DIFFERS}
         rows = [record for record in records() if all(str(record.get(key)) == value for key, value in wanted.items())]
         if not rows:
@@ -135,7 +134,7 @@ def _parts(record: Record, published: Sequence[Record]) -> dict[str, tuple[str, 
     if record["dataset"] in _AVERAGES:
         return dict.fromkeys(_AVERAGES[record["dataset"]] or (), ("", record))
     if record["dataset"] == "Avg" and record["metric"] in (*METRICS, "pearson"):
-        others = (other for other in published if all(other[key] == record[key] for key in _ROW))
+        others = (other for other in published if all(other[key] == record[key] for key in ROW))
         # An average of USEB is over four metrics, others are over one.
         alike = [other for other in others if record["metric"] in (other["metric"], METRICS[-1])]
         return {_TASKS[other["dataset"]]: ("", other) for other in alike if other["dataset"] in _TASKS}
@@ -261,7 +260,7 @@ def tables(rows: Sequence[Reproduction]) -> list[Table]:
     if any(row.within is not None for row in rows):
         below.append("within: whether the published number lies within our interval")
     shown: list[Table] = []
-    for (paper, table, method, group), found in groupby(rows, lambda row: tuple(row.published[key] for key in _ROW)):
+    for (paper, table, method, group), found in groupby(rows, lambda row: tuple(row.published[key] for key in ROW)):
         cells, numbers = [], dict[str, int]()
         for row in found:
             published = f"{row.published['value']:g}{marked(row.notes, numbers)}"

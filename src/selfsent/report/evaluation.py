@@ -87,7 +87,7 @@ class Report:
         several: dict[str, Any] = {"results": [result.to_json() for result in self.results]}
         plain = self.results[0].to_json() if len(self.results) == 1 else several
         plain = plain if self.comparison is None else self.comparison.to_json()
-        return plain | ({"published": self.published.to_json()} if self.published else {})
+        return plain | ({"published": self.published.rows} if self.published else {})
 
     def to_markdown(self) -> str:
         """The tables, then signatures and remarks as a list."""
