@@ -26,12 +26,6 @@ def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
     assert "already holds a run" in selfsent("train", file, "--output", tmp_path / "run").complaint
 
 
-def test_a_recipe_that_scores_nothing_shows_no_table(recipe, selfsent, tmp_path):
-    done = selfsent("train", recipe(), "--output", tmp_path / "run")
-    assert done.status == 0, done.err
-    assert done.out.split() == ["The", "model", "is", "in", *str(tmp_path / "run" / "model").split()]
-
-
 def test_seeds_of_a_run_are_summarised(train, tmp_path):
     done = train("--method", "mlm", "--seeds", 2, "--seed", 5, steps=("--steps", 1))
     assert done.status == 0, done.err
@@ -58,6 +52,9 @@ def test_a_seed_that_fails_is_kept_and_shown(recipe, selfsent, tmp_path, monkeyp
     summary = json.loads((tmp_path / "run" / "seeds.json").read_text())
     assert list(summary["seeds"]) == ["0"]
     assert summary["failures"]["1"].startswith("the loss is not finite")
+    file.write_text(file.read_text().replace("steps: 40", "steps: 41"))
+    again = selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2, "--resume")
+    assert "cannot be resumed" in again.late_complaint
     failed = tmp_path / "run" / "seeds" / "1"
     assert json.loads((failed / "run.json").read_text())["stopped"] == summary["failures"]["1"]
     asked = selfsent("evaluate", failed, "--task", "stsb")
@@ -72,6 +69,7 @@ def test_a_seed_that_fails_is_kept_and_shown(recipe, selfsent, tmp_path, monkeyp
         (("--base", "/no/such"), "no/such"),
         (("--seeds", "1"), "--seeds is 1; a standard deviation needs 2 or more"),
         (("another.yaml",), "one recipe, not another.yaml too"),
+        (("--temperature=1",), "--temperature=1 belongs in the recipe"),
     ],
 )
 def test_what_does_not_go_with_a_recipe_is_refused(given, complaint, recipe, selfsent, tmp_path):
@@ -122,14 +120,6 @@ def test_seeds_are_of_one_run(train, tmp_path, other, difference):
     assert train("--method", "mlm", "--seeds", 2, "--resume", steps=("--steps", 1)).status == 0
 
 
-def test_seeds_of_a_recipe_are_of_one_recipe(recipe, selfsent, tmp_path):
-    file = recipe()
-    assert selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2).status == 0
-    file.write_text(file.read_text().replace("steps: 1", "steps: 2"))
-    asked = selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2, "--resume")
-    assert "cannot be resumed" in asked.late_complaint
-
-
 def test_standard_input_is_read_once_for_all_seeds(train, sentences, tmp_path, monkeypatch):
     import io
     import sys
@@ -142,7 +132,8 @@ def test_standard_input_is_read_once_for_all_seeds(train, sentences, tmp_path, m
 
 def test_a_recipe_is_not_thrown_away_before_it_is_read(recipe, selfsent, tmp_path):
     run = tmp_path / "run"
-    assert selfsent("train", recipe(), "--output", run).status == 0
+    done = selfsent("train", recipe(), "--output", run)
+    assert (done.status, done.out.split()) == (0, ["The", "model", "is", "in", str(run / "model")]), done.err
     for seeds in ((), ("--seeds", 2)):
         asked = selfsent("train", run / "recipe.yaml", "--output", run, "--overwrite", *seeds)
         assert "--overwrite would throw away" in asked.late_complaint

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +68,11 @@ def _add_corpus_size(kinds: Any) -> None:
     parser.add_argument("--output", required=True, metavar="DIR", help="where the runs go; finished ones are used")
     parser.add_argument("--method", default="tsdae", metavar="NAME", help="see selfsent methods (default: tsdae)")
     parser.add_argument("--base", metavar="ENCODER", help="as for selfsent train")
-    parser.add_argument("--sizes", metavar="N,N", help="sentences (default: a 64th, 16th and 4th of them, and all)")
-    parser.add_argument("--seeds", default="0", metavar="N,N", help="seeds, with a run for each (default: 0)")
+    for flag, least, default, about in (
+        ("--sizes", 2, None, "sentences (default: a 64th, 16th and 4th of them, and all)"),
+        ("--seeds", 0, [0], "seeds, with a run for each (default: 0)"),
+    ):
+        parser.add_argument(flag, type=partial(_numbers, flag, least), default=default, metavar="N,N", help=about)
     parser.add_argument("--task", metavar="NAME", help="score on a task (default: label-free, on held-out documents)")
     add_corpus_options(parser)
     group = parser.add_argument_group("settings of the runs (the defaults are the method's)")
@@ -158,23 +162,22 @@ def _corpus_size(options: argparse.Namespace) -> None:
     _check_files(options)
     if hasattr(options, "seed"):
         raise SettingsError("corpus-size trains with several seeds: give --seeds instead of --seed")
-    seeds = _numbers("--seeds", options.seeds, least=0)
     names = {item.name for item in dataclasses.fields(Settings)}
     given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in names}
-    given |= {"sizes": _numbers("--sizes", options.sizes, least=2) if options.sizes else None, "seeds": seeds}
     check_corpus_size(options.method, options.base, options.task, options.data)
     corpus, place = read(options, options.corpus), Path(options.output)
-    given |= {"task": options.task, "data": options.data, "ends": notice, "bits": quick(options)}
+    given |= {name: getattr(options, name) for name in ("sizes", "seeds", "task", "data")}
+    given |= {"ends": notice, "bits": quick(options)}
     with doing() as now:
         metric, curve = corpus_size(corpus, options.method, options.base, place, begins=now, **given)
     cells = ([f"{size:,}", str(spread)] for size, spread in curve.items())
     points = [{"size": size, "mean": one.mean, "deviation": one.deviation} for size, one in curve.items()]
-    plain = {"method": options.method, "base": options.base, "metric": metric, "seeds": seeds, "curve": points}
+    plain = {"method": options.method, "base": options.base, "metric": metric, "seeds": options.seeds, "curve": points}
     table = table_of([f"{corpus.report.unit}s", metric], cells)
     _finish(options, table, plain, lambda axes: plot_corpus_size(axes, curve, metric))
 
 
-def _numbers(flag: str, text: str, least: int) -> list[int]:
+def _numbers(flag: str, least: int, text: str) -> list[int]:
     try:
         numbers = sorted({int(part) for part in text.split(",")})
     except ValueError:

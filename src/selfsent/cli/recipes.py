@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import sys
@@ -14,9 +13,6 @@ from selfsent.errors import SettingsError
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from selfsent.papers.outline import Outline
-    from selfsent.recipes.needs import Need
 
 
 def add_parser(commands: Any) -> None:
@@ -60,15 +56,15 @@ def run(options: argparse.Namespace) -> None:
             show(table)
         return
     mirror = options.data or os.environ.get("SELFSENT_DATA")
-    outlines = [outline.outline(name) for name in names or outline.shipped()]
+    outlines = [outline.outline(name, mirror) for name in names or outline.shipped()]
     if options.json:
-        _write([describe(each, mirror) for each in outlines])
+        _write(outlines)
         return
     for each in outlines:
-        show(f"{each.name}: {each.title}")
+        show(f"{each['name']}: {each['title']}")
         if names:
-            show(_variants(each))
-        show("\n".join(_where(each.needs(mirror)) if names else _summary(each, each.needs(mirror))))
+            show(_variants(each["variants"]))
+        show("\n".join(_where(each["needs"]) if names else _summary(each)))
     if not names:
         show("selfsent recipes NAME says more of one, selfsent train NAME --output DIR runs it.")
 
@@ -77,27 +73,18 @@ def _write(plain: Any) -> None:
     sys.stdout.write(json.dumps(plain, ensure_ascii=False, indent=1) + "\n")
 
 
-def describe(outline: Outline, mirror: str | None) -> dict[str, Any]:
-    """A recipe as plain data."""
-    return {
-        "name": outline.name,
-        "title": outline.title,
-        "repeats": outline.repeats,
-        "needs": [dataclasses.asdict(need) for need in outline.needs(mirror)],
-        "variants": {str(name or ""): {"hours": hours} for name, hours in outline.hours.items()},
-    }
-
-
-def _summary(outline: Outline, needs: list[Need]) -> list[str]:
+def _summary(outline: dict[str, Any]) -> list[str]:
     """A recipe in a few lines."""
     from selfsent.evaluation.suites import SUITES
 
-    ends = sorted(outline.hours.values())
+    ends = sorted(variant["hours"] for variant in outline["variants"].values())
     low, high = (f"{hours:.1f}" if hours < 10 else f"{hours:.0f}" for hours in (ends[0], ends[-1]))
-    lines = [f"  repeats: {', '.join(outline.repeats) or 'no table'}"]
+    lines = [f"  repeats: {', '.join(outline['repeats']) or 'no table'}"]
     lines += [f"  {counted(len(ends), 'variant')} of {low if low == high else f'{low} to {high}'} hours"]
-    for kind, wanted in (("here", (True, True)), ("on the hub", (False, True)), ("missing", (False, False))):
-        names = [need.name for need in needs if (need.here, need.here or need.hub) == wanted]
+    parts: dict[str, list[str]] = {"here": [], "on the hub": [], "missing": []}
+    for need in outline["needs"]:
+        parts["here" if need["here"] else "on the hub" if need["hub"] else "missing"].append(need["name"])
+    for kind, names in parts.items():
         for suite, about in SUITES.items():  # all tasks of a suite as the suite
             if about.tasks and set(about.tasks) <= set(names):
                 names = [suite if name == about.tasks[0] else name for name in names if name not in about.tasks[1:]]
@@ -105,20 +92,21 @@ def _summary(outline: Outline, needs: list[Need]) -> list[str]:
     return [*lines, ""]
 
 
-def _variants(outline: Outline) -> Table:
+def _variants(variants: dict[str, Any]) -> Table:
     from rich.box import SIMPLE
 
     cells = []
-    for name, recipe in outline.variants.items():
-        how = recipe.encoder or ", then ".join(stage.method.name for stage in recipe.stages)
-        rows = dict.fromkeys(f"{row['paper']} {row['table']}: {row['method']}" for row in outline.rows[name])
-        cells.append([str(name or ""), how, "\n".join([*rows, *recipe.shows]), f"{outline.hours[name]:.1f}"])
+    for name, about in variants.items():
+        how, rows = about["encoder"] or ", then ".join(about["methods"]), "\n".join([*about["rows"], *about["shows"]])
+        cells.append([name, how, rows, f"{about['hours']:.1f}"])
     headings = ["variant", "how", "published rows", "hours"]
     return table_of(headings, cells, left=(0, 1, 2), box=SIMPLE, pad_edge=False)
 
 
-def _where(needs: list[Need]) -> list[str]:
-    here, absent = ([need for need in needs if need.here == there] for there in (True, False))
-    lines = [f"Here: {', '.join(need.name for need in here)}"] if here else []
-    lines += [f"Not here: {need.name}: {need.where or 'no file of this name'}" for need in absent]
-    return lines if absent else [*lines, f"All of it is here ({counted(len(needs), 'name')})"]
+def _where(needs: list[dict[str, Any]]) -> list[str]:
+    here = [need["name"] for need in needs if need["here"]]
+    absent = [
+        f"Not here: {need['name']}: {need['where'] or 'no file of this name'}" for need in needs if not need["here"]
+    ]
+    lines = [f"Here: {', '.join(here)}"] if here else []
+    return [*lines, *(absent or [f"All of it is here ({counted(len(needs), 'name')})"])]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from selfsent.errors import SelfsentError, SettingsError, guess
-from selfsent.papers.published import Record
 from selfsent.papers.reproduction import records_of
 from selfsent.recipes.document import read_document
-from selfsent.recipes.needs import Need, needs_of, place_of
+from selfsent.recipes.needs import needs_of, place_of
 from selfsent.recipes.parts import names_of
-from selfsent.recipes.recipe import Recipe, recipe_of, variants_of
+from selfsent.recipes.recipe import Recipe, read_recipe, variants_of
 from selfsent.recipes.stage import FOLD, Stage
 from selfsent.settings import Settings
 
@@ -52,50 +51,38 @@ def recipe_file(name: str | Path) -> Path:
     raise SettingsError(f"there is no recipe {str(name)!r}; {guess(str(name), known)} (see selfsent recipes)")
 
 
-@dataclass(frozen=True)
-class Outline:
-    """A recipe with all its variants, read without looking for bases and data.
+def outline(name: str | Path, mirror: str | Path | None = None) -> dict[str, Any]:
+    """A recipe and its variants, read without looking for bases, as plain data.
 
     Args:
-        name: of the recipe.
-        title: what it is for.
-        variants: every variant, by name; one without a name where there are none.
-        rows: the published numbers that each variant repeats.
-    """
+        name: one that ships, or a file.
+        mirror: of the data sets, in which what it needs is looked for.
 
-    name: str
-    title: str
-    variants: dict[str | None, Recipe]
-    rows: dict[str | None, list[Record]]
-
-    @property
-    def repeats(self) -> list[str]:
-        """The tables that its variants have rows of, and the figures they show: `IS-BERT 1`, `TSDAE figure 3`."""
-        tables = {f"{record['paper']} {record['table']}" for records in self.rows.values() for record in records}
-        return sorted(tables.union(*(recipe.shows for recipe in self.variants.values())))
-
-    @property
-    def hours(self) -> dict[str | None, float]:
-        """How long each variant may take on one GPU."""
-        return {name: hours_of(recipe) for name, recipe in self.variants.items()}
-
-    def needs(self, mirror: str | Path | None) -> list[Need]:
-        """What any variant needs, each once; `mirror` of the data sets."""
-        found = [need for recipe in self.variants.values() for need in needs_of(recipe, mirror)]
-        return list({need.name: need for need in found}.values())
-
-
-def outline(name: str | Path) -> Outline:
-    """A recipe and its variants.
+    Returns:
+        `name` and `title`; what it `repeats`: tables that its variants have rows of, and figures (`IS-BERT 1`, `TSDAE
+        figure 3`); what any variant `needs`, each once (see `Need`); and the `variants` by name (empty where there is
+        one alone), each with its methods, the published rows it repeats, and the hours it may take on one GPU.
 
     Raises:
         SettingsError: there is no such recipe, or it is not right; with file and line.
     """
     path = recipe_file(name)
     document = read_document(path)
-    variants = {name: recipe_of(document, name, planned=False) for name in variants_of(document) or [None]}
-    rows = {name: records_of(recipe) for name, recipe in variants.items()}
-    return Outline(path.stem, str(document.get("title", "")), variants, rows)
+    repeats, needs, variants = set[str](), dict[str, Any](), dict[str, Any]()
+    for variant in variants_of(document) or [None]:
+        recipe = read_recipe(document, variant, planned=False)
+        records = records_of(recipe)
+        repeats |= {*recipe.shows, *(f"{record['paper']} {record['table']}" for record in records)}
+        needs |= {need.name: dataclasses.asdict(need) for need in needs_of(recipe, mirror)}
+        variants[variant or ""] = {
+            "hours": hours_of(recipe),
+            "methods": [stage.method.name for stage in recipe.stages],
+            "encoder": recipe.encoder,
+            "rows": list(dict.fromkeys(f"{row['paper']} {row['table']}: {row['method']}" for row in records)),
+            "shows": list(recipe.shows),
+        }
+    about = {"name": path.stem, "title": str(document.get("title", "")), "repeats": sorted(repeats)}
+    return about | {"needs": list(needs.values()), "variants": variants}
 
 
 def hours_of(recipe: Recipe) -> float:

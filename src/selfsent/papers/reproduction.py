@@ -19,8 +19,7 @@ from selfsent.evaluation.side_by_side import Spread
 from selfsent.evaluation.suites import SUITES
 from selfsent.files import read_json, write_json
 from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
-from selfsent.recipes.document import read_document
-from selfsent.recipes.recipe import Recipe, recipe_of
+from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.run import STAND_INS, StagesRun
 from selfsent.recipes.runner import SCORES
 from selfsent.recipes.seeds import Seeds, seeds_of
@@ -239,8 +238,7 @@ def join_runs(places: Iterable[str | Path]) -> list[Reproduction]:
         if read_json(place / "run.json").get("status") != "finished" or not (run / "recipe.yaml").is_file():
             raise RunError(f"{place} holds no finished run of a recipe")
         asked = read_json(run / "run.json").get("asked", {})
-        document = read_document(run / "recipe.yaml")
-        recipe = recipe_of(document, asked.get("variant"), asked.get("base"), planned=False)
+        recipe = read_recipe(run / "recipe.yaml", asked.get("variant"), asked.get("base"), planned=False)
         if not (published := records_of(recipe)):
             raise RunError(f"{place} repeats no row of the papers: its recipe names none under published")
         row = json.dumps([recipe.base, published], sort_keys=True)

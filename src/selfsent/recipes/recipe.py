@@ -94,43 +94,26 @@ class Recipe:
 
 
 def read_recipe(
-    path: str | Path, variant: str | None = None, base: str | None = None, seed: int | None = None
-) -> Recipe:
-    """Read a recipe and check every word of it; its corpora are looked at when it runs.
-
-    Args:
-        path: a YAML file.
-        variant: one of its variants; the first one when it has any.
-        base: the encoder to start from instead of the recipe's.
-        seed: of every stage instead of the recipe's.
-
-    Raises:
-        SettingsError: what is wrong, with file and line.
-        BaseEncoderError: the base cannot be found.
-    """
-    return recipe_of(read_document(path), variant, base, seed)
-
-
-def recipe_of(
-    document: Section,
+    source: str | Path | Section,
     variant: str | None = None,
     base: str | None = None,
     seed: int | None = None,
     planned: bool = True,
 ) -> Recipe:
-    """The recipe that a document is, the changes of a variant made.
+    """Read a recipe and check every word of it; its corpora are looked at when it runs.
 
     Args:
-        document: all of it.
-        variant: as for `read_recipe`.
-        base: as for `read_recipe`.
-        seed: as for `read_recipe`.
+        source: a YAML file, or what `read_document` has read of it.
+        variant: one of its variants; the first one when it has any.
+        base: the encoder to start from instead of the recipe's.
+        seed: of every stage instead of the recipe's.
         planned: whether settings are checked and handed on from stage to stage, for which the base must be here.
 
     Raises:
         SettingsError: what is wrong, with file and line.
         BaseEncoderError: the base cannot be found.
     """
+    document = source if isinstance(source, Section) else read_document(source)
     document.only(_RECIPE, "a recipe")
     document, variant = _with_variant(document, variant)
     title, note = (str(document.get(key, "")) for key in ("title", "note"))

@@ -108,37 +108,25 @@ def train_stages(
     for name, value in (("variant", variant), ("base", base), ("seed", seed)):
         if value is not None and str(value) != str(getattr(recipe, name)):
             raise SettingsError(f"{recipe.path} was not read with {name} {value}: give the {name} to read_recipe")
-    with shown(progress, quiet) as told:
-        return _train_stages(recipe, Path(output), seed, resume, overwrite, data, told)
-
-
-def _train_stages(
-    recipe: Recipe,
-    output: Path,
-    seed: int | None,
-    resume: bool,
-    overwrite: bool,
-    data: str | Path | None,
-    progress: Progress,
-) -> StagesRun:
     join()
-    directory = RunDirectory(output)
+    directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, read_by(recipe))
-    runner = Runner(recipe, data, progress)
-    runner.check()
-    asked = recipe.to_json() | ({"read": runner.read} if runner.read else {})
-    directory.match({**asked, "settings": {"seed": seed}}, free=_free(recipe, directory))
-    for line in (*runner.stood_in, recipe.note, *recipe.warnings()):
-        if line:
-            progress.notice(" ".join(line.split()))
-    directory.begin(steps=False)
-    if rank() == 0:
-        write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
-    try:
-        done = StagesRun(directory.path, recipe, list(runner.run(directory.path)), runner.stand_ins)
-    except StageStoppedError as stop:
-        directory.update(stopped=stop.reason, stopped_in=stop.stage)
-        raise
+    with shown(progress, quiet) as told:
+        runner = Runner(recipe, data, told)
+        runner.check()
+        asked = recipe.to_json() | ({"read": runner.read} if runner.read else {})
+        directory.match({**asked, "settings": {"seed": seed}}, free=_free(recipe, directory))
+        for line in (*runner.stood_in, recipe.note, *recipe.warnings()):
+            if line:
+                told.notice(" ".join(line.split()))
+        directory.begin(steps=False)
+        if rank() == 0:
+            write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
+        try:
+            done = StagesRun(directory.path, recipe, list(runner.run(directory.path)), runner.stand_ins)
+        except StageStoppedError as stop:
+            directory.update(stopped=stop.reason, stopped_in=stop.stage)
+            raise
     if rank() == 0:
         if recipe.folds is None and recipe.encoder is None:
             take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
