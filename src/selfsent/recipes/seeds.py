@@ -23,7 +23,7 @@ TrainOne = Callable[[int, Path, bool], Mapping[str, float]]
 """From a seed, a run directory and whether to go on with the run in it, to the figures of the run."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False)
 class Seeds:
     """What came of several seeds.
 
@@ -35,8 +35,8 @@ class Seeds:
     """
 
     directory: Path
-    figures: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    failures: Mapping[int, str] = field(default_factory=dict)
+    figures: dict[int, dict[str, float]] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
     leaked: tuple[str, ...] = ()
 
     @property
@@ -71,7 +71,7 @@ class Seeds:
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "seeds": {str(seed): dict(figures) for seed, figures in self.figures.items()},
+            "seeds": {str(seed): figures for seed, figures in self.figures.items()},
             "failures": {str(seed): reason for seed, reason in self.failures.items()},
             "leaked": list(self.leaked),
             "summary": {
@@ -124,17 +124,16 @@ def over_seeds(
     wait()  # or a slow process would find the run that the first one begins
     directory.begin(steps=False)
     done = seeds_of(directory.path) if directory.resumed else Seeds(directory.path)
-    figures, failures, leaked = dict(done.figures), dict(done.failures), done.leaked
     for seed in range(first, first + count):
-        if seed in figures or seed in failures:
+        if seed in done.figures or seed in done.failures:
             continue
         place = directory.path / "seeds" / str(seed)
         notice(f"seed {seed}")
         try:
-            figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
-            leaked = tuple(dict.fromkeys((*leaked, *read_json(place / "run.json").get("leaked", ()))))
+            done.figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
+            done.leaked = tuple(dict.fromkeys((*done.leaked, *read_json(place / "run.json").get("leaked", ()))))
         except TrainingError as error:
-            failures[seed] = error.reason
+            done.failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
         except SelfsentError:
             if rank() == 0 and not (directory.path / "seeds").exists():  # nothing was begun
@@ -144,15 +143,15 @@ def over_seeds(
             raise
         wait()
         if rank() == 0:
-            write_json(directory.path / "seeds.json", Seeds(directory.path, figures, failures, leaked).to_json())
+            write_json(directory.path / "seeds.json", done.to_json())
     if rank() == 0:
         directory.update(status="finished")
-    if not figures:
-        first_reason = next(iter(failures.values()))
+    if not done.figures:
+        why = next(iter(done.failures.values()))
         raise TrainingError(
-            f"all {count} seeds failed; the first one: {first_reason}; give --overwrite and a lower learning rate"
+            f"all {count} seeds failed; the first one: {why}; give --overwrite and a lower learning rate"
         )
-    return Seeds(directory.path, figures, failures, leaked)
+    return done
 
 
 def seeds_of(place: Path) -> Seeds:
