@@ -25,6 +25,9 @@ def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
     assert f"The model is in {tmp_path / 'run' / 'model'}" in done.out
     assert json.loads((tmp_path / "run" / "stages" / "only" / "run.json").read_text())["asked"]["settings"]["seed"] == 4
     assert "already holds a run" in selfsent("train", file, "--output", tmp_path / "run").complaint
+    wrong = recipe("published: [{paper: BSL, table: 77}]")
+    asked = selfsent("train", wrong, "--output", tmp_path / "run", "--overwrite").complaint
+    assert "recipe.yaml line 4: there is no published number with paper BSL, table 77" in asked
 
 
 def test_seeds_of_a_run_are_summarised_and_are_of_one_run(train, sentences, tmp_path, monkeypatch):

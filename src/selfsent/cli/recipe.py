@@ -42,7 +42,6 @@ def run_recipe(options: argparse.Namespace) -> None:
         raise SettingsError(f"{name}: {what} (see {options.parser.prog} --help)")
     from selfsent import recipes
     from selfsent.cli.console import show
-    from selfsent.papers import reproduction as papers
     from selfsent.recipes.run import read_by
 
     file = _SHIPPED / f"{name}.yaml" if _ships(name) else Path(name)
@@ -51,13 +50,19 @@ def run_recipe(options: argparse.Namespace) -> None:
     recipe = read(seed)
     if recipe.encoder and (seed is not None or options.seeds is not None):
         raise SettingsError(f"{file} scores an encoder as it is: nothing is trained, so leave out --seed and --seeds")
-    published = papers.records_of(recipe)
+    if recipe.published:
+        _papers().records_of(recipe)  # which are checked so
 
     def train(seed: int | None, output: str | Path, resume: bool, overwrite: bool = False) -> StagesRun:
         given = {"resume": resume, "overwrite": overwrite, "data": options.data}
         done = recipes.train_stages(read(seed), output, seed=seed, **given)
-        papers.keep(published, done)
+        if recipe.published:
+            _papers().keep(recipe, done.directory)
         return done
+
+    def beside() -> list[Table]:
+        papers = _papers() if recipe.published else None
+        return papers.tables(papers.reproductions(recipe, Path(options.output))) if papers else []
 
     def check() -> dict[str, Any]:
         recipes.check_data(recipe, options.data)
@@ -75,14 +80,20 @@ def run_recipe(options: argparse.Namespace) -> None:
                 overwrite=options.overwrite,
                 resume=options.resume,
             )
-            show_seeds(seeds, papers.tables(papers.reproduced(published, papers.mean_scores(seeds, recipe.last))))
+            show_seeds(seeds, beside())
             return
         done = train(seed, options.output, options.resume, options.overwrite)
-    scores = papers.scores_of(done.directory, recipe.last)
-    for table in ([done.table()] if done.figures else []) + papers.tables(papers.reproduced(published, scores)):
+    for table in ([done.table()] if done.figures else []) + beside():
         show(table)
     if recipe.folds is None and recipe.encoder is None:
         show(f"The model is in {Path(options.output) / 'model'}")
+
+
+def _papers() -> Any:
+    """What sets published numbers beside a run's; who names none needs nothing of it."""
+    from selfsent.papers import reproduction
+
+    return reproduction
 
 
 def show_seeds(seeds: Seeds, beside: Sequence[Table] = ()) -> None:

@@ -20,7 +20,7 @@ from selfsent.evaluation.suites import SUITES
 from selfsent.files import read_json, write_json
 from selfsent.papers.published import AGGREGATION, DATASETS, METRICS, ROW, Record, defects, marked, records
 from selfsent.recipes.recipe import Recipe, read_recipe
-from selfsent.recipes.run import STAND_INS, StagesRun
+from selfsent.recipes.run import STAND_INS
 from selfsent.recipes.runner import SCORES
 from selfsent.recipes.seeds import Seeds, seeds_of
 
@@ -182,11 +182,28 @@ def _notes(record: Record, parts: Iterable[Record], metrics: Iterable[str]) -> l
     return [note for note in (*found, record.get(_DIFFERS)) if note]
 
 
-def keep(published: Sequence[Record], done: StagesRun) -> None:
-    """Write the published numbers beside those of a run of their recipe to its `beside.json`."""
+def reproductions(recipe: Recipe, place: Path) -> list[Reproduction]:
+    """The published numbers that a recipe names, beside those of a run of it.
+
+    Args:
+        recipe: what was run.
+        place: the directory of the run, or of several seeds.
+
+    Raises:
+        SettingsError: there is no such published number, with file and line.
+    """
+    return reproduced(records_of(recipe), _scores(recipe, place))
+
+
+def _scores(recipe: Recipe, place: Path) -> dict[str, dict[str, Any]]:
+    seeds = seeds_of(place)
+    return mean_scores(seeds, recipe.last) if seeds.figures else scores_of(place, recipe.last)
+
+
+def keep(recipe: Recipe, place: Path) -> None:
+    """Write the published numbers beside those of a run to its `beside.json`."""
     if rank() == 0:
-        rows = reproduced(published, scores_of(done.directory, done.recipe.last))
-        write_json(done.directory / "beside.json", [row.to_json() for row in rows])
+        write_json(place / "beside.json", [row.to_json() for row in reproductions(recipe, place)])
 
 
 def scores_of(run: Path, last: str) -> dict[str, dict[str, Any]]:
@@ -242,7 +259,7 @@ def join_runs(places: Iterable[str | Path]) -> list[Reproduction]:
         if not (published := records_of(recipe)):
             raise RunError(f"{place} repeats no row of the papers: its recipe names none under published")
         row = json.dumps([recipe.base, published], sort_keys=True)
-        scores = mean_scores(seeds, recipe.last) if seeds.figures else scores_of(run, recipe.last)
+        scores = _scores(recipe, place)
         for task in scores:
             if (other := come_from.setdefault((row, task), place)) is not place:
                 raise RunError(f"{other} and {place} both score {task} in one row: give one of them")
