@@ -35,7 +35,7 @@ def _ships(name: str) -> bool:
 
 def run_recipe(options: argparse.Namespace) -> None:
     """Run all stages, and print their scores."""
-    name, *others = options.corpus
+    name, *others = *options.corpus, *options.unknown
     wrong = [given for given in options.arguments if given[:1] == "-" and given.partition("=")[0] not in _FLAGS]
     if wrong or others:
         what = f"{wrong[0]} belongs in the recipe" if wrong else f"one recipe, not {others[0]} too"
