@@ -119,7 +119,11 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("evaluate: stsb", "cross_validate: {data: ukp, by: 10-fold}", "line 14: data is 'ukp'"),
         ("evaluate: stsb", "cross_validate: {data: afs, by: 10-fold}", "line 14: no stage trains on the folds"),
         ("evaluate: stsb", "evaluate: {pooling: cls}", "line 14: evaluate needs tasks"),
-        ("evaluate: stsb", "evaluate: {tasks: {tasks: stsb}}", "line 14: tasks must be a suite, a task, or a list"),
+        (
+            "evaluate: stsb",
+            "evaluate: {tasks: {tasks: stsb}}",
+            "line 14: tasks is {'tasks': 'stsb'}; it must be a name, or a list",
+        ),
         ("evaluate: stsb", "published: 3", "line 14: published must be a list of sections"),
         ("stack: true", "stack: maybe", "line 9: stack is 'maybe'; it must be true or false"),
         ("text_columns: [a, b]", "text_columns: 3", "line 9: text_columns is 3; it must be a list of names"),

@@ -35,8 +35,9 @@ def _ships(name: str) -> bool:
 
 def run_recipe(options: argparse.Namespace) -> None:
     """Run all stages, and print their scores."""
-    name, *others = *options.corpus, *options.unknown
-    wrong = [given for given in options.arguments if given[:1] == "-" and given.partition("=")[0] not in _FLAGS]
+    given: list[str] = [*options.corpus, *options.unknown]
+    name, *others = given
+    wrong = [flag for flag in options.arguments if flag[:1] == "-" and flag.partition("=")[0] not in _FLAGS]
     if wrong or others:
         what = f"{wrong[0]} belongs in the recipe" if wrong else f"one recipe, not {others[0]} too"
         raise SettingsError(f"{name}: {what} (see {options.parser.prog} --help)")

@@ -95,8 +95,12 @@ def hours_of(recipe: Recipe) -> float:
 
 
 def _seconds(stage: Stage, work: float) -> float:
-    method, told = stage.method, stage.arguments
-    settings = _settings(stage)
+    method, told, preset = stage.method, stage.arguments, stage.arguments.get("preset")
+    # Settings as far as they can be known without the base: those of the preset, then the stage's own.
+    settings = method.published if preset else method.defaults
+    for changes in (method.presets.get(preset, {}) if preset else {}, told):
+        known = {item.name for item in dataclasses.fields(Settings)}
+        settings = settings.but(**{name: value for name, value in changes.items() if name in known})
     batch = settings.batch_size
     rows = sum(int(place_of(name).get("rows", _UNKNOWN)) for name in stage.sources if name != FOLD) or 3000
     rows *= 2 if stage.reading.get("stack") else 1
@@ -112,13 +116,3 @@ def _seconds(stage: Stage, work: float) -> float:
         views = 2
     tokens = batch * max(views, 1) * TOKENS
     return float(steps) * max(STEP * max(work, 0.25), tokens / RATE * work)
-
-
-def _settings(stage: Stage) -> Settings:
-    """Settings of a stage as far as they can be known without its base: those of its preset, then its own."""
-    method, preset = stage.method, stage.arguments.get("preset")
-    known = {item.name for item in dataclasses.fields(Settings)}
-    settings = method.published if preset else method.defaults
-    for changes in (method.presets.get(preset, {}) if preset else {}, stage.arguments):
-        settings = settings.but(**{name: value for name, value in changes.items() if name in known})
-    return settings

@@ -71,7 +71,7 @@ class Section(dict[str, Any]):
         return merged
 
     def typed(self, key: str, kind: str, choices: Collection[str] = ()) -> Any:
-        """The value under a key, which must be of the type that a dataclass's field has.
+        """The value under a key, which must be of the type that a dataclass's field has; lists become tuples.
 
         Args:
             key: it is there.
@@ -83,7 +83,7 @@ class Section(dict[str, Any]):
         kinds = kinds or [(f"one of {', '.join(choices)}" if choices else "a text", _is_text)]
         if not any(right(value) for _, right in kinds):
             self.fail(f"{key} is {value!r}; it must be {' or '.join(wanted for wanted, _ in kinds)}", key)
-        return value
+        return tuple(value) if isinstance(value, list) else value
 
     def one_of(self, key: str, choices: Collection[str]) -> str:
         """The value under a key, which must be one of these."""

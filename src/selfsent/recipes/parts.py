@@ -69,19 +69,16 @@ def _source(section: Section, key: str, what: str) -> Source:
 
 def _reading(section: Section) -> dict[str, Any]:
     """Options of `read_corpus`, each of its kind."""
-    found: dict[str, Any] = {}
-    for key in (key for key in section if key not in ("source", "without", "stand_in")):
-        if key == "where":
-            wanted = section.section(key)
-            found[key] = {column: _values(wanted, column) for column in wanted}
-            continue
-        value = section.typed(key, _KINDS.get(key, "Column"))
-        found[key] = tuple(value) if isinstance(value, list) else value
-        if key == "clean":
-            try:
-                found[key] = Cleaners(value).names
-            except SettingsError as error:
-                section.fail(str(error), key)
+    others = ("source", "without", "stand_in", "where")
+    found = {key: section.typed(key, _KINDS.get(key, "Column")) for key in section if key not in others}
+    if "where" in section:
+        wanted = section.section("where")
+        found["where"] = {column: _values(wanted, column) for column in wanted}
+    if "clean" in found:
+        try:
+            found["clean"] = Cleaners(found["clean"]).names
+        except SettingsError as error:
+            section.fail(str(error), "clean")
     return found
 
 
@@ -121,9 +118,8 @@ def tasks_of(section: Section) -> dict[str, Any]:
             found.fail(f"{key} needs tasks: a suite, a task, or a list of tasks")
         given = {name: found.one_of(name, choices[name]) for name in choices if found.get(name) is not None}
         section, key = found, "tasks"
-    names = [section[key]] if isinstance(section[key], str) else section[key]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        section.fail(f"{key} must be a suite, a task, or a list of tasks", key)
+    names = section.typed(key, "Names")
+    names = (names,) if isinstance(names, str) else names
     # `afs`, which is both a suite and a task, is the suite alone and the task in a list.
     suites = {name: suite.tasks for name, suite in SUITES.items() if name not in TASKS}
     tasks = list(dict.fromkeys(task for name in names for task in suites.get(name, (name,))))

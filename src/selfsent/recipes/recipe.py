@@ -128,7 +128,7 @@ def read_recipe(
         seed,
         folds_of(document),
         published=published_of(document),
-        shows=(shows,) if isinstance(shows, str) else tuple(shows),
+        shows=(shows,) if isinstance(shows, str) else shows,
     )
     last, encoder = tasks_of(document), document.get("encoder")
     if encoder is not None:
