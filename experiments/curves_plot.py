@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from grid import kept
 
-from selfsent.report.plots import COLOURS, GREY, save
+from selfsent.papers.plots import COLOURS, GREY, save
 
 EVERY, RATE = 2000, 0.0001
 PANELS = {

@@ -17,7 +17,7 @@ from grid import finished
 from scipy.stats import gmean
 
 from selfsent.evaluation.judges import MEAN_OF
-from selfsent.report.plots import COLOURS, GREY, save
+from selfsent.papers.plots import COLOURS, GREY, save
 
 METHODS = ("neighbours", "simcse", "bootstrap")
 STEPS, RATES = (20, 60, 180, 540), (0.001, 0.004, 0.016, 0.05)

@@ -35,11 +35,12 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import TrainingError
 from selfsent.evaluation.suites import evaluate
 from selfsent.files import whole_file
+from selfsent.papers.outline import shipped
 from selfsent.pretraining.pretrain import pretrain
 from selfsent.recipes import read_recipe
 from selfsent.recipes.parts import placed
 
-RECIPE = Path(__file__).parents[1] / "recipes" / "multilingual.yaml"
+RECIPE = shipped()["multilingual"]
 PRETRAINING: dict[str, Any] = {
     **{"layers": 2, "hidden_size": 192, "heads": 6, "feed_forward": 768, "vocabulary_size": 20_000},
     **{"batch_size": 16, "max_length": 128, "learning_rate": 2e-3, "steps": 2200},

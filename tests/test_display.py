@@ -1,16 +1,13 @@
 import pytest
 from rich.table import Table
-from rich.text import Text
 
-from selfsent.display import counted, markdown, text_of, visible
+from selfsent.display import counted, markdown, table_of, text_of, visible
 
 
 @pytest.fixture
 def table():
-    table = Table("a", title=Text("A title of more words than the table is wide"), title_justify="left")
-    table.add_row("[b]1[/b]")
-    table.caption = "and a caption that is as long as that"
-    return table
+    title, caption = "A title of more words than the table is wide", "and a caption that is as long as that"
+    return table_of(["a"], [["[b]1[/b]"]], title=title, caption=caption)
 
 
 def test_title_and_caption_may_be_wider_than_the_table(table):

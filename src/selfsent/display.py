@@ -6,7 +6,7 @@ import io
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,36 @@ def with_wide_title(table: Table) -> Group:
     caption, bare.caption = bare.caption, None
     above = [Text(visible(str(title)), style="table.title")] if title else []
     return Group(*above, bare, *([Text(visible(str(caption)), style="table.caption")] if caption else []))
+
+
+def table_of(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: Collection[int] = (0,),
+    title: str = "",
+    caption: str = "",
+    **options: Any,
+) -> Table:
+    """A terminal table whose cells are shown as they are, without markup.
+
+    Args:
+        headings: one for each column.
+        rows: the cells of each row, as many or fewer.
+        left: columns of texts, which stand left; those of figures stand right.
+        title: above the table, left.
+        caption: below it, left.
+        **options: of rich's `Table`.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", **options)
+    for number, heading in enumerate(headings):
+        table.add_column(Text(heading), justify="left" if number in left else "right")
+    for cells in rows:
+        table.add_row(*map(Text, cells))
+    return table
 
 
 def text_of(table: Table, lines: Iterable[str] = ()) -> str:

@@ -1,3 +1,4 @@
+import io
 import json
 
 import pytest
@@ -24,23 +25,36 @@ def test_a_recipe_is_run_with_seeds(recipe, selfsent, tmp_path):
     assert f"The model is in {tmp_path / 'run' / 'model'}" in done.out
     assert json.loads((tmp_path / "run" / "stages" / "only" / "run.json").read_text())["asked"]["settings"]["seed"] == 4
     assert "already holds a run" in selfsent("train", file, "--output", tmp_path / "run").complaint
+    wrong = recipe("published: [{paper: BSL, table: 77}]")
+    asked = selfsent("train", wrong, "--output", tmp_path / "run", "--overwrite").complaint
+    assert "recipe.yaml line 4: there is no published number with paper BSL, table 77" in asked
 
 
-def test_a_recipe_that_scores_nothing_shows_no_table(recipe, selfsent, tmp_path):
-    done = selfsent("train", recipe(), "--output", tmp_path / "run")
+def test_seeds_of_a_run_are_summarised_and_are_of_one_run(train, sentences, tmp_path, monkeypatch):
+    run, two = tmp_path / "run", ("--method", "mlm", "--seeds", 2, "--seed", 5)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sentences.read_bytes())))
+    done = train(*two, corpus="-", steps=("--steps", 1))
     assert done.status == 0, done.err
-    assert done.out.split() == ["The", "model", "is", "in", *str(tmp_path / "run" / "model").split()]
-
-
-def test_seeds_of_a_run_are_summarised(train, tmp_path):
-    done = train("--method", "mlm", "--seeds", 2, "--seed", 5, steps=("--steps", 1))
-    assert done.status == 0, done.err
+    assert done.err.count("120 sentences\n") == 1  # standard input is read once
     assert "mean ± deviation" in done.out
     assert "seed 6" in done.out
     for seed in (5, 6):
-        record = json.loads((tmp_path / "run" / "seeds" / str(seed) / "run.json").read_text())
+        record = json.loads((run / "seeds" / str(seed) / "run.json").read_text())
         assert (record["status"], record["asked"]["settings"]["seed"]) == ("finished", seed)
-    assert set(json.loads((tmp_path / "run" / "seeds.json").read_text())["summary"]) == {"loss"}
+    before = (run / "seeds.json").read_text()
+    assert set(json.loads(before)["summary"]) == {"loss"}
+    for wrong, complaint in (
+        (("--learning-rate", 0, "--overwrite"), "must be above 0"),
+        (("--base", tmp_path / "none", "--overwrite"), "none"),
+        (("--dev", "nonsense", "--overwrite"), "nonsense"),
+        (("--views", "nonsense", "--overwrite"), "nonsense"),
+        (("--method", "tsdae", "--resume"), "method was mlm, now tsdae"),
+        (("--steps", 2, "--resume"), "settings steps was 1, now 2"),
+        (("--sentences", 60, "--resume"), "corpus sentences was 120, now 60"),
+    ):
+        assert complaint in train(*two, "--steps", 1, *wrong, steps=()).late_complaint
+        assert (run / "seeds.json").read_text() == before
+    assert train(*two, "--resume", steps=("--steps", 1)).status == 0
 
 
 def test_a_seed_that_fails_is_kept_and_shown(recipe, selfsent, tmp_path, monkeypatch):
@@ -58,6 +72,9 @@ def test_a_seed_that_fails_is_kept_and_shown(recipe, selfsent, tmp_path, monkeyp
     summary = json.loads((tmp_path / "run" / "seeds.json").read_text())
     assert list(summary["seeds"]) == ["0"]
     assert summary["failures"]["1"].startswith("the loss is not finite")
+    file.write_text(file.read_text().replace("steps: 40", "steps: 41"))
+    again = selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2, "--resume")
+    assert "cannot be resumed" in again.late_complaint
     failed = tmp_path / "run" / "seeds" / "1"
     assert json.loads((failed / "run.json").read_text())["stopped"] == summary["failures"]["1"]
     asked = selfsent("evaluate", failed, "--task", "stsb")
@@ -72,6 +89,7 @@ def test_a_seed_that_fails_is_kept_and_shown(recipe, selfsent, tmp_path, monkeyp
         (("--base", "/no/such"), "no/such"),
         (("--seeds", "1"), "--seeds is 1; a standard deviation needs 2 or more"),
         (("another.yaml",), "one recipe, not another.yaml too"),
+        (("--temperature=1",), "--temperature=1 belongs in the recipe"),
     ],
 )
 def test_what_does_not_go_with_a_recipe_is_refused(given, complaint, recipe, selfsent, tmp_path):
@@ -94,55 +112,10 @@ def test_a_head_and_its_options(train, tmp_path):
     assert "infomax has a head of its own, ngram-cnn" in own.complaint
 
 
-def test_seeds_are_not_thrown_away_for_what_cannot_be_trained(train, tmp_path):
-    assert train("--method", "mlm", "--seeds", 2, steps=("--steps", 1)).status == 0
-    before = (tmp_path / "run" / "seeds.json").read_text()
-    for wrong, complaint in (
-        (("--learning-rate", 0), "must be above 0"),
-        (("--base", tmp_path / "none"), "none"),
-        (("--dev", "nonsense"), "nonsense"),
-        (("--views", "nonsense"), "nonsense"),
-    ):
-        asked = train("--method", "mlm", "--seeds", 2, "--overwrite", *wrong, steps=("--steps", 1))
-        assert complaint in asked.late_complaint
-        assert (tmp_path / "run" / "seeds.json").read_text() == before
-
-
-@pytest.mark.parametrize(
-    ("other", "difference"),
-    [
-        (("--method", "tsdae", "--steps", 1), "method was mlm, now tsdae"),
-        (("--method", "mlm", "--steps", 2), "settings steps was 1, now 2"),
-        (("--method", "mlm", "--steps", 1, "--sentences", 60), "corpus sentences was 120, now 60"),
-    ],
-)
-def test_seeds_are_of_one_run(train, tmp_path, other, difference):
-    assert train("--method", "mlm", "--seeds", 2, steps=("--steps", 1)).status == 0
-    assert difference in train(*other, "--seeds", 2, "--resume", steps=()).late_complaint
-    assert train("--method", "mlm", "--seeds", 2, "--resume", steps=("--steps", 1)).status == 0
-
-
-def test_seeds_of_a_recipe_are_of_one_recipe(recipe, selfsent, tmp_path):
-    file = recipe()
-    assert selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2).status == 0
-    file.write_text(file.read_text().replace("steps: 1", "steps: 2"))
-    asked = selfsent("train", file, "--output", tmp_path / "run", "--seeds", 2, "--resume")
-    assert "cannot be resumed" in asked.late_complaint
-
-
-def test_standard_input_is_read_once_for_all_seeds(train, sentences, tmp_path, monkeypatch):
-    import io
-    import sys
-
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sentences.read_bytes())))
-    done = train("--method", "mlm", "--seeds", 2, corpus="-", steps=("--steps", 1))
-    assert done.status == 0, done.err
-    assert done.err.count("120 sentences\n") == 1
-
-
 def test_a_recipe_is_not_thrown_away_before_it_is_read(recipe, selfsent, tmp_path):
     run = tmp_path / "run"
-    assert selfsent("train", recipe(), "--output", run).status == 0
+    done = selfsent("train", recipe(), "--output", run)
+    assert (done.status, done.out.split()) == (0, ["The", "model", "is", "in", str(run / "model")]), done.err
     for seeds in ((), ("--seeds", 2)):
         asked = selfsent("train", run / "recipe.yaml", "--output", run, "--overwrite", *seeds)
         assert "--overwrite would throw away" in asked.late_complaint

@@ -57,6 +57,7 @@ def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path
     assert "The model is in" not in done.out
     (row,) = json.loads((tmp_path / "run" / "beside.json").read_text())
     assert row["ours"] == pytest.approx(100.0)
+    assert json.loads(selfsent("recipes", "beside", tmp_path / "run", "--json").out) == [row]
 
 
 def test_runs_are_put_beside_the_papers_rows(selfsent, tmp_path):

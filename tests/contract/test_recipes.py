@@ -10,11 +10,11 @@ import pytest
 
 import tiny
 from selfsent import train_stages
-from selfsent.recipes import read_document, read_recipe, shipped
+from selfsent.papers.outline import shipped
+from selfsent.recipes import read_document, read_recipe
 from selfsent.recipes.parts import Folds
-from selfsent.recipes.recipe import recipe_of
+from selfsent.recipes.recipe import variants_of
 from selfsent.recipes.stage import FOLD
-from selfsent.recipes.variants import variants_of, with_variant
 
 FILES = [*shipped().values(), *(Path(__file__).parents[2] / "experiments").glob("*_small*.yaml")]
 AT_HAND = {"stsb", "stsb-dev", "ukp-aspect"}
@@ -27,7 +27,7 @@ def sequences():
     for file in FILES:
         document = read_document(file)
         for variant in variants_of(document) or [None]:
-            recipe = recipe_of(*with_variant(document, variant), planned=False)
+            recipe = read_recipe(document, variant, planned=False)
             shape = [(s.method.name, s.arguments.get("head"), s.arguments.get("loss")) for s in recipe.stages]
             found.setdefault((*shape, recipe.folds is not None), (file, variant))
     return [pytest.param(*place, id=f"{place[0].stem}: {place[1]}") for place in found.values()]
@@ -87,9 +87,7 @@ def small(recipe, base):
 @pytest.mark.parametrize(("file", "variant"), sequences())
 def test_every_sequence_of_stages_of_the_recipes_runs(file, variant, base_of, mirror, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
-    methods = {
-        stage.method.name for stage in recipe_of(*with_variant(read_document(file), variant), planned=False).stages
-    }
+    methods = {stage.method.name for stage in read_recipe(read_document(file), variant, planned=False).stages}
     base = base_of(tiny.STATIC) if "sent2vec" in methods else base_of("bert", initializer_range=0.5)
     read = read_recipe(file, variant, str(base))
     recipe = small(read, base)

@@ -10,7 +10,14 @@ from scipy import stats
 from selfsent.display import text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Result, Score, measure, signature
-from selfsent.evaluation.side_by_side import mean_over_seeds, mean_score, over_seeds, seeds_of_runs, side_by_side
+from selfsent.evaluation.side_by_side import (
+    Spread,
+    mean_over_seeds,
+    mean_score,
+    over_seeds,
+    seeds_of_runs,
+    side_by_side,
+)
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.report.evaluation import Report
 
@@ -104,6 +111,13 @@ def test_runs_with_the_same_seeds_are_paired():
     )
     difference = second.minus(first)
     assert (difference.low, difference.high) == pytest.approx((1, 1))
+
+
+def test_a_spread_has_the_interval_of_its_mean_by_students_t():
+    spread, half = Spread.of([80.0, 82.0, 84.0]), 4.3027 * 2 / 3**0.5
+    assert (str(spread), spread.interval) == ("82.00 ± 2.00", pytest.approx((82 - half, 82 + half), abs=1e-3))
+    alone = Spread.of([1.0])
+    assert (str(alone), alone.deviation, alone.interval) == ("1.00", 0.0, (None, None))
 
 
 def test_the_mean_over_seeds_is_a_result_of_its_own():

@@ -66,18 +66,10 @@ def test_a_recipe_trains_on_all_pairs_unless_it_says_otherwise(recipe):
     assert recipe(parts, ("    steps: 3", "    steps: 3\n    dev: context")).stages[0].kept_whole == {}
 
 
-@pytest.mark.parametrize("value", ["html,urls", "[urls, html]"])
+@pytest.mark.parametrize("value", ["'html,urls'", "[urls, html]"])
 def test_a_recipe_says_what_is_taken_out_of_texts(recipe, value):
-    _, pairs = recipe(("stack: true", f"stack: true, clean: {value if value[0] == '[' else repr(value)}")).stages
+    _, pairs = recipe(("stack: true", f"stack: true, clean: {value}")).stages
     assert pairs.reading["clean"] == ("html", "urls")
-
-
-@pytest.mark.parametrize(
-    ("value", "said"), [("[htm]", "did you mean 'html'"), ("true", "must be a list of html, mail")]
-)
-def test_an_unknown_cleaner_is_refused_with_its_line(recipe, value, said):
-    with pytest.raises(SettingsError, match=f"line 9: .*{said}"):
-        recipe(("stack: true", f"stack: true, clean: {value}"))
 
 
 def test_a_variant_changes_and_takes_away_stages(recipe):
@@ -86,6 +78,8 @@ def test_a_variant_changes_and_takes_away_stages(recipe):
     assert words.tasks == {"task": ["stsb"]}
     assert recipe().variant == "short"
     assert recipe(variant="long", seed=7).stages[0].arguments["seed"] == 7
+    with pytest.raises(SettingsError, match="there is no variant 'longer'; did you mean 'long'"):
+        recipe(variant="longer")
 
 
 def test_a_pooling_goes_on_to_the_next_stage(recipe):
@@ -93,11 +87,6 @@ def test_a_pooling_goes_on_to_the_next_stage(recipe):
     assert second.plan("bundled-raw").pooling == first.plan("bundled-raw").pooling == "max"
     _, tsdae = recipe(("method: simcse", "method: tsdae"), ("    temperature: 1\n", "")).stages
     assert tsdae.plan("bundled-raw").pooling == "mean"  # not the cls it is published with
-    _, cnn = recipe(("steps: 3", "steps: 3\n    head: cnn-pool")).stages
-    assert "pooling" not in cnn.arguments
-
-
-def test_cnn_pool_goes_on_to_every_later_stage_until_one_names_a_pooling(recipe):
     heads = ("steps: 3", "steps: 3\n    head: cnn-pool"), ("evaluate: stsb", THIRD)
     assert all("pooling" not in stage.arguments for stage in recipe(*heads).stages)
     *_, third = recipe(*heads, ("budget: 1m", "budget: 1m\n    pooling: max")).stages
@@ -119,12 +108,10 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("steps: 3", "stepz: 3", "line 7: stage words (mlm) has no 'stepz'; did you mean 'steps'?"),
         ("steps: 3", "temperature: 3", "line 7: stage words (mlm) has no 'temperature'"),
         ("steps: 3", "steps: three", "line 7: steps is 'three'; it must be a whole number"),
-        ("steps: 3", "steps: 3.5", "line 7: steps is 3.5; it must be a whole number"),
         ("steps: 3", "steps: 0", "line 7: --steps is 0; it must be at least 1"),
-        ("steps: 3", "keep_best: maybe", "line 7: keep_best cannot be 'maybe'"),
-        ("steps: 3", "dev: stsb-dve", "line 7: dev cannot be 'stsb-dve'"),
+        ("steps: 3", "keep_best: maybe", "line 7: keep_best is 'maybe'; it must be true or false"),
+        ("steps: 3", "dev: stsb-dve", "line 7: dev is 'stsb-dve'; did you mean 'stsb-dev'"),
         ("steps: 3", "dev_every: 3", "line 7: dev_every needs dev to say what to score"),
-        ("steps: 3", "dropout: 3", "line 7: --dropout is 3"),
         ("steps: 3", "budget: fortnight", "line 7: 'fortnight' is not a duration"),
         ("method: mlm", "method: mln", "line 6: stage words needs a method, not mln; did you mean 'mlm'?"),
         ("source: pairs.csv", "sorce: pairs.csv", "line 9: stage pairs needs a corpus"),
@@ -133,13 +120,7 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("evaluate: stsb", "evaluat: stsb", "line 14: a recipe has no 'evaluat'; did you mean 'evaluate'?"),
         ("sentences.txt", "fold", "line 4: stage words trains on folds"),
         ("  words:", "  ../words:", "line 4: '../words' cannot name a directory"),
-        ("batch_size: 8", "batch_sise: 8", "line 2: all has no 'batch_sise'; did you mean 'batch_size'?"),
         ("batch_size: 8", "batch_size: -8", "line 2: --batch-size is -8"),
-        (
-            "evaluate: stsb",
-            "published: [{paper: BSL, table: 77}]",
-            "line 14: there is no published number with paper BSL, table 77",
-        ),
         (
             "steps: 3",
             "head: ngram-cnn\n    activation: relu\n  more: {corpus: a.txt, method: mlm, head: ngram-cnn}",
@@ -148,21 +129,34 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("evaluate: stsb", "cross_validate: {data: ukp, by: 10-fold}", "line 14: data is 'ukp'"),
         ("evaluate: stsb", "cross_validate: {data: afs, by: 10-fold}", "line 14: no stage trains on the folds"),
         ("evaluate: stsb", "evaluate: {pooling: cls}", "line 14: evaluate needs tasks"),
-        ("evaluate: stsb", "evaluate: {tasks: {tasks: stsb}}", "line 14: tasks must be a suite, a task, or a list"),
-        ("evaluate: stsb", "evaluate: {tasks: null}", "line 14: tasks must be a suite, a task, or a list"),
+        (
+            "evaluate: stsb",
+            "evaluate: {tasks: {tasks: stsb}}",
+            "line 14: tasks is {'tasks': 'stsb'}; it must be a name, or a list",
+        ),
         ("evaluate: stsb", "published: 3", "line 14: published must be a list of sections"),
-        ("evaluate: stsb", "published: {paper: BSL}", "line 14: published must be a list of sections"),
-        ("evaluate: stsb", "published: [BSL]", "line 14: published must be a list of sections"),
         ("stack: true", "stack: maybe", "line 9: stack is 'maybe'; it must be true or false"),
         ("text_columns: [a, b]", "text_columns: 3", "line 9: text_columns is 3; it must be a list of names"),
-        ("text_columns: [a, b]", "text_columns: ab", "line 9: text_columns is 'ab'; it must be a list of names"),
+        ("stack: true", "clean: [htm]", "line 9: there is no cleaner 'htm'; did you mean 'html'"),
+        ("stack: true", "clean: true", "line 9: clean is True; it must be a name, or a list of names"),
+        ("temperature: 1", "clean_negatives: 'no'", "line 12: clean_negatives is 'no'; it must be true or false"),
+        (
+            "evaluate: stsb",
+            "evaluate: {tasks: stsb, pooling: first}",
+            "pooling is 'first'; it must be one of cls, mean",
+        ),
+        (
+            "evaluate: stsb",
+            "evaluate: {tasks: cr, classifier: sgd}",
+            "classifier is 'sgd'; it must be one of exact, sen",
+        ),
+        ("evaluate: stsb", "evaluate: {tasks: cr, classifer: exact}", "has no 'classifer'; did you mean 'classifier'"),
+        ("  short: {}", "  short: {encoder: tfidf, stages: {words: {steps: 1}}}", "give one of the two"),
         ("stack: true", "label_column: 3", "line 9: label_column is 3; it must be the name of a column"),
         ("where: {label: 1}", "where: label", "line 9: where must be a section of key: value"),
         ("where: {label: 1}", "where: {label: {a: 1}}", "line 9: label is {'a': 1}; under where it must be a value"),
-        ("where: {label: 1}", "where: {label: []}", "line 9: label is []; under where it must be a value"),
         ("source: pairs.csv", "source: 3", "line 9: source is 3; it must be a name, or a list of names"),
-        ("source: pairs.csv", "source: [3]", "line 9: source is [3]; it must be a name, or a list of names"),
-        ("source: pairs.csv", "source: [{source: [a]}]", "line 9: source is ['a']; here it must be one name"),
+        ("source: pairs.csv", "source: [{source: [a]}]", "line 9: source is ['a']; it must be one name"),
         ("source: pairs.csv", "source: a, without: 3", "line 9: without is 3; it must be a name, or a list of names"),
     ],
 )
@@ -176,24 +170,17 @@ def test_what_is_wrong_is_said_with_its_line(old, new, complaint, recipe):
 FOLDS = ("sentences.txt", "fold"), ("evaluate: stsb", "cross_validate: {data: ukp-aspect, by: 10-fold}")
 
 
-@pytest.mark.parametrize(
-    ("more", "complaint"),
-    [
-        (("by: 10-fold}", "by: 10-fold}\nevaluate: stsb"), "line 15: the last stage is trained for every fold"),
-        (("steps: 3", "evaluate: stsb"), "line 7: stage words is trained for every fold"),
-        (("budget: 1m", "evaluate: stsb"), "line 13: stage pairs is trained for every fold"),
-    ],
-)
-def test_stages_that_are_trained_for_every_fold_are_not_scored_one_by_one(more, complaint, recipe):
+def test_stages_that_are_trained_for_every_fold_are_not_scored_one_by_one(recipe):
     assert recipe(*FOLDS).folds == Folds("ukp-aspect", "10-fold")
-    with pytest.raises(SettingsError, match=complaint):
-        recipe(*FOLDS, more)
-
-
-def test_a_stage_before_the_folds_may_be_scored(recipe):
+    for more, complaint in (
+        (("by: 10-fold}", "by: 10-fold}\nevaluate: stsb"), "line 15: the last stage is trained for every fold"),
+        (("budget: 1m", "evaluate: stsb"), "line 13: stage pairs is trained for every fold"),
+    ):
+        with pytest.raises(SettingsError, match=complaint):
+            recipe(*FOLDS, more)
     pairs = ("{source: pairs.csv, text_columns: [a, b], where: {label: 1}, stack: true}", "fold")
     words, _ = recipe(FOLDS[1], pairs, ("steps: 3", "evaluate: stsb")).stages
-    assert words.tasks == {"task": ["stsb"]}
+    assert words.tasks == {"task": ["stsb"]}  # which is before the folds
 
 
 def test_a_stage_may_give_options_of_the_head_of_all(recipe):
@@ -202,11 +189,6 @@ def test_a_stage_may_give_options_of_the_head_of_all(recipe):
     assert words.plan("bundled-raw").head.stride == 1
     with pytest.raises(SettingsError, match=r"line 7: stage words .mlm. has no 'stride'"):
         recipe(strides[0])
-
-
-def test_a_variant_that_is_not_there_is_named(recipe):
-    with pytest.raises(SettingsError, match="there is no variant 'longer'; did you mean 'long'"):
-        recipe(variant="longer")
 
 
 def test_traps_of_the_papers_are_pointed_out(recipe):
@@ -232,20 +214,14 @@ def test_combinations_of_axes_are_variants(recipe):
     assert len(recipe(("evaluate: stsb", f"{axes}evaluate: stsb"), variant="b, y").stages) == 2
 
 
-def test_the_classifier_of_what_is_scored_is_chosen_and_checked(recipe):
+def test_the_classifier_of_what_is_scored_is_chosen(recipe):
     chosen = recipe(("evaluate: stsb", "evaluate: {tasks: [stsb, cr], classifier: senteval}"))
     assert chosen.stages[-1].tasks == {"task": ["stsb", "cr"], "classifier": "senteval"}
-    with pytest.raises(SettingsError, match="classifier is 'sgd'; it must be one of exact, senteval"):
-        recipe(("evaluate: stsb", "evaluate: {tasks: cr, classifier: sgd}"))
-    with pytest.raises(SettingsError, match=r"evaluate has no 'classifer'; did you mean 'classifier'"):
-        recipe(("evaluate: stsb", "evaluate: {tasks: cr, classifer: senteval}"))
 
 
 def test_an_encoder_stands_in_place_of_stages(recipe):
     changed = recipe(("  short: {}", "  short: {encoder: tfidf}"))
     assert (changed.encoder, changed.stages, changed.tasks) == ("tfidf", (), {"task": ["stsb"]})
-    with pytest.raises(SettingsError, match="give one of the two"):
-        recipe(("  short: {}", "  short: {encoder: tfidf, stages: {words: {steps: 1}}}"))
 
 
 def test_a_corpus_stands_in_for_one_that_is_not_here(recipe, tmp_path):

@@ -5,7 +5,7 @@ from stage_texts import FOLDED, STAGES
 
 import tiny
 from selfsent import train_stages
-from selfsent.errors import DataError, RunError, SelfsentError, SettingsError, TrainingError
+from selfsent.errors import RunError, SelfsentError, SettingsError, TrainingError
 from selfsent.recipes import over_seeds, read_recipe
 from selfsent.recipes.needs import needs_of
 
@@ -32,10 +32,20 @@ evaluate: sts
 """
 
 
-def test_nothing_is_written_when_a_later_stage_cannot_be(recipe, tmp_path):
-    file = recipe(STAGES.replace("white: {{corpus: {corpus}", "white: {{corpus: {corpus}x"))
-    with pytest.raises(SelfsentError, match=r"sentences.txtx: no such file"):
-        train_stages(file, tmp_path / "run")
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("white: {{corpus: {corpus}", "white: {{corpus: {corpus}x", "sentences.txtx: no such file"),
+        ("steps: 3", "steps: 3, dev: ukp-aspect", "ukp-aspect is absent"),
+        ("method: whitening, ridge: 0.1", "method: cosine", "line 6: stage white: cosine needs a score for each row"),
+        ("method: whitening, ridge: 0.1", "method: mnrl", "line 6: stage white: mnrl needs 2 text columns"),
+        ("method: whitening, ridge: 0.1", "method: neighbours", "stage white: neighbours reads what stands beside"),
+    ],
+)
+def test_nothing_is_written_when_a_later_stage_cannot_be(old, new, said, recipe, tmp_path):
+    assert old in STAGES
+    with pytest.raises(SelfsentError, match=said):
+        train_stages(recipe(STAGES.replace(old, new)), tmp_path / "run", data=tmp_path)
     assert not (tmp_path / "run").exists()
 
 
@@ -47,6 +57,9 @@ def test_a_recipe_is_run_as_it_was_read(recipe, tmp_path, mirror):
             train_stages(read, tmp_path / "run", **given)
     with pytest.raises(SelfsentError, match=r"pairs.jsonl: no such file"):  # which comes later
         train_stages(read, tmp_path / "run", seed=3, base=read.base)
+    encoder = read_recipe(recipe("encoder: {base}\nevaluate: ukp-aspect\n"), seed=1)
+    with pytest.raises(SettingsError, match="nothing is trained, so give no seed"):
+        train_stages(encoder, tmp_path / "run", seed=1)
 
 
 def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp_path):
@@ -61,6 +74,8 @@ def test_folds_are_trained_one_by_one_from_the_stages_before(recipe, mirror, tmp
     assert record["asked"]["base"] == str(tmp_path / "run" / "stages" / "words" / "model")
     scores = json.loads((tmp_path / "run" / "evaluation.json").read_text())["scores"]
     assert "spearman tea" in scores["ukp-aspect"]
+    with pytest.raises(RunError, match="holds no model"):
+        _ = done.model
 
 
 def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_path):
@@ -78,7 +93,7 @@ def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_pat
     assert done.leaked == ["scores: sts12", "scores: average"]
     assert set(done.figures) == {"words: sts12", "scores: sts12", "scores: stsb", "scores: average"}
     assert json.loads((tmp_path / "run" / "run.json").read_text())["leaked"] == done.leaked
-    shown = list(done.table().columns[-1].cells)
+    shown = list(map(str, done.table().columns[-1].cells))
     assert [cell.endswith("†") for cell in shown] == [False, True, False, True]
     assert done.table().caption.startswith("† trained on STSb")
     assert "† trained on STSb, which holds" in str(done)
@@ -89,20 +104,17 @@ def test_scores_that_are_no_test_are_marked_alone_and_over_seeds(recipe, tmp_pat
     for resume in (False, True):
         seeds = over_seeds(2, tmp_path / "seeds", train_one, resume=resume)
         assert list(seeds.leaked) == seeds.to_json()["leaked"] == done.leaked
-        assert [cell.endswith("†") for cell in seeds.table().columns[1].cells] == [False, True, False, True]
+        assert [cell.endswith("†") for cell in map(str, seeds.table().columns[1].cells)] == [False, True, False, True]
         assert seeds.table().caption.startswith("† trained on STSb")
         assert "† trained on STSb, which holds" in str(seeds)
 
 
 def test_what_stands_in_is_kept_with_the_scores(recipe, mirror, tmp_path):
     stood = FOLDED.replace("data: ukp-aspect", "data: afs, stand_in: ukp-aspect")
-    rows = "published: [{{paper: IS-BERT, table: 2, method: SBERT-AFS, differs: other topics}}]\n"
-    done = train_stages(recipe(stood + rows), tmp_path / "run", data=mirror)
+    done = train_stages(recipe(stood), tmp_path / "run", data=mirror)
     (short,) = done.stand_ins
     assert short == "ukp-aspect stands in for afs: no reproduction"
     assert json.loads((tmp_path / "run" / "run.json").read_text())["stand_ins"] == [short]
-    beside = json.loads((tmp_path / "run" / "beside.json").read_text())
-    assert {line for row in beside for line in row["notes"]} == {"other topics"}
 
 
 def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
@@ -116,9 +128,9 @@ def test_seeds_are_kept_summarised_and_not_run_again(tmp_path):
 
     lines = []
     seeds = over_seeds(3, tmp_path / "run", train_one, progress=tiny.heard(notice=lines.append))
-    assert seeds.names == ("loss", "dev")
-    assert (seeds.mean("dev"), seeds.deviation("dev")) == (11.0, pytest.approx(2**0.5))
-    assert (seeds.leaked, seeds.table().caption) == ((), None)
+    assert set(seeds.summary) == {"loss", "dev"}
+    assert (seeds.summary["dev"].mean, seeds.summary["dev"].deviation) == (11.0, pytest.approx(2**0.5))
+    assert (seeds.leaked, seeds.table().caption) == ((), "")
     assert seeds.failures == {1: "the loss is not finite"}
     assert seeds.complaints[0].startswith("1 of 3 seeds failed")
     assert seeds.complaints[1:] == ["seed 1 failed: the loss is not finite"]
@@ -152,65 +164,9 @@ def test_the_transformer_of_a_cross_encoder_is_scored_as_an_encoder(recipe, mirr
     assert "|pool:cls|" in signature
 
 
-def test_a_pooling_that_does_not_exist_is_refused_with_its_line(recipe, tmp_path):
-    path = recipe(AS_ENCODER.replace("{mirror}", str(tmp_path)).replace("pooling: cls", "pooling: first"))
-    with pytest.raises(SelfsentError, match=r"recipe.yaml line 9: pooling is 'first'; it must be one of cls, mean"):
-        train_stages(path, tmp_path / "run")
-
-
-def test_a_data_set_to_be_scored_along_the_way_is_missed_before_anything_runs(recipe, tmp_path):
-    later = STAGES.replace("steps: 3", "steps: 3, dev: ukp-aspect")
-    with pytest.raises(DataError, match="ukp-aspect is absent"):
-        train_stages(recipe(later), tmp_path / "run", data=tmp_path)
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("second", "said"),
-    [
-        ("{{corpus: {corpus}, method: cosine, steps: 1}}", "line 5: stage second: cosine needs a score for each row"),
-        ("{{corpus: {corpus}, method: mnrl, steps: 1}}", "line 5: stage second: mnrl needs 2 text columns"),
-        ("{{corpus: {corpus}, method: neighbours, steps: 1}}", "stage second: neighbours reads what stands beside"),
-    ],
-)
-def test_a_corpus_that_a_later_method_cannot_read_is_refused_at_once(second, said, recipe, tmp_path):
-    file = recipe(
-        "base: {base}\nall: {{batch_size: 8, max_length: 32}}\nstages:\n"
-        f"  first: {{{{corpus: {{corpus}}, method: mlm, steps: 1}}}}\n  second: {second}\n"
-    )
-    with pytest.raises(SelfsentError, match=said):
-        train_stages(file, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_the_model_of_a_cross_validation_is_missed_in_one_line(recipe, mirror, tmp_path):
-    done = train_stages(recipe(FOLDED), tmp_path / "run", data=mirror)
-    with pytest.raises(RunError, match="holds no model"):
-        _ = done.model
-
-
-def test_an_encoder_as_it_is_has_no_seed(recipe, tmp_path):
-    file = recipe("encoder: {base}\nevaluate: ukp-aspect\n")
-    with pytest.raises(SettingsError, match="nothing is trained, so give no seed"):
-        train_stages(read_recipe(file, seed=1), tmp_path / "run", seed=1)
-
-
 def test_words_are_added_to_an_encoder_whose_file_is_in_the_mirror(recipe, mirror, tmp_path):
     (tmp_path / "mirror" / "vectors.txt").write_text("ba 1 2\nde 2 1\nko 0 1\n")
     file = recipe("encoder: glove:vectors.txt+words\nevaluate: ukp-aspect\n")
     assert [need.here for need in needs_of(read_recipe(file), mirror)] == [True, True]
     (score,) = train_stages(file, tmp_path / "run", data=mirror).figures.values()
     assert score
-
-
-@pytest.mark.parametrize(("value", "said"), [("false", None), ("'no'", "it must be true or false")])
-def test_options_that_may_be_left_open_are_true_or_false(value, said, recipe, tmp_path):
-    file = recipe(
-        "base: {base}\nstages:\n  a: {{corpus: {{source: x.csv, text_columns: [a, b]}}, method: mnrl, hard_negatives: "
-        f"{value}}}}}\n"
-    )
-    if said is None:
-        assert read_recipe(file).stages[0].arguments["hard_negatives"] is False
-    else:
-        with pytest.raises(SettingsError, match=said):
-            read_recipe(file)

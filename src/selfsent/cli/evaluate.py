@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
     from selfsent.cli.console import notice, show
     from selfsent.evaluation.hybrid import without_words
-    from selfsent.report.evaluation import Report, check_published
+    from selfsent.report.evaluation import Report
 
     own = [options.pairs, options.relevance, options.labels]
     read_too = [*(options.documents or ()), *(options.without or ()), *own, *options.retrieval]
@@ -143,9 +143,12 @@ def run(options: argparse.Namespace) -> None:
             raise SettingsError("--hold-out says how many documents of --documents to score: give --documents, too")
     if options.split and not options.retrieval:
         raise SettingsError("--split says which judgements of --retrieval to take: give --retrieval, too")
+    published = None
     if options.published:
-        check_published(options.suite)
-    report = Report(_scored(options), options.published)
+        from selfsent.papers.published import Published
+
+        published = Published(options.suite)
+    report = Report(_scored(options), published)
     for line in report.remarks:
         notice(line)
     if write_outputs(

@@ -6,6 +6,7 @@ import argparse
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,13 @@ from selfsent.errors import SettingsError
 from selfsent.files import read_json
 
 if TYPE_CHECKING:
-    from selfsent.recipes import Recipe, Seeds
+    from rich.table import Table
 
+    from selfsent.recipes import Seeds, StagesRun
 
-_SHIPPED = Path(__file__).parents[1] / "recipes" / "tables"
+_SHIPPED = Path(__file__).parents[1] / "papers" / "tables"
+_FLAGS = ("--output", "--variant", "--base", "--data", "--seed", "--seeds", "--resume", "--overwrite")
+"""What the command line says of a recipe; everything else stands in it."""
 
 
 def is_recipe(corpus: Sequence[str]) -> bool:
@@ -31,81 +35,75 @@ def _ships(name: str) -> bool:
 
 def run_recipe(options: argparse.Namespace) -> None:
     """Run all stages, and print their scores."""
-    arguments = options.arguments
-    chosen = _parse(options.parser.prog, arguments[1:])
+    given: list[str] = [*options.corpus, *options.unknown]
+    name, *others = given
+    wrong = [flag for flag in options.arguments if flag[:1] == "-" and flag.partition("=")[0] not in _FLAGS]
+    if wrong or others:
+        what = f"{wrong[0]} belongs in the recipe" if wrong else f"one recipe, not {others[0]} too"
+        raise SettingsError(f"{name}: {what} (see {options.parser.prog} --help)")
     from selfsent import recipes
     from selfsent.cli.console import show
-    from selfsent.models.bases import resolve
+    from selfsent.recipes.run import read_by
 
-    file = recipes.recipe_file(chosen.recipe)
-    recipe = recipes.read_recipe(file, chosen.variant, chosen.base, chosen.seed)
-    if recipe.encoder and (chosen.seed is not None or chosen.seeds is not None):
+    file = _SHIPPED / f"{name}.yaml" if _ships(name) else Path(name)
+    read = partial(recipes.read_recipe, file, options.variant, options.base)
+    seed = getattr(options, "seed", None)
+    recipe = read(seed)
+    if recipe.encoder and (seed is not None or options.seeds is not None):
         raise SettingsError(f"{file} scores an encoder as it is: nothing is trained, so leave out --seed and --seeds")
-    common = {"overwrite": chosen.overwrite, "resume": chosen.resume}
+    if recipe.published:
+        _papers().records_of(recipe)  # which are checked so
 
-    def train(seed: int | None, output: Path, **run_config: Any) -> recipes.StagesRun:
-        seeded = recipes.read_recipe(file, chosen.variant, chosen.base, seed)
-        return recipes.train_stages(seeded, output, seed=seed, data=chosen.data, **run_config)
+    def train(seed: int | None, output: str | Path, resume: bool, overwrite: bool = False) -> StagesRun:
+        given = {"resume": resume, "overwrite": overwrite, "data": options.data}
+        done = recipes.train_stages(read(seed), output, seed=seed, **given)
+        if recipe.published:
+            _papers().keep(recipe, done.directory)
+        return done
+
+    def beside() -> list[Table]:
+        papers = _papers() if recipe.published else None
+        return papers.tables(papers.reproductions(recipe, Path(options.output))) if papers else []
 
     def check() -> dict[str, Any]:
-        recipes.check_data(recipe, chosen.data)
+        recipes.check_data(recipe, options.data)
         return recipe.to_json()
 
-    with resumable(arguments, chosen.output):
-        if chosen.seeds is None:
-            done = train(chosen.seed, Path(chosen.output), overwrite=chosen.overwrite, resume=chosen.resume)
-            for table in done.tables():
-                show(table)
-        else:
+    with resumable(options.arguments, options.output):
+        if options.seeds is not None:
             seeds = recipes.over_seeds(
-                chosen.seeds,
-                chosen.output,
-                lambda seed, output, resume: train(seed, output, resume=resume).figures,
-                first=chosen.seed or 0,
+                options.seeds,
+                options.output,
+                lambda seed, output, resume: train(seed, output, resume).figures,
+                first=seed or 0,
                 check=check,
-                read=[recipe.path, *([] if recipe.encoder else [resolve(recipe.base)])],
-                **common,
+                read=read_by(recipe),
+                overwrite=options.overwrite,
+                resume=options.resume,
             )
-            show_seeds(seeds, recipe)
+            show_seeds(seeds, beside())
             return
+        done = train(seed, options.output, options.resume, options.overwrite)
+    for table in ([done.table()] if done.figures else []) + beside():
+        show(table)
     if recipe.folds is None and recipe.encoder is None:
-        show(f"The model is in {Path(chosen.output) / 'model'}")
+        show(f"The model is in {Path(options.output) / 'model'}")
 
 
-def _parse(program: str, arguments: Sequence[str]) -> argparse.Namespace:
-    """The few options that go with a recipe; all others stand in it."""
-    from selfsent.cli.main import Parser
+def _papers() -> Any:
+    """What sets published numbers beside a run's; who names none needs nothing of it."""
+    from selfsent.papers import reproduction
 
-    parser = Parser(prog=f"{program} RECIPE", description="Run the stages of a recipe.")
-    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file, or a name from selfsent recipes")
-    parser.add_argument("--output", required=True, metavar="DIR", help="the run directory")
-    parser.add_argument("--variant", metavar="NAME", help="which variant of the recipe (default: its first)")
-    parser.add_argument("--base", metavar="ENCODER", help="the encoder to start from instead of the recipe's")
-    parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA)")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of every stage")
-    parser.add_argument("--seeds", type=int, metavar="N", help="run with N seeds, and summarise")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in DIR")
-    parser.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
-    options, unknown = parser.parse_known_args(arguments)
-    if unknown:
-        what = (
-            f"{unknown[0]} belongs in the recipe" if unknown[0].startswith("-") else f"one recipe, not {unknown[0]} too"
-        )
-        raise SettingsError(f"{options.recipe}: {what} (see {parser.prog} --help)")
-    return options
+    return reproduction
 
 
-def show_seeds(seeds: Seeds, recipe: Recipe | None = None) -> None:
-    """Print what came of several seeds, and of a recipe the published numbers beside it."""
+def show_seeds(seeds: Seeds, beside: Sequence[Table] = ()) -> None:
+    """Print what came of several seeds, and tables beside it where anything was scored."""
     from selfsent.cli.console import show
 
-    if seeds.names:
-        show(seeds.table())
-        if recipe and recipe.published:
-            from selfsent.recipes.beside import beside, over, tables
-
-            for table in tables(beside(recipe.published, over(seeds, recipe.last))):
-                show(table)
+    if seeds.summary:
+        for table in (seeds.table(), *beside):
+            show(table)
     elif seeds.figures:
         show("Nothing was scored: selfsent evaluate --seeds scores the models together")
     for line in seeds.complaints:

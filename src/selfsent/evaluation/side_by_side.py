@@ -150,14 +150,29 @@ def side_by_side(results: Sequence[Result]) -> Comparison:
 
 @dataclass(frozen=True)
 class Spread:
-    """A score over several seeds: mean, standard deviation (n - 1) and number of seeds."""
+    """A score over seeds: mean, standard deviation (n - 1; 0 for one seed) and number of seeds."""
 
     mean: float
     deviation: float
     seeds: int
 
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """The spread of one score for each seed."""
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values))
+
+    @property
+    def interval(self) -> tuple[float, float] | tuple[None, None]:
+        """The 95 % interval of the mean by Student's t: (low, high); none of a single seed."""
+        from scipy.stats import t
+
+        if self.seeds < 2:
+            return None, None
+        half = float(t.ppf(0.975, self.seeds - 1)) * self.deviation / self.seeds**0.5
+        return self.mean - half, self.mean + half
+
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {self.deviation:.2f}"
+        return f"{self.mean:.2f}" + (f" ± {self.deviation:.2f}" if self.seeds > 1 else "")
 
 
 def over_seeds(results: Sequence[Result]) -> dict[str, Spread]:
@@ -175,7 +190,7 @@ def over_seeds(results: Sequence[Result]) -> dict[str, Spread]:
     averaged = [task for task in results[0].averaged if task in tasks]
     if len(averaged) > 1:
         values[AVERAGE] = np.mean([values[task] for task in averaged], axis=0).tolist()
-    return {name: Spread(float(np.mean(v)), float(np.std(v, ddof=1)), len(v)) for name, v in values.items()}
+    return {name: Spread.of(scores) for name, scores in values.items()}
 
 
 def mean_over_seeds(results: Sequence[Result]) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -53,18 +53,64 @@ class Section(dict[str, Any]):
             if key not in known:
                 self.fail(f"{what} has no {key!r}; {guess(key, known)}", key)
 
-    def over(self, other: Section) -> Section:
-        """This section with another one's values in place of its own, section by section; nothing takes one away."""
+    def over(self, other: Section, drop: bool = True) -> Section:
+        """This section with another one's values in place of its own, section by section.
+
+        Args:
+            other: the other section.
+            drop: whether a null of the other one takes a key away; it stays there otherwise.
+        """
         merged = Section(self.path, self.line)
         for source in (self, other):
             for key, value in source.items():
                 old = merged.get(key)
-                if source is other and value is None:
-                    merged.pop(key, None)
-                    continue
                 nested = isinstance(old, Section) and isinstance(value, Section)
-                merged.put(key, old.over(value) if nested else value, source.lines[key])  # type: ignore[union-attr]  # both
+                merged.put(key, old.over(value, drop) if nested else value, source.lines[key])  # type: ignore[union-attr]  # both
+                if drop and source is other and value is None:
+                    del merged[key]
         return merged
+
+    def typed(self, key: str, kind: str, choices: Collection[str] = ()) -> Any:
+        """The value under a key, which must be of the type that a dataclass's field has; lists become tuples.
+
+        Args:
+            key: it is there.
+            kind: the annotation, such as `int | None`; what is not among `KINDS` is a text.
+            choices: what a text may be, to be named in the complaint.
+        """
+        value = self[key]
+        kinds = [KINDS[part] for part in kind.split(" | ") if part in KINDS]
+        kinds = kinds or [(f"one of {', '.join(choices)}" if choices else "a text", _is_text)]
+        if not any(right(value) for _, right in kinds):
+            self.fail(f"{key} is {value!r}; it must be {' or '.join(wanted for wanted, _ in kinds)}", key)
+        return tuple(value) if isinstance(value, list) else value
+
+    def one_of(self, key: str, choices: Collection[str]) -> str:
+        """The value under a key, which must be one of these."""
+        value = self.get(key)
+        if value not in tuple(choices):
+            self.fail(f"{key} is {value!r}; it must be one of {', '.join(choices)}", key)
+        return str(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "int": ("a whole number", lambda value: type(value) is int),
+    "float": ("a number", lambda value: type(value) in (int, float)),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
+    "Column": ("the name of a column", _is_text),
+    "Columns": ("a list of names", _is_list),
+    "Name": ("one name", _is_text),
+    "Names": ("a name, or a list of names", lambda value: _is_text(value) or _is_list(value)),
+}
+"""By annotation: how a complaint names what a value must be, and whether it is that."""
 
 
 _MOST = 100_000
@@ -113,10 +159,6 @@ def _counted(loader: _Loader, node: yaml.Node, known: dict[int, int]) -> int:
     return known[id(node)]
 
 
-def _problem_of(error: Exception) -> str:
-    return str(error) if isinstance(error, ValueError) else "a value that is not what its tag says"
-
-
 def read_document(path: str | Path) -> Section:
     """The one section that a YAML file is.
 
@@ -136,7 +178,10 @@ def read_document(path: str | Path) -> Section:
         mark = getattr(error, "problem_mark", None)
         where = f"{path} line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None)
-        problem = problem or ("nested too deep" if isinstance(error, RecursionError) else _problem_of(error))
+        if not problem and isinstance(error, RecursionError):
+            problem = "nested too deep"
+        if not problem:
+            problem = str(error) if isinstance(error, ValueError) else "a value that is not what its tag says"
         raise SettingsError(f"{where}: this is no YAML: {problem}") from None
     if not isinstance(document, Section):
         raise SettingsError(f"{path} line 1: a recipe begins with key: value")

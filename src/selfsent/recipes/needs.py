@@ -73,14 +73,12 @@ def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
         recipe: of one variant; it need not have been planned.
         mirror: the mirror of the data sets.
     """
-    found = [_model(recipe.encoder or recipe.base, mirror)]
-    found += [
-        _model(str(stage.arguments["teacher"]), mirror) for stage in recipe.stages if "teacher" in stage.arguments
-    ]
-    found += [need for stage in recipe.stages if stage.source != FOLD for need in _corpus(stage, mirror)]
-    tasks = [*names_of(recipe.tasks), *(task for stage in recipe.stages for task in names_of(stage.tasks))]
-    tasks += [str(stage.arguments["dev"]) for stage in recipe.stages if "dev" in stage.arguments]
-    tasks += [recipe.folds.data] if recipe.folds else []
+    stages, given = recipe.stages, [stage.arguments for stage in recipe.stages]
+    models = [recipe.encoder or recipe.base, *(each["teacher"] for each in given if "teacher" in each)]
+    tasks = [*names_of(recipe.tasks), *(task for stage in stages for task in names_of(stage.tasks))]
+    tasks += [each["dev"] for each in given if "dev" in each] + ([recipe.folds.data] if recipe.folds else [])
+    found = [_model(str(model), mirror) for model in models]
+    found += [need for stage in stages if stage.source != FOLD for need in _corpus(stage, mirror)]
     found += [_task(task, mirror) for task in tasks if task in data_sets()]
     return list({need.name: need for need in found}.values())
 
@@ -114,16 +112,17 @@ def _text(name: str, mirror: str | Path | None) -> Need:
 
 
 def _task(task: str, mirror: str | Path | None) -> Need:
+    def here(dataset: DataSet) -> bool:
+        if dataset.hub and _cached(dataset.place, "datasets"):
+            return True
+        if mirror is None:
+            return False
+        if (Path(mirror) / dataset.path).is_file():
+            return True
+        return dataset.publisher is not None and dataset.publisher(Path(mirror)) is not None
+
     sets = data_sets()[task]
-    return _need(task, all(_is_here(each, mirror) for each in sets), all(each.hub for each in sets))
-
-
-def _is_here(dataset: DataSet, mirror: str | Path | None) -> bool:
-    if mirror is None:
-        return dataset.hub and _cached(dataset.place, "datasets")
-    if (Path(mirror) / dataset.path).is_file() or (dataset.hub and _cached(dataset.place, "datasets")):
-        return True
-    return dataset.publisher is not None and dataset.publisher(Path(mirror)) is not None
+    return _need(task, all(map(here, sets)), all(each.hub for each in sets))
 
 
 def _model(name: str, mirror: str | Path | None) -> Need:

@@ -5,28 +5,27 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from selfsent.errors import guess
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
-from selfsent.evaluation.datasets.published import Record
 from selfsent.methods import SUPERVISED
 from selfsent.models.bases import RAW
 from selfsent.models.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.recipes.document import Section, read_document
-from selfsent.recipes.parts import (
-    Folds,
-    fields_of,
-    folds_of,
-    names_of,
-    published_of,
-    tasks_of,
-    texts_of,
-)
-from selfsent.recipes.stage import FOLD, Stage, check_columns, planned_of, stage_of
-from selfsent.recipes.variants import RECIPE, with_variant
+from selfsent.recipes.parts import Folds, folds_of, names_of, published_of, tasks_of
+from selfsent.recipes.stage import FOLD, Stage, fields_of, planned_of, stage_of
 from selfsent.training.plan import Plan
 
+_OF_VARIANT = (
+    *("title", "note", "base", "all", "stages", "encoder", "evaluate"),
+    *("published", "cross_validate", "shows"),
+)
+_RECIPE = (*_OF_VARIANT, "variants", "axes")
+"""What a recipe may say."""
 _FOLDED = "the score is the one over all folds; leave evaluate out"
 
 
@@ -41,10 +40,11 @@ class Recipe:
         base: the encoder that the first stage starts from.
         stages: in order.
         variant: which of its variants this is.
+        seed: of every stage, where it was read with one.
         folds: the cross-validation, when it is one.
-        published: records of published numbers to set beside the result.
         encoder: what is scored as it is, in place of stages: anything `selfsent evaluate` takes.
-        tasks: what it is scored on.
+        tasks: what that is scored on.
+        published: rows of the papers' tables that it repeats, as the file names them.
         shows: what it repeats that has no published numbers, such as a figure.
     """
 
@@ -54,10 +54,11 @@ class Recipe:
     base: str
     stages: tuple[Stage, ...]
     variant: str | None = None
+    seed: int | None = None
     folds: Folds | None = None
-    published: tuple[Record, ...] = ()
     encoder: str | None = None
     tasks: Mapping[str, Any] = field(default_factory=dict)
+    published: tuple[Section, ...] = ()
     shows: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -93,74 +94,109 @@ class Recipe:
 
 
 def read_recipe(
-    path: str | Path, variant: str | None = None, base: str | None = None, seed: int | None = None
+    source: str | Path | Section,
+    variant: str | None = None,
+    base: str | None = None,
+    seed: int | None = None,
+    planned: bool = True,
 ) -> Recipe:
     """Read a recipe and check every word of it; its corpora are looked at when it runs.
 
     Args:
-        path: a YAML file.
+        source: a YAML file, or what `read_document` has read of it.
         variant: one of its variants; the first one when it has any.
         base: the encoder to start from instead of the recipe's.
         seed: of every stage instead of the recipe's.
-
-    Raises:
-        SettingsError: what is wrong, with file and line.
-        BaseEncoderError: the base cannot be found.
-    """
-    document = read_document(path)
-    document.only(RECIPE, "a recipe")
-    return recipe_of(*with_variant(document, variant), base=base, seed=seed)
-
-
-def recipe_of(
-    document: Section, variant: str | None, base: str | None = None, seed: int | None = None, planned: bool = True
-) -> Recipe:
-    """The recipe that a document is, its variant's changes made.
-
-    Args:
-        document: all of it.
-        variant: the name of the variant.
-        base: as for `read_recipe`.
-        seed: as for `read_recipe`.
         planned: whether settings are checked and handed on from stage to stage, for which the base must be here.
 
     Raises:
         SettingsError: what is wrong, with file and line.
         BaseEncoderError: the base cannot be found.
     """
-    start, folds = str(base or document.get("base", RAW)), folds_of(document)
+    document = source if isinstance(source, Section) else read_document(source)
+    document.only(_RECIPE, "a recipe")
+    document, variant = _with_variant(document, variant)
     title, note = (str(document.get(key, "")) for key in ("title", "note"))
-    more: dict[str, Any] = {"published": published_of(document), "shows": texts_of(document, "shows")}
-    last = tasks_of(document, "evaluate")
-    if (encoder := document.get("encoder")) is not None:
+    shows = document.typed("shows", "Names") if document.get("shows") else ()
+    recipe = Recipe(
+        document.path,
+        title,
+        note,
+        str(base or document.get("base", RAW)),
+        (),
+        variant,
+        seed,
+        folds_of(document),
+        published=published_of(document),
+        shows=(shows,) if isinstance(shows, str) else shows,
+    )
+    last, encoder = tasks_of(document), document.get("encoder")
+    if encoder is not None:
         if document.section("stages"):
             document.fail("encoder is what is scored as it is, in place of stages: give one of the two", "encoder")
         if not last:
             document.fail("encoder is scored as it is: say on what under evaluate", "encoder")
-        return Recipe(document.path, title, note, start, (), variant, encoder=str(encoder), tasks=last, **more)
-    stages = _stages(document, start, seed, folds, planned)
-    if last and folds:
+        return dataclasses.replace(recipe, encoder=str(encoder), tasks=last, folds=None)
+    stages = _stages(document, recipe, planned)
+    if last and recipe.folds:
         document.fail(f"the last stage is trained for every fold: {_FOLDED}", "evaluate")
     if last:
         stages[-1] = dataclasses.replace(stages[-1], tasks=last)
-    return Recipe(document.path, title, note, start, tuple(stages), variant, folds, **more)
+    return dataclasses.replace(recipe, stages=tuple(stages))
 
 
-def _stages(document: Section, start: str, seed: int | None, folds: Folds | None, planned: bool) -> list[Stage]:
-    sections, common = document.section("stages"), document.section("all")
+def variants_of(document: Section) -> dict[str, Section]:
+    """The changes of every variant, by name; none where the recipe has no variants.
+
+    A variant of `axes` has one change of each axis, and a name such as `tsdae, askubuntu`.
+
+    Raises:
+        SettingsError: a variant changes what it cannot, or two have one name.
+    """
+    named, axes = document.section("variants"), document.section("axes")
+    found = {name: named.section(name) for name in named}
+    choices = [axes.section(axis) for axis in axes]
+    for names in product(*choices) if choices else ():
+        if (name := ", ".join(names)) in found:
+            axes.fail(f"there are two variants {name!r}")
+        changes = [axis.section(one) for axis, one in zip(choices, names, strict=True)]
+        found[name] = reduce(lambda whole, change: whole.over(change, drop=False), changes)
+    for name, change in found.items():
+        change.only(_OF_VARIANT, f"variant {name}")
+    return found
+
+
+def _with_variant(document: Section, variant: str | None) -> tuple[Section, str | None]:
+    """The document with what a variant changes, the first one by default; and the variant's name."""
+    variants = variants_of(document)
+    if not variants:
+        if variant is not None:
+            document.fail(f"there is no variant {variant!r}: this recipe has none")
+        return document, None
+    chosen = next(iter(variants)) if variant is None else variant
+    if chosen not in variants:
+        place = document.section("variants") or document.section("axes")
+        place.fail(f"there is no variant {chosen!r}; {guess(chosen, variants)}")
+    whole = document.over(variants[chosen])
+    if variants[chosen].get("encoder") is not None and "stages" not in variants[chosen]:
+        whole.pop("stages", None)  # an encoder that is scored as it is stands in place of all training
+    return whole, chosen
+
+
+def _stages(document: Section, recipe: Recipe, planned: bool) -> list[Stage]:
+    sections, common, folds = document.section("stages"), document.section("all"), recipe.folds
     if not sections:
         document.fail("a recipe needs stages: at least one section under stages", "stages")
     stages: list[Stage] = []
     kept = _Kept()
     for name in sections:
-        given = stage_of(name, sections, common, seed)
+        given = stage_of(name, sections, common, recipe.seed)
         stage = kept.handed_to(given)
         if stage.source == FOLD and folds is None:
             sections.fail(f"stage {name} trains on folds: say of what under cross_validate", name)
         if planned:
-            plan = planned_of(stage, start, sections.section(name), common)
-            check_columns(stage, plan, sections.section(name))
-            kept.after(given, plan, sections.section(name))
+            section = sections.section(name)
+            kept.after(given, planned_of(stage, recipe.base, section, common), section)
         stages.append(stage)
         if stage.tasks and any(each.source == FOLD for each in stages):
             sections.section(name).fail(f"stage {name} is trained for every fold: {_FOLDED}", "evaluate")

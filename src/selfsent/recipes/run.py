@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import SettingsError
-from selfsent.files import write_json, write_text
+from selfsent.evaluation.results import MARK, MEANING
+from selfsent.files import write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
-from selfsent.recipes.beside import STAND_INS
 from selfsent.recipes.recipe import Recipe, read_recipe
-from selfsent.recipes.result import StagesRun
-from selfsent.recipes.runner import Runner, StageStoppedError
+from selfsent.recipes.runner import Runner, StageRun, StageStoppedError
+from selfsent.report.run import Run
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.save import take_over
 
-BESIDE = "beside.json"
+if TYPE_CHECKING:
+    from rich.table import Table
+
+STAND_INS = "stand_ins"
+"""Under which a run keeps what took the place of the data that its recipe names."""
+
+
+@dataclass
+class StagesRun:
+    """A recipe that has been run.
+
+    Args:
+        directory: where it lies; the last stage's model in its `model/`.
+        recipe: what was run.
+        stages: what came of each stage, and of the cross-validation.
+        stand_ins: what took the place of the data that the recipe names, a line each.
+    """
+
+    directory: Path
+    recipe: Recipe
+    stages: list[StageRun] = field(default_factory=list)
+    stand_ins: list[str] = field(default_factory=list)
+
+    @property
+    def model(self) -> Any:
+        """The trained model, an ordinary SentenceTransformer."""
+        return Run(self.directory, {}).model
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Every score, by stage and task."""
+        return {f"{stage.name}: {name}": value for stage in self.stages for name, value in stage.figures.items()}
+
+    @property
+    def leaked(self) -> list[str]:
+        """Which of the figures are no test, because the model was trained on pairs of theirs."""
+        return [f"{stage.name}: {name}" for stage in self.stages for name in stage.leaked]
+
+    def table(self) -> Table:
+        """The scores of every stage."""
+        rows = (
+            [stage.name, name, f"{value:.2f}{MARK if name in stage.leaked else ''}"]
+            for stage in self.stages
+            for name, value in stage.figures.items()
+        )
+        return table_of(["stage", "task", "score"], rows, left=(0, 1), caption=MEANING if self.leaked else "")
+
+    def __str__(self) -> str:
+        """What the terminal shows."""
+        return text_of(self.table()) if self.figures else ""
 
 
 def train_stages(
@@ -49,52 +101,44 @@ def train_stages(
     Raises:
         SelfsentError: what is wrong with the recipe, with file and line, or with the data, before anything is written.
     """
-    if isinstance(recipe, Recipe):
-        _check_read(recipe, variant, base, seed)
-    else:
+    if not isinstance(recipe, Recipe):
         recipe = read_recipe(recipe, variant, None if base is None else str(base), seed)
-    with shown(progress, quiet) as told:
-        return _train_stages(recipe, output, seed, resume, overwrite, data, told)
-
-
-def _train_stages(
-    recipe: Recipe,
-    output: str | Path,
-    seed: int | None,
-    resume: bool,
-    overwrite: bool,
-    data: str | Path | None,
-    progress: Progress,
-) -> StagesRun:
+    elif seed is not None and recipe.encoder:
+        raise SettingsError(f"{recipe.path} scores an encoder as it is: nothing is trained, so give no seed")
+    for name, value in (("variant", variant), ("base", base), ("seed", seed)):
+        if value is not None and str(value) != str(getattr(recipe, name)):
+            raise SettingsError(f"{recipe.path} was not read with {name} {value}: give the {name} to read_recipe")
     join()
     directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite, [recipe.path, *([] if recipe.encoder else [resolve(recipe.base)])])
-    runner = Runner(recipe, data, progress)
-    runner.check()
-    for line in runner.stood_in:
-        progress.notice(line)
-    asked = recipe.to_json() | ({"read": runner.read} if runner.read else {})
-    directory.match({**asked, "settings": {"seed": seed}}, free=_free(recipe, directory))
-    for line in (recipe.note, *recipe.warnings()):
-        if line:
-            progress.notice(" ".join(line.split()))
-    directory.begin(steps=False)
+    directory.check(resume, overwrite, read_by(recipe))
+    with shown(progress, quiet) as told:
+        runner = Runner(recipe, data, told)
+        runner.check()
+        asked = recipe.to_json() | ({"read": runner.read} if runner.read else {})
+        directory.match({**asked, "settings": {"seed": seed}}, free=_free(recipe, directory))
+        for line in (*runner.stood_in, recipe.note, *recipe.warnings()):
+            if line:
+                told.notice(" ".join(line.split()))
+        directory.begin(steps=False)
+        if rank() == 0:
+            write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
+        try:
+            done = StagesRun(directory.path, recipe, list(runner.run(directory.path)), runner.stand_ins)
+        except StageStoppedError as stop:
+            directory.update(stopped=stop.reason, stopped_in=stop.stage)
+            raise
     if rank() == 0:
-        write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
-    try:
-        stages = list(runner.run(directory.path))
-        done = StagesRun(directory.path, recipe, stages, runner.stand_ins)
-    except StageStoppedError as stop:
-        directory.update(stopped=stop.reason, stopped_in=stop.stage)
-        raise
-    if rank() == 0:
-        write_json(directory.path / BESIDE, [row.to_json() for row in done.beside])
         if recipe.folds is None and recipe.encoder is None:
             take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
         about = {"figures": done.figures, "leaked": done.leaked, STAND_INS: done.stand_ins}
         directory.update(status="finished", **about, stopped=None, stopped_in=None)
     wait()
     return done
+
+
+def read_by(recipe: Recipe) -> list[str | Path]:
+    """What a recipe reads that an old run which is thrown away must not hold."""
+    return [recipe.path, *([] if recipe.encoder else [resolve(recipe.base)])]
 
 
 def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
@@ -104,18 +148,6 @@ def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
     # Runs of before it was kept say nothing of what they read.
     unknown = [] if "read" in directory.record.get("asked", {}) else ["read"]
     return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun] + unknown
-
-
-def _check_read(recipe: Recipe, variant: str | None, base: str | Path | None, seed: int | None) -> None:
-    """Refuse what a recipe was not read with: it would be written down and not be so."""
-    given = {"variant": variant, "base": None if base is None else str(base), "seed": seed}
-    if seed is not None and recipe.encoder:
-        raise SettingsError(f"{recipe.path} scores an encoder as it is: nothing is trained, so give no seed")
-    seeds = {stage.arguments.get("seed") for stage in recipe.stages}
-    read = {"variant": recipe.variant, "base": recipe.base, "seed": seeds.pop() if len(seeds) == 1 else None}
-    for name, value in given.items():
-        if value is not None and value != read[name]:
-            raise SettingsError(f"{recipe.path} was not read with {name} {value}: give the {name} to read_recipe")
 
 
 def check_data(recipe: Recipe, data: str | Path | None = None) -> None:

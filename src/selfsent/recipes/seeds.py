@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from selfsent.display import text_of
+from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import SelfsentError, SettingsError, TrainingError
 from selfsent.evaluation.results import MARK, MEANING
+from selfsent.evaluation.side_by_side import Spread
 from selfsent.files import read_json, write_json
 from selfsent.progress import Progress, Shown
 from selfsent.training.run_directory import RunDirectory
@@ -24,7 +23,7 @@ TrainOne = Callable[[int, Path, bool], Mapping[str, float]]
 """From a seed, a run directory and whether to go on with the run in it, to the figures of the run."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False)
 class Seeds:
     """What came of several seeds.
 
@@ -36,37 +35,25 @@ class Seeds:
     """
 
     directory: Path
-    figures: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    failures: Mapping[int, str] = field(default_factory=dict)
+    figures: dict[int, dict[str, float]] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
     leaked: tuple[str, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The figures that every good run has."""
+    def summary(self) -> dict[str, Spread]:
+        """Mean and deviation of the figures that every good run has."""
         runs = list(self.figures.values())
-        return tuple(name for name in runs[0] if all(name in run for run in runs)) if runs else ()
-
-    def mean(self, name: str) -> float:
-        """The mean of a figure over the good runs."""
-        return float(np.mean([run[name] for run in self.figures.values()]))
-
-    def deviation(self, name: str) -> float | None:
-        """Its standard deviation over the good runs (n − 1); None for fewer than two."""
-        values = [run[name] for run in self.figures.values()]
-        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+        names = [name for name in runs[0] if all(name in run for run in runs)] if runs else []
+        return {name: Spread.of([run[name] for run in runs]) for name in names}
 
     def table(self) -> Table:
         """A line for every figure: mean and deviation, then the seeds that ended well."""
-        from rich.table import Column, Table
-
-        headings = ["mean ± deviation", *(f"seed {seed}" for seed in self.figures)]
-        table = Table("", *(Column(heading, justify="right") for heading in headings), caption_justify="left")
-        for name in self.names:
-            deviation, mark = self.deviation(name), MARK if name in self.leaked else ""
-            shown = f"{self.mean(name):.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
-            table.add_row(name, shown + mark, *(f"{run[name]:.2f}{mark}" for run in self.figures.values()))
-        table.caption = MEANING if set(self.leaked) & set(self.names) else None
-        return table
+        rows = []
+        for name, spread in self.summary.items():
+            mark = MARK if name in self.leaked else ""
+            rows.append([name, f"{spread}{mark}", *(f"{run[name]:.2f}{mark}" for run in self.figures.values())])
+        headings = ["", "mean ± deviation", *(f"seed {seed}" for seed in self.figures)]
+        return table_of(headings, rows, caption=MEANING if {*self.leaked} & {*self.summary} else "")
 
     def __str__(self) -> str:
         """What the terminal shows."""
@@ -84,10 +71,13 @@ class Seeds:
     def to_json(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "seeds": {str(seed): dict(figures) for seed, figures in self.figures.items()},
+            "seeds": {str(seed): figures for seed, figures in self.figures.items()},
             "failures": {str(seed): reason for seed, reason in self.failures.items()},
             "leaked": list(self.leaked),
-            "summary": {name: {"mean": self.mean(name), "deviation": self.deviation(name)} for name in self.names},
+            "summary": {
+                name: {"mean": spread.mean, "deviation": spread.deviation if spread.seeds > 1 else None}
+                for name, spread in self.summary.items()
+            },
         }
 
 
@@ -134,40 +124,34 @@ def over_seeds(
     wait()  # or a slow process would find the run that the first one begins
     directory.begin(steps=False)
     done = seeds_of(directory.path) if directory.resumed else Seeds(directory.path)
-    figures, failures, leaked = dict(done.figures), dict(done.failures), done.leaked
     for seed in range(first, first + count):
-        if seed in figures or seed in failures:
+        if seed in done.figures or seed in done.failures:
             continue
         place = directory.path / "seeds" / str(seed)
         notice(f"seed {seed}")
         try:
-            figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
-            leaked = tuple(dict.fromkeys((*leaked, *read_json(place / "run.json").get("leaked", ()))))
+            done.figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
+            done.leaked = tuple(dict.fromkeys((*done.leaked, *read_json(place / "run.json").get("leaked", ()))))
         except TrainingError as error:
-            failures[seed] = error.reason
+            done.failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
         except SelfsentError:
-            if rank() == 0 and not (directory.path / "seeds").exists():
-                _leave_nothing(directory.path)
+            if rank() == 0 and not (directory.path / "seeds").exists():  # nothing was begun
+                (directory.path / "run.json").unlink()
+                if not any(directory.path.iterdir()):
+                    directory.path.rmdir()
             raise
         wait()
         if rank() == 0:
-            write_json(directory.path / "seeds.json", Seeds(directory.path, figures, failures, leaked).to_json())
+            write_json(directory.path / "seeds.json", done.to_json())
     if rank() == 0:
         directory.update(status="finished")
-    if not figures:
-        first_reason = next(iter(failures.values()))
+    if not done.figures:
+        why = next(iter(done.failures.values()))
         raise TrainingError(
-            f"all {count} seeds failed; the first one: {first_reason}; give --overwrite and a lower learning rate"
+            f"all {count} seeds failed; the first one: {why}; give --overwrite and a lower learning rate"
         )
-    return Seeds(directory.path, figures, failures, leaked)
-
-
-def _leave_nothing(path: Path) -> None:
-    """Take back the directory that no run was begun in."""
-    (path / "run.json").unlink()
-    if not any(path.iterdir()):
-        path.rmdir()
+    return done
 
 
 def seeds_of(place: Path) -> Seeds:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NoReturn
 
 from selfsent.errors import SettingsError, guess
@@ -12,24 +12,33 @@ from selfsent.evaluation.suites import TASKS
 from selfsent.methods import METHODS, Method
 from selfsent.models.heads.options import HEADS
 from selfsent.recipes.document import Section
-from selfsent.recipes.parts import Source, StandIn, corpus_of, fields_of, tasks_of, value_of
-from selfsent.settings import Settings, choices_of
+from selfsent.recipes.parts import Source, StandIn, corpus_of, tasks_of
+from selfsent.settings import Settings, choices_of, parse_duration
 from selfsent.training.plan import Plan, make_plan
 
 FOLD = "fold"
 """The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""
 
-_TRAIN: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("preset", "pooling", "head", "views"), lambda value: isinstance(value, str)),
-    "dev": lambda value: isinstance(value, str) and (value == "context" or value in TASKS),
-    **dict.fromkeys(
-        ("sentences", "hold_out", "checkpoint_every", "keep", "dev_every"), lambda value: type(value) is int
-    ),
-    "keep_best": lambda value: isinstance(value, bool),
-    "dropout": lambda value: type(value) in (int, float),
-    "whiten": lambda value: type(value) in (bool, int, float),
-}
-"""The arguments of `selfsent.train` that a stage may give, and what their values must be."""
+
+@dataclass(frozen=True)
+class TrainArguments:
+    """The arguments of `selfsent.train`, beside settings and options, that a stage may give."""
+
+    preset: str
+    pooling: str
+    head: str
+    views: str
+    dev: str
+    sentences: int
+    hold_out: int
+    checkpoint_every: int
+    keep: int
+    dev_every: int
+    keep_best: bool
+    dropout: float
+    whiten: float | bool
+
+
 _PLANNED = ("preset", "pooling", "dropout", "whiten", "head")
 
 
@@ -69,7 +78,7 @@ class Stage:
 
     def plan(self, base: str) -> Plan:
         """The stage resolved, from some base."""
-        changes = {name: value for name, value in self.arguments.items() if name not in _TRAIN}
+        changes = {name: value for name, value in self.arguments.items() if name not in fields_of(TrainArguments)}
         if self.arguments.get("views") and "columns" in fields_of(self.method.options):
             changes.setdefault("columns", True)
         known = {name: self.arguments[name] for name in _PLANNED if name in self.arguments}
@@ -79,6 +88,11 @@ class Stage:
         """Everything that decides its result."""
         plain = {"method": self.method.name, "corpus": {"source": self.source, **self.reading}}
         return plain | dict(self.arguments) | ({"evaluate": dict(self.tasks)} if self.tasks else {})
+
+
+def fields_of(*options: type[Any]) -> dict[str, str]:
+    """The annotations of dataclasses' fields, by name."""
+    return {item.name: str(item.type) for kind in options for item in dataclasses.fields(kind)}
 
 
 def sources_of(source: Source) -> list[str]:
@@ -100,62 +114,56 @@ def stage_of(name: str, sections: Section, common: Section, seed: int | None) ->
     if given not in METHODS:
         section.fail(f"stage {name} needs a method, not {given}; {guess(given, METHODS)}", "method")
     method = METHODS[given]
-    head = str(section.get("head") or common.get("head"))
-    kinds: tuple[type[Any], ...] = (method.options, HEADS.get(head, method.options), Settings)
-    choices = {name: values for kind in kinds for name, values in choices_of(kind).items()}
-    fields = fields_of(method.options) | fields_of(HEADS.get(head, method.options)) | fields_of(Settings)
-    section.only(["method", "corpus", "evaluate", *_TRAIN, *fields], f"stage {name} ({given})")
-    common.only([*_TRAIN, *fields_of(Settings)], "all")
+    head = HEADS.get(str(section.get("head") or common.get("head")), method.options)
+    kinds = (method.options, head, Settings, TrainArguments)
+    choices = {name: values for kind in kinds[:3] for name, values in choices_of(kind).items()}
+    fields = fields_of(*kinds)
+    section.only(["method", "corpus", "evaluate", *fields], f"stage {name} ({given})")
+    common.only(fields_of(Settings, TrainArguments), "all")
     arguments: dict[str, Any] = {}
     for source in (common, section):
-        for key in source:
-            if key in _TRAIN and not _TRAIN[key](source[key]):
-                source.fail(f"{key} cannot be {source[key]!r}", key)
-            if key in _TRAIN or key in fields:
-                known = key in _TRAIN
-                arguments[key] = source[key] if known else value_of(source, key, fields[key], choices.get(key, ()))
+        for key in (key for key in source if key in fields):
+            arguments[key] = _value(source, key, fields[key], choices.get(key, ()))
     for key in ("keep_best", "dev_every"):
         if arguments.get(key) and "dev" not in arguments:
             section.fail(f"{key} needs dev to say what to score", key)
     if seed is not None:
         arguments["seed"] = seed
     origin, reading, stand_in = corpus_of(section, name)
-    return Stage(name, method, origin, reading, arguments, tasks_of(section, "evaluate"), stand_in)
+    return Stage(name, method, origin, reading, arguments, tasks_of(section), stand_in)
+
+
+def _value(section: Section, key: str, kind: str, choices: tuple[str, ...]) -> Any:
+    """The value of a setting, which must be of its kind."""
+    if key == "budget" and isinstance(section[key], str):
+        try:
+            return parse_duration(section[key])
+        except SettingsError as error:
+            section.fail(str(error), key)
+    value = section.typed(key, kind, choices)
+    if key == "dev" and value != "context" and value not in TASKS:
+        section.fail(f"dev is {value!r}; {guess(value, ('context', *TASKS))}", key)
+    return value
 
 
 def planned_of(stage: Stage, base: str, section: Section, common: Section) -> Plan:
-    """The plan of a stage; what is wrong with its settings is said with a line."""
+    """The plan of a stage; what is wrong with its settings, or lacks in its corpus, is said with a line."""
     try:
-        return stage.plan(base)
+        plan = stage.plan(base)
     except SettingsError as error:
         _at_its_line(error, section, common)
-
-
-def check_columns(stage: Stage, plan: Plan, section: Section) -> None:
-    """Refuse a corpus of which no part is said to have the columns that the method reads."""
     if stage.source == FOLD:
-        return
-    given = [each if isinstance(each, Mapping) else {} for each in stage.source] if _is_list(stage.source) else [{}]
-    parts = [{**stage.reading, **each} for each in given]
-    wanted = plan.method.labels(plan.options)
+        return plan
+    given = stage.source if isinstance(stage.source, tuple) else ()
+    parts = [{**stage.reading, **(each if isinstance(each, Mapping) else {})} for each in given or [{}]]
+    wanted, needs = plan.method.labels(plan.options), f"stage {stage.name}: {stage.method.name} needs"
     if wanted and not any(part.get("label_column") or part.get("score_column") for part in parts):
         column = "label_column" if wanted.kind == "class" else "score_column"
-        section.fail(
-            f"stage {stage.name}: {stage.method.name} needs a {wanted.kind} for each row: name its column in the"
-            f" corpus, with {column}",
-            "corpus",
-        )
+        section.fail(f"{needs} a {wanted.kind} for each row: name its column in the corpus, with {column}", "corpus")
     columns = max(1 if part.get("stack") else len(part.get("text_columns") or "1") for part in parts)
     if plan.columns > columns and not stage.arguments.get("views"):
-        section.fail(
-            f"stage {stage.name}: {stage.method.name} needs {plan.columns} text columns: name them in the corpus, with"
-            " text_columns",
-            "corpus",
-        )
-
-
-def _is_list(source: Source) -> bool:
-    return not isinstance(source, str | Path)
+        section.fail(f"{needs} {plan.columns} text columns: name them in the corpus, with text_columns", "corpus")
+    return plan
 
 
 def _at_its_line(error: SettingsError, section: Section, common: Section) -> NoReturn:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from selfsent.display import cells_of, literal, markdown
 from selfsent.errors import SettingsError
-from selfsent.evaluation.datasets.published import beside, published_rows
 from selfsent.evaluation.lexical import COUNTING, LEXICAL
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import Comparison, side_by_side
@@ -18,18 +17,9 @@ from selfsent.report.pages import dots, render
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from selfsent.papers.published import Published
+
 EARLY = "published scores are those of a classifier that is stopped early; --classifier senteval does the same here"
-
-
-def check_published(suite: str | None) -> None:
-    """Refuse published rows where no paper has any.
-
-    Raises:
-        SettingsError: without a suite, or for a suite that no paper reports.
-    """
-    if not published_rows(suite or ""):
-        reason = f"no table of the papers belongs to {suite}" if suite else "published rows belong to a suite"
-        raise SettingsError(f"--published: {reason}; give --suite sts, sts17, transfer, useb or afs")
 
 
 @dataclass(frozen=True)
@@ -38,11 +28,11 @@ class Report:
 
     Args:
         results: one per model.
-        published: whether the papers' rows stand below.
+        published: the papers' rows that stand below, or None.
     """
 
     results: Sequence[Result]
-    published: bool = False
+    published: Published | None = None
 
     @cached_property
     def comparison(self) -> Comparison | None:
@@ -59,7 +49,7 @@ class Report:
             tables = [result.table() for result in self.results]
         else:
             tables = [self.comparison.table(), *self.comparison.beside()]
-        return tables + ([beside(*self.results)] if self.published else [])
+        return tables + ([self.published.table(self.results)] if self.published else [])
 
     @property
     def signatures(self) -> list[str]:
@@ -71,7 +61,7 @@ class Report:
     def remarks(self) -> list[str]:
         """What a reader must know: absent tasks, warnings, tasks that could not be compared. One line each."""
         several = len(self.results) > 1
-        early = self.published and any("|logreg|" in line for line in self.signatures)
+        early = self.published is not None and any("|logreg|" in line for line in self.signatures)
         lacking: dict[tuple[str, str], list[str]] = {}
         for result in self.results:
             for absence in result.absent.items():
@@ -97,8 +87,7 @@ class Report:
         several: dict[str, Any] = {"results": [result.to_json() for result in self.results]}
         plain = self.results[0].to_json() if len(self.results) == 1 else several
         plain = plain if self.comparison is None else self.comparison.to_json()
-        rows = published_rows(self.results[0].suite or "") if self.published else []
-        return plain | ({"published": [row.to_json() for row in rows]} if rows else {})
+        return plain | ({"published": self.published.rows} if self.published else {})
 
     def to_markdown(self) -> str:
         """The tables, then signatures and remarks as a list."""

@@ -23,7 +23,7 @@ from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
 _WHOLES = (
-    *("stages", "folds", "seeds", "seeds.json", "evaluation.json", "recipe.yaml"),
+    *("stages", "folds", "seeds", "seeds.json", "evaluation.json", "beside.json", "recipe.yaml"),
     *("methods", "comparison.json"),
 )
 """What it writes into the directory of several runs."""

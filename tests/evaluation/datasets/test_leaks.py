@@ -114,9 +114,9 @@ def test_leaked_scores_carry_a_mark_everywhere(results):
     assert plain["average_leaked"] is True
     assert stained.shown("sts12").endswith("†")
     assert not stained.shown("stsb").endswith("†")
-    report = Report([stained], published=True)
+    report = Report([stained])
     assert "stained was trained on STSb, which holds pairs of sts12: no test" in report.remarks
-    assert report.to_markdown().count("† trained on STSb") == 2
+    assert report.to_markdown().count("† trained on STSb") == 1
     assert [line.rpartition(",")[2] for line in stained.to_csv().splitlines()] == ["leaked", "yes", ""]
 
 

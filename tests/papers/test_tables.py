@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from selfsent.evaluation.datasets.published import records
 from selfsent.models.bases import resolve
 from selfsent.models.heads.loading import is_sentence_encoder, is_static
-from selfsent.recipes import outline, read_document, read_recipe, shipped
-from selfsent.recipes.cost import hours_of
+from selfsent.papers.outline import hours_of, shipped
+from selfsent.papers.published import records
+from selfsent.papers.reproduction import records_of
+from selfsent.recipes import read_document, read_recipe
 from selfsent.recipes.needs import needs_of, place_of, where_of
-from selfsent.recipes.recipe import recipe_of
-from selfsent.recipes.variants import variants_of, with_variant
+from selfsent.recipes.recipe import variants_of
 
 ROOT = Path(__file__).parents[2]
 SMALL = {name: ROOT / "experiments" / f"{name}.yaml" for name in ("labels_small", "labels_small_rates", "bsl_small")}
@@ -24,23 +24,27 @@ NO_SCORES = {
 
 
 @pytest.fixture(scope="module")
-def outlines():
-    return {name: outline(name) for name in shipped()}
+def recipes():
+    """By name, the recipes that ship, every variant by its name."""
+    documents = {name: read_document(file) for name, file in shipped().items()}
+    return {
+        name: {variant: read_recipe(document, variant, planned=False) for variant in variants_of(document) or [None]}
+        for name, document in documents.items()
+    }
 
 
-def test_every_row_of_every_table_is_a_variant(outlines):
+def test_every_row_of_every_table_is_a_variant(recipes):
     def row(record):
         return tuple(record[key] for key in ("paper", "table", "method", "group"))
 
-    recipes = [recipe for each in outlines.values() for recipe in each.variants.values()]
-    had = {row(record) for recipe in recipes for record in recipe.published}
+    had = {row(record) for each in recipes.values() for recipe in each.values() for record in records_of(recipe)}
     wanted = {row(record) for record in records() if (record["paper"], record["table"]) not in NO_SCORES}
     assert wanted - had == set()
 
 
-def test_what_the_hub_does_not_have_says_where_it_is_published(outlines, tmp_path):
-    for each in outlines.values():
-        for recipe in each.variants.values():
+def test_what_the_hub_does_not_have_says_where_it_is_published(recipes, tmp_path):
+    for each in recipes.values():
+        for recipe in each.values():
             for need in needs_of(recipe, tmp_path):
                 assert need.here or need.hub or where_of(need.name), need.name
 
@@ -66,33 +70,27 @@ def test_corpora_of_tsdae_have_as_many_rows_as_its_table_says():
         assert place_of(file)["rows"] == each["value"], file
 
 
-def test_rivals_of_tsdae_are_trained_as_in_its_paper(outlines):
+def test_rivals_of_tsdae_are_trained_as_in_its_paper(recipes):
     wanted = {
         "ct": {"batch_size": 8, "steps": 100_000},
         "simcse": {"batch_size": 512, "learning_rate": 5e-5},
         "flow": {"layers": "last"},
     }
-    names = [name for name in outlines if name.startswith("tsdae_") or name in ("label_counts", *ADAPTATION)]
-    stages = [stage for name in names for recipe in outlines[name].variants.values() for stage in recipe.stages]
+    names = [name for name in recipes if name.startswith("tsdae_") or name in ("label_counts", *ADAPTATION)]
+    stages = [stage for name in names for recipe in recipes[name].values() for stage in recipe.stages]
     found = [stage for stage in stages if stage.method.name in wanted]
     assert len(found) > 100
+    (labels,) = recipes["tsdae_supervised"]["scidocs"].stages  # as many steps as the paper at most
+    assert (labels.arguments["steps"], "epochs" in labels.arguments) == (20_000, False)
+    sizes = recipes["tsdae_corpus_size"].values()  # compared at equal steps
+    assert {stage.arguments["steps"] for recipe in sizes for stage in recipe.stages} == {100_000}
     assert all(stage.arguments.items() >= wanted[stage.method.name].items() for stage in found)
 
 
-def test_at_most_as_many_steps_as_the_paper_took_on_labels(outlines):
-    (labels,) = outlines["tsdae_supervised"].variants["scidocs"].stages
-    assert (labels.arguments["steps"], "epochs" in labels.arguments) == (20_000, False)
-
-
-def test_sizes_of_a_corpus_are_compared_at_equal_steps(outlines):
-    variants = outlines["tsdae_corpus_size"].variants.values()
-    assert {stage.arguments["steps"] for recipe in variants for stage in recipe.stages} == {100_000}
-
-
-def test_published_transfer_scores_are_beside_those_of_the_classifier_they_were_made_with(outlines):
+def test_published_transfer_scores_are_beside_those_of_the_classifier_they_were_made_with(recipes):
     tables = {("IS-BERT", "3"), ("BSL", "2")}
-    recipes = [recipe for each in outlines.values() for recipe in each.variants.values()]
-    found = [each for each in recipes if tables & {(row["paper"], row["table"]) for row in each.published}]
+    every = [recipe for each in recipes.values() for recipe in each.values()]
+    found = [each for each in every if tables & {(row["paper"], row["table"]) for row in records_of(each)}]
     assert len(found) > 15
     for recipe in found:
         tasks = recipe.tasks or recipe.stages[-1].tasks
@@ -100,17 +98,17 @@ def test_published_transfer_scores_are_beside_those_of_the_classifier_they_were_
 
 
 @pytest.mark.parametrize("name", ["fastsent", "tsdae_sent2vec"])
-def test_word_vectors_are_trained_from_random_ones(name, outlines, tmp_path, monkeypatch):
+def test_word_vectors_are_trained_from_random_ones(name, recipes, tmp_path, monkeypatch):
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
-    for recipe in outlines[name].variants.values():
+    for recipe in recipes[name].values():
         base = resolve(recipe.base)
         assert is_static(base)
         assert not is_sentence_encoder(base)
 
 
-def test_hours_are_those_of_the_preset(outlines, monkeypatch):
-    (recipe,) = outlines["infersent"].variants.values()
-    monkeypatch.setattr("selfsent.recipes.cost.SCORING", 0.0)
+def test_hours_are_those_of_the_preset(recipes, monkeypatch):
+    (recipe,) = recipes["infersent"].values()
+    monkeypatch.setattr("selfsent.papers.outline.SCORING", 0.0)
     # 20 passes over 942,069 pairs in batches of 64, of a network that costs half of BERT.
     assert hours_of(recipe) == pytest.approx(20 * 942_069 / 64 * 0.04 / 2 / 3600)
 
@@ -120,11 +118,11 @@ def test_every_variant_of_every_recipe_can_be_planned(name, base_of):
     base, planned = str(base_of("bert")), set()
     document = read_document(FILES[name])
     for variant in variants_of(document) or [None]:
-        recipe = recipe_of(*with_variant(document, variant), base=base, planned=False)
+        recipe = read_recipe(document, variant, base, planned=False)
         assert recipe.title
         assert recipe.encoder or recipe.stages
         stages = str([(stage.name, stage.method.name, stage.arguments) for stage in recipe.stages])
         if stages not in planned:  # variants that differ in nothing but data are planned once
             planned.add(stages)
-            recipe = recipe_of(*with_variant(document, variant), base=base)
+            recipe = read_recipe(document, variant, base)
             assert all(stage.plan(base).settings.seed == 0 for stage in recipe.stages)

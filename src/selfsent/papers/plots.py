@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import OutputError, SettingsError
 from selfsent.files import whole_file
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from selfsent.evaluation.tasks.analysis import CurvePoint, LabelledWorth, Space, WordImportance
+    from selfsent.evaluation.side_by_side import Spread
+    from selfsent.papers.analysis import LabelledWorth, Space, WordImportance
 
-Given = ParamSpec("Given")
 FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's, which colour-blind readers can tell apart."""
@@ -28,7 +27,7 @@ KINDS = {
     "PUNCT": "punctuation",
 }
 """Parts of speech as a reader names them."""
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
@@ -40,19 +39,6 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "selfsent",
     "svg.fonttype": "none",
 }
-
-
-def _styled(plot: Callable[Given, Figure]) -> Callable[Given, Figure]:
-    """Texts and lines take their style when they are made, so all of a plot is made in ours."""
-
-    @wraps(plot)
-    def in_style(*arguments: Given.args, **options: Given.kwargs) -> Figure:
-        from matplotlib import rc_context
-
-        with rc_context(_STYLE):
-            return plot(*arguments, **options)
-
-    return in_style
 
 
 def check_plots(paths: Sequence[str | Path]) -> None:
@@ -69,8 +55,26 @@ def check_plots(paths: Sequence[str | Path]) -> None:
         raise SettingsError("--plot needs matplotlib: pip install 'selfsent[plot]'")
 
 
+def draw(plot: Callable[[Axes], None], paths: Sequence[str | Path]) -> None:
+    """Draw a plot and write it to files, each whole or not at all.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    from matplotlib import rc_context
+
+    # Not pyplot: it keeps every figure in memory and picks a backend for windows.
+    from matplotlib.figure import Figure
+
+    with rc_context(STYLE):  # which texts and lines take when they are made
+        figure = Figure(figsize=(6, 3.6))
+        plot(figure.add_subplot())
+        for path in paths:
+            save(figure, path)
+
+
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a plot, whole or not at all.
+    """Write a figure, whole or not at all.
 
     Raises:
         OutputError: the file cannot be written.
@@ -78,21 +82,22 @@ def save(figure: Figure, path: str | Path) -> None:
     from matplotlib import rc_context
 
     kind = Path(path).suffix[1:]
-    with rc_context(_STYLE), whole_file(Path(path)) as temporary:
+    with rc_context(STYLE), whole_file(Path(path)) as temporary:
         figure.savefig(temporary, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
 
 
-@_styled
-def plot_words(found: dict[str, WordImportance]) -> Figure:
+def plot_words(axes: Axes, found: Mapping[str, WordImportance]) -> None:
     """Which words a similarity hangs on: by part of speech, a bar for each model before the grey one of all words.
 
     Args:
+        axes: to draw on.
         found: by model.
     """
     first, models = next(iter(found.values())), list(found.values())
     tags = sorted(first.present, key=lambda tag: -max(one.decisive.get(tag, 0.0) for one in models))
     thick = 0.74 / len(found)
-    figure, axes = _axes(height=1.2 + len(tags) * (0.16 + 0.14 * len(found)))
+    figure: Any = axes.figure
+    figure.set_figheight(1.2 + len(tags) * (0.16 + 0.14 * len(found)))
     shares = [100 * first.present[tag] for tag in tags]
     chance = axes.barh(range(len(tags)), shares, 0.92, color="#dddddd", label="share of all words")
     for number, (name, one) in enumerate(found.items()):
@@ -106,73 +111,56 @@ def plot_words(found: dict[str, WordImportance]) -> Figure:
     axes.set_xlabel(f"% of {first.sentences:,} sentences whose decisive word is of this kind")
     axes.grid(axis="x", color=GRID, linewidth=0.6)
     _legend(axes, last=chance)
-    return figure
 
 
-@_styled
-def plot_corpus_size(points: Sequence[CurvePoint], metric: str) -> Figure:
+def plot_corpus_size(axes: Axes, curve: Mapping[int, Spread], metric: str) -> None:
     """The score over the number of training sentences; bars are standard deviations over seeds.
 
     Args:
-        points: ascending by size.
+        axes: to draw on.
+        curve: the score over seeds by size, ascending.
         metric: what the score is.
     """
-    figure, axes = _axes()
-    sizes, means = [point.size for point in points], [point.mean for point in points]
-    deviations = [point.deviation for point in points]
+    sizes, means = list(curve), [spread.mean for spread in curve.values()]
+    deviations = [spread.deviation for spread in curve.values()]
     axes.errorbar(sizes, means, yerr=deviations, color=COLOURS[0], marker="o", capsize=3, linewidth=1.5)
     _logarithmic(axes, sizes)
-    axes.set_xlabel("training sentences")
-    axes.set_ylabel(metric)
-    axes.grid(color=GRID, linewidth=0.6)
-    return figure
+    _label(axes, "training sentences", metric)
 
 
-@_styled
-def plot_labels(found: LabelledWorth, metric: str, model: str) -> Figure:
+def plot_labels(axes: Axes, found: LabelledWorth, metric: str, model: str) -> None:
     """The score of supervised training over the number of labelled pairs, and the unsupervised score it must reach.
 
     Args:
+        axes: to draw on.
         found: what the bisection tried.
         metric: what the score is.
         model: name of the unsupervised model.
     """
-    figure, axes = _axes()
     tried = sorted(found.tried)
     axes.plot(*zip(*tried, strict=True), color=COLOURS[0], marker="o", linewidth=1.5, label="supervised")
     axes.axhline(found.goal, color=COLOURS[1], linestyle="--", linewidth=1.5, label=f"{model}, without labels")
     if found.pairs is not None:
         axes.axvline(found.pairs, color=GREY, linestyle=":", label=f"overtaken at {found.pairs:,} pairs")
     _logarithmic(axes, [pairs for pairs, _ in tried])
-    axes.set_xlabel("labelled pairs")
-    axes.set_ylabel(metric)
-    axes.grid(color=GRID, linewidth=0.6)
+    _label(axes, "labelled pairs", metric)
     _legend(axes)
-    return figure
 
 
-@_styled
-def plot_space(found: Sequence[Space]) -> Figure:
+def plot_space(axes: Axes, found: Sequence[Space]) -> None:
     """Alignment against uniformity, one point a model; the lower left is best."""
-    figure, axes = _axes()
     for number, one in enumerate(found):
         axes.scatter(one.uniformity, one.alignment, color=COLOURS[number % len(COLOURS)], s=45, label=one.model)
     # From the best value to that of vectors all alike, so that plots of other models look alike.
     axes.set_xlim(-4.1, 0.1)
     axes.set_ylim(0, 1.25 * max(one.alignment for one in found) or 1)
-    axes.set_xlabel("uniformity (less is better)")
-    axes.set_ylabel("alignment (less is better)")
-    axes.grid(color=GRID, linewidth=0.6)
+    _label(axes, "uniformity (less is better)", "alignment (less is better)")
     _legend(axes)
-    return figure
 
 
-def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
-    # Not pyplot: it keeps every figure in memory and picks a backend for windows.
-    from matplotlib.figure import Figure
-
-    figure: Any = Figure(figsize=(6, height))
-    return figure, figure.add_subplot()
+def _label(axes: Axes, across: str, up: str) -> None:
+    axes.set(xlabel=across, ylabel=up)
+    axes.grid(color=GRID, linewidth=0.6)
 
 
 def _legend(axes: Axes, last: Any = None) -> None:

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from selfsent.evaluation.datasets.published import AGGREGATION, records
-from selfsent.recipes.beside import beside, over, tables
+from selfsent.papers.published import AGGREGATION, records
+from selfsent.papers.reproduction import mean_scores, reproduced, tables
 from selfsent.recipes.seeds import Seeds
 
 
@@ -13,30 +13,31 @@ def rows_of(**wanted):
 
 def test_ours_stands_beside_the_published_number_of_the_same_data():
     row = rows_of(paper="IS-BERT", table="4", method="SBERT-STSb")
-    (found,) = beside(row, {"stsb": {"score": 84.0, "low": 83.0, "high": 84.9}})
+    (found,) = reproduced(row, {"stsb": {"score": 84.0, "low": 83.0, "high": 84.9}})
     assert found.difference == pytest.approx(84.0 - 84.67)
     assert found.within is True
-    (found,) = beside(row, {"stsb": {"score": 80.0, "low": 79.0, "high": 81.0}})
+    (found,) = reproduced(row, {"stsb": {"score": 80.0, "low": 79.0, "high": 81.0}})
     assert found.within is False
+    assert [each.ours for each in reproduced(row, {})] == [None]  # shown alone
     assert "-4.67" in "".join(str(cell) for column in tables([found])[0].columns for cell in column.cells)
 
 
 def test_a_development_score_is_compared_with_one():
     (row,) = rows_of(paper="BSL", table="9", method="BSL")
-    assert beside([row], {"stsb": {"score": 1.0}})[0].ours is None
-    assert beside([row], {"stsb-dev": {"score": 79.0}})[0].ours == 79.0
+    assert reproduced([row], {"stsb": {"score": 1.0}})[0].ours is None
+    assert reproduced([row], {"stsb-dev": {"score": 79.0}})[0].ours == 79.0
 
 
 def test_pearson_and_parts_of_a_task_are_found_by_name():
     row = rows_of(paper="SALBERT", table="1", method="SALBERT", group="fine-tuned on STSb")
-    found = beside(row, {"stsb": {"score": 70.0, "low": 69.0, "high": 71.0, "pearson": 72.0}})
-    assert {each.record["metric"]: (each.ours, each.low) for each in found} == {
+    found = reproduced(row, {"stsb": {"score": 70.0, "low": 69.0, "high": 71.0, "pearson": 72.0}})
+    assert {each.published["metric"]: (each.ours, each.low) for each in found} == {
         "spearman": (70.0, 69.0),
         "pearson": (72.0, None),
     }
     row = rows_of(paper="TSDAE", table="2", method="BM25")
-    found = beside(row, {"twitterpara": {"score": 70.0, "twitterurl": 71.0, "pit": 69.0}})
-    assert {each.record["dataset"]: each.ours for each in found} == {
+    found = reproduced(row, {"twitterpara": {"score": 70.0, "twitterurl": 71.0, "pit": 69.0}})
+    assert {each.published["dataset"]: each.ours for each in found} == {
         "TwitterPara": 70.0,
         "TwitterPara/TURL": 71.0,
         "TwitterPara/PIT": 69.0,
@@ -47,28 +48,23 @@ def test_an_average_needs_all_that_it_is_over():
     row = rows_of(paper="SALBERT", table="3", method="SBERT")
     tasks = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb")
     scores = {task: {"score": 60.0 + place, "leaked": task != "stsb"} for place, task in enumerate(tasks)}
-    (average,) = [each for each in beside(row, scores) if each.record["dataset"] == "Avg"]
+    (average,) = [each for each in reproduced(row, scores) if each.published["dataset"] == "Avg"]
     assert average.ours == pytest.approx(62.5)
     assert average.leaked
     assert "†" in str(tables([average])[-1].caption)
-    less = beside(row, {task: scores[task] for task in tasks[1:]})
-    assert "Avg" not in {each.record["dataset"] for each in less}
-
-
-def test_without_a_figure_of_ours_the_published_ones_are_shown_alone():
-    row = rows_of(paper="IS-BERT", table="4", method="SBERT-STSb")
-    assert [each.ours for each in beside(row, {})] == [None]
+    less = reproduced(row, {task: scores[task] for task in tasks[1:]})
+    assert "Avg" not in {each.published["dataset"] for each in less}
 
 
 def test_an_average_has_an_interval_as_narrow_as_the_tasks_are_many():
     row = rows_of(paper="SALBERT", table="3", method="SBERT")
     tasks = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb")
     scores = {task: {"score": 80.0, "low": 78.0, "high": 81.0} for task in tasks}
-    (average,) = [each for each in beside(row, scores) if each.record["dataset"] == "Avg" and each.low]
+    (average,) = [each for each in reproduced(row, scores) if each.published["dataset"] == "Avg" and each.low]
     assert (average.low, average.high) == pytest.approx((80 - 2 / 6**0.5, 80 + 1 / 6**0.5))
     assert average.within is not None
     del scores["sts12"]["low"]
-    assert [each.low for each in beside(row, scores) if each.record["dataset"] == "Avg"] == [None]
+    assert [each.low for each in reproduced(row, scores) if each.published["dataset"] == "Avg"] == [None]
 
 
 def test_weighted_means_are_compared_with_weighted_means():
@@ -77,26 +73,26 @@ def test_weighted_means_are_compared_with_weighted_means():
     scores = {task: {"score": 10.0, "low": 9.0, "high": 11.0, "wmean": value} for task, value in years.items()}
     scores["sts12"]["intervals"] = {"wmean": [49.0, 52.0]}
     scores |= {task: {"score": 55.0, "low": 54.0, "high": 56.0} for task in ("stsb", "sickr-test")}
-    found = {each.record["dataset"]: each for each in beside(row, scores)}
+    found = {each.published["dataset"]: each for each in reproduced(row, scores)}
     assert (found["STS12"].ours, found["STS12"].low, found["STS12"].high) == (50.0, 49.0, 52.0)
     assert found["Avg"].ours == pytest.approx((310 + 110) / 7)
     assert found["STSb"].notes == ()
     assert "ours too" in found["STS12"].notes[0]
-    without = beside(row, {task: {"score": 10.0, "low": 9.0, "high": 11.0} for task in scores})
-    assert {each.record["dataset"]: each.notes for each in without}["STS12"] == (AGGREGATION,)
-    assert {each.record["dataset"]: each.notes for each in without}["STSb"] == ()
+    without = reproduced(row, {task: {"score": 10.0, "low": 9.0, "high": 11.0} for task in scores})
+    assert {each.published["dataset"]: each.notes for each in without}["STS12"] == (AGGREGATION,)
+    assert {each.published["dataset"]: each.notes for each in without}["STSb"] == ()
 
 
 def test_defects_differences_and_stand_ins_are_marked_beside_the_numbers():
     row = [{**record, "differs": "ours deletes words"} for record in rows_of(paper="IS-BERT", table="1", method="SDAE")]
     scores = {"sts14": {"score": 37.0, "low": 36.0, "high": 38.0, "stand_ins": ("a.txt stands in for b.txt",)}}
-    (found,) = beside(row, scores)
-    assert found.to_json()["notes"] == list(found.notes)
+    (found,) = reproduced(row, scores)
+    assert found.to_json()["notes"] == found.notes
     assert [note.split(",")[0] for note in found.notes] == ["two digits", "ours deletes words"]
     assert found.to_json()["published"] in rows_of(paper="IS-BERT", table="1", method="SDAE")
-    assert found.to_json()["stand_ins"] == ["a.txt stands in for b.txt"]
+    assert found.to_json()["stand_ins"] == ("a.txt stands in for b.txt",)
     (table,) = tables([found])
-    cells = [next(iter(column.cells)) for column in table.columns]
+    cells = [str(next(iter(column.cells))) for column in table.columns]
     assert cells[1:3] == ["12 (1,2)", "37.00 (3)"]
     assert "(2) ours deletes words\n(3) a.txt stands in for b.txt\nwithin: " in str(table.caption)
 
@@ -111,29 +107,21 @@ def seeds_in(place, scores, stage="ft"):
     return Seeds(place, {seed: {} for seed in range(len(scores))})
 
 
-def test_the_interval_over_seeds_is_that_of_their_mean(tmp_path):
-    seeds = seeds_in(tmp_path, [{"stsb": {"score": value, "n": 9, "low": 0.0}} for value in (80.0, 82.0, 84.0)])
-    score = over(seeds, "ft")["stsb"]
-    assert score["score"] == 82.0
-    assert (score["low"], score["high"]) == pytest.approx(
-        (82 - 4.3027 * 2 / 3**0.5, 82 + 4.3027 * 2 / 3**0.5), abs=1e-3
-    )
-
-
 def test_over_seeds_no_row_is_lost_and_averages_have_the_interval_of_the_seeds(tmp_path):
     row = rows_of(paper="SALBERT", table="1", method="SALBERT", group="fine-tuned on STSb")
     seeds = seeds_in(tmp_path / "stsb", [{"stsb": {"score": 70.0 + n, "pearson": 72.0 + n}} for n in (0, 2)])
-    found = beside(row, over(seeds, "ft"))
-    assert {each.record["metric"]: each.ours for each in found} == {"spearman": 71.0, "pearson": 73.0}
+    found = reproduced(row, mean_scores(seeds, "ft"))
+    assert {each.published["metric"]: each.ours for each in found} == {"spearman": 71.0, "pearson": 73.0}
     assert all(each.low is not None and each.stand_ins == ("a stands in for b",) for each in found)
-    assert list(over(seeds_in(tmp_path / "one", [{"stsb": {"score": 1.0}}]), "ft")["stsb"]["intervals"]) == ["score"]
+    one = reproduced(row, mean_scores(seeds_in(tmp_path / "one", [{"stsb": {"score": 1.0}}]), "ft"))
+    assert [(each.ours, each.low) for each in one] == [(1.0, None)]
     row = rows_of(paper="SALBERT", table="3", method="SBERT")
     tasks = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb")
     # What one task gains the other loses: the average is the same with every seed.
     scores = [{task: {"score": 80.0 + sign * (-1) ** k} for k, task in enumerate(tasks)} for sign in (1, -1)]
     (average,) = [
         each
-        for each in beside(row, over(seeds_in(tmp_path / "sts", scores), "ft"))
-        if each.record["dataset"] == "Avg" and each.record["metric"] == "spearman"
+        for each in reproduced(row, mean_scores(seeds_in(tmp_path / "sts", scores), "ft"))
+        if each.published["dataset"] == "Avg" and each.published["metric"] == "spearman"
     ]
     assert (average.low, average.ours, average.high) == pytest.approx((80, 80, 80))

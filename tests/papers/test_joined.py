@@ -4,7 +4,8 @@ import shutil
 import pytest
 
 from selfsent.errors import RunError
-from selfsent.recipes import join_runs, recipe_file, train_stages
+from selfsent.papers.outline import recipe_file
+from selfsent.papers.reproduction import join_runs
 
 DOMAINS = {"askubuntu": 57.0, "cqadupstack": 14.0, "twitterpara": 74.0, "scidocs": 77.0}
 
@@ -31,33 +32,34 @@ def joined(tmp_path, **more):
 
 
 def test_an_average_over_domains_is_compared_once_all_are_given(tmp_path):
-    rows = joined(tmp_path)
-    assert {row.record["dataset"]: row.ours for row in rows if row.record["dataset"] != "Avg"} == {
+    rows = joined(tmp_path, stand_ins=["a stands in for b"])
+    assert {row.published["dataset"]: row.ours for row in rows if row.published["dataset"] != "Avg"} == {
         "AskUbuntu": 57.0,
         "CQADupStack": 14.0,
         "TwitterPara": 74.0,
         "SciDocs": 77.0,
     }
-    (average,) = [row for row in rows if row.record["dataset"] == "Avg"]
+    assert rows[0].stand_ins == ("a stands in for b",)
+    (average,) = [row for row in rows if row.published["dataset"] == "Avg"]
     assert average.ours == pytest.approx(222 / 4)
     assert (average.low, average.high) == pytest.approx((55.5 - 0.5, 55.5 + 0.5))
-    assert average.difference == pytest.approx(55.5 - average.record["value"])
+    assert average.difference == pytest.approx(55.5 - average.published["value"])
     less = join_runs([tmp_path / domain for domain in list(DOMAINS)[1:]])
-    assert "Avg" not in {row.record["dataset"] for row in less}
+    assert "Avg" not in {row.published["dataset"] for row in less}
 
 
 def test_other_rows_stay_apart(tmp_path):
     joined(tmp_path)
     other = run_of(tmp_path / "ct", "scidocs", 70.0, method="ct")
     rows = join_runs([*(tmp_path / domain for domain in DOMAINS), other])
-    assert [(row.record["method"], row.ours) for row in rows if row.record["dataset"] == "SciDocs"] == [
+    assert [(row.published["method"], row.ours) for row in rows if row.published["dataset"] == "SciDocs"] == [
         ("TSDAE", 77.0),
         ("CT", 70.0),
     ]
 
 
 def test_the_average_over_seeds_has_the_interval_of_the_seeds_averages(tmp_path):
-    (average,) = [row for row in joined(tmp_path, seeds=[1, 2, 3]) if row.record["dataset"] == "Avg"]
+    (average,) = [row for row in joined(tmp_path, seeds=[1, 2, 3]) if row.published["dataset"] == "Avg"]
     assert average.ours == pytest.approx(57.5)
     assert (average.low, average.high) == pytest.approx((57.5 - 4.3027 / 3**0.5, 57.5 + 4.3027 / 3**0.5), abs=1e-3)
 
@@ -66,14 +68,11 @@ def test_a_domain_that_lost_a_seed_leaves_the_average_without_an_interval(tmp_pa
     joined(tmp_path, seeds=[1, 2, 3])
     shutil.rmtree(tmp_path / "scidocs")
     run_of(tmp_path / "scidocs", "scidocs", 77.0, seeds=[1, 3])
-    (average,) = [row for row in join_runs(tmp_path / domain for domain in DOMAINS) if row.record["dataset"] == "Avg"]
+    (average,) = [
+        row for row in join_runs(tmp_path / domain for domain in DOMAINS) if row.published["dataset"] == "Avg"
+    ]
     assert average.ours == pytest.approx((59 + 16 + 76 + 79) / 4)
     assert average.low is None
-
-
-def test_stand_ins_are_told(tmp_path):
-    (row, *_) = join_runs([run_of(tmp_path / "run", "twitterpara", 70.0, stand_ins=["a stands in for b"])])
-    assert row.stand_ins == ("a stands in for b",)
 
 
 def test_what_cannot_be_joined(tmp_path):
@@ -84,19 +83,3 @@ def test_what_cannot_be_joined(tmp_path):
         join_runs([run_of(tmp_path / "three", "scidocs", 70.0, status="training")])
     with pytest.raises(RunError, match="holds no finished run of a recipe"):
         join_runs([tmp_path / "nowhere"])
-
-
-def test_a_run_of_a_recipe_is_read_as_it_was_written(recipe, mirror, tmp_path):
-    text = """
-base: {base}
-cross_validate: {{data: ukp-aspect, by: cross-topic}}
-stages: {{ft: {{corpus: fold, method: cosine, steps: 2, batch_size: 4}}}}
-variants:
-  one: {{published: [{{paper: IS-BERT, table: 2, method: SBERT-AFS}}]}}
-  none: {{}}
-"""
-    done = train_stages(recipe(text), tmp_path / "run", variant="one", data=mirror, quiet=True)
-    assert [row.to_json() for row in join_runs([tmp_path / "run"])] == [row.to_json() for row in done.beside]
-    train_stages(recipe(text), tmp_path / "none", variant="none", data=mirror, quiet=True)
-    with pytest.raises(RunError, match="names none under published"):
-        join_runs([tmp_path / "none"])

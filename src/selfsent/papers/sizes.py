@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import DataSet, Rows, Store
-from selfsent.evaluation.datasets.published import DATASETS, records
 from selfsent.evaluation.stats.metrics import parts_of
 from selfsent.evaluation.tasks.useb import ASKUBUNTU, CQADUPSTACK, POSITIVE, SCIDOCS, TWITTERPARA
+from selfsent.papers.published import DATASETS, records
 
 QUERIES, RELEVANT, CANDIDATES = "queries", "relevant per query", "candidates per query"
 PARAPHRASES, OTHERS, LENGTH = "paraphrases", "other pairs", "words per text"
@@ -25,34 +25,23 @@ _PUBLISHED = {
 }
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """What there is of a task, by the names of this file.
-
-    Args:
-        task: its name.
-        here: counted on the test data that is here; a word is what stands between spaces, each text counts once.
-        published: as the paper has it, rounded to thousands where it rounds.
-    """
-
-    task: str
-    here: dict[str, float]
-    published: dict[str, float]
-
-
-def sizes(task: str, store: Store) -> Sizes:
+def sizes(task: str, store: Store) -> dict[str, Any]:
     """Count the test data of a task of USEB (Wang, Reimers and Gurevych 2021, table 1).
 
     Args:
         task: `askubuntu`, `cqadupstack`, `twitterpara` or `scidocs`.
         store: of the data sets.
 
+    Returns:
+        The `task`, what is `here` by the names of this file (a word is what stands between spaces, and each text counts
+        once), and the same as `published`, which is rounded to thousands at times.
+
     Raises:
         SettingsError: it is no task of USEB.
         DataError: its data is not here.
 
     Example:
-        sizes("twitterpara", Store("data")).here["paraphrases"]
+        sizes("twitterpara", Store("data"))["here"]["paraphrases"]
     """
     if task not in _COUNTED:
         raise SettingsError(f"sizes are counted for tasks of USEB, and {task} is none; {guess(task, _COUNTED)}")
@@ -67,7 +56,7 @@ def sizes(task: str, store: Store) -> Sizes:
         and record["metric"] in _PUBLISHED
         and record.get("split", "test") == "test"
     }
-    return Sizes(task, here, published)
+    return {"task": task, "here": here, "published": published}
 
 
 def _of_pairs(rows: Rows) -> dict[str, float]:

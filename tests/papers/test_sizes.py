@@ -2,7 +2,7 @@ import pytest
 
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows, Store
-from selfsent.evaluation.tasks.sizes import sizes
+from selfsent.papers.sizes import sizes
 
 
 class Held:
@@ -23,13 +23,13 @@ def test_candidates_are_counted_by_query_and_each_text_once():
         relevant=[1, 0, 1, 0, 1],
     )
     found = sizes("askubuntu", store)
-    assert found.here == {
+    assert found["here"] == {
         "queries": 2,
         "relevant per query": 1.5,
         "candidates per query": 2.5,
         "words per text": (2 + 1 + 3 + 1) / 4,
     }
-    assert found.published["relevant per query"] == 5.4  # of the test queries, not of the development's
+    assert found["published"]["relevant per query"] == 5.4  # of the test queries, not of the development's
 
 
 def test_a_query_of_two_subsets_is_two():
@@ -40,15 +40,15 @@ def test_a_query_of_two_subsets_is_two():
         sentence2=["b", "c", "d"],
         relevant=[1, 0, 1],
     )
-    assert sizes("scidocs", store).here["queries"] == 2
-    assert sizes("scidocs", store).here["candidates per query"] == 1.5
+    assert sizes("scidocs", store)["here"]["queries"] == 2
+    assert sizes("scidocs", store)["here"]["candidates per query"] == 1.5
 
 
 def test_the_candidates_of_a_forum_are_its_posts_without_the_queries():
     store = Held(
         forum=["x"] * 4 + ["y"] * 3, id=list("abcdefg"), text=["t"] * 7, relevant=["c d", "d", "", "", "f g", "", ""]
     )
-    assert sizes("cqadupstack", store).here == {
+    assert sizes("cqadupstack", store)["here"] == {
         "queries": 3,
         "relevant per query": 5 / 3,
         "candidates per query": 2,
@@ -58,7 +58,7 @@ def test_the_candidates_of_a_forum_are_its_posts_without_the_queries():
 
 def test_debatable_pairs_are_no_paraphrases():
     store = Held(sentence1=["a"] * 4, sentence2=["b c"] * 4, score=[5.0, 4.0, 3.0, 1.0], subset=["pit"] * 4)
-    assert sizes("twitterpara", store).here == {"paraphrases": 2, "other pairs": 2, "words per text": 1.5}
+    assert sizes("twitterpara", store)["here"] == {"paraphrases": 2, "other pairs": 2, "words per text": 1.5}
 
 
 def test_what_is_not_here_or_no_task_of_useb(tmp_path):

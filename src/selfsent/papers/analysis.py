@@ -7,13 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows
-from selfsent.evaluation.encoders import Encoder
-from selfsent.evaluation.tasks.words import Tagger, tag
+from selfsent.evaluation.encoders import Encoder, as_encoder
+from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.papers.words import Tagger, tag
 
 SIMILAR = 0.8
 WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
@@ -84,34 +86,6 @@ def word_importance(
 
 
 @dataclass(frozen=True)
-class CurvePoint:
-    """A score at one corpus size: mean and standard deviation over seeds (0 for one seed)."""
-
-    size: int
-    mean: float
-    deviation: float
-
-
-def corpus_size_curve(
-    train_and_score: Callable[[int, int], float], sizes: Sequence[int], seeds: Sequence[int] = (0,)
-) -> list[CurvePoint]:
-    """The score as a function of the number of training sentences (Wang et al., 2021, section 7.1 and Figure 3).
-
-    Args:
-        train_and_score: (sentences, seed) -> score.
-        sizes: numbers of sentences.
-        seeds: one run each.
-    """
-    points = []
-    for size in sorted(set(sizes)):
-        scores = [train_and_score(size, seed) for seed in seeds]
-        points.append(
-            CurvePoint(size, float(np.mean(scores)), float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0)
-        )
-    return points
-
-
-@dataclass(frozen=True)
 class LabelledWorth:
     """How many labelled pairs an unsupervised score is worth.
 
@@ -159,6 +133,30 @@ def labelled_worth(
         middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
         low, high = (low, middle) if reached(middle) else (middle, high)
     return LabelledWorth(high, tuple(tried), goal)
+
+
+def worth_in_labels(
+    encoder: Encoder, rows: Rows, trainer: Callable[..., Any], labelled: Rows, least: int
+) -> LabelledWorth:
+    """How many labelled pairs an unsupervised encoder is worth, see `labelled_worth`.
+
+    Args:
+        encoder: the unsupervised one.
+        rows: the pairs that all are scored on: sentence1, sentence2, score.
+        trainer: (pairs, scores) -> a model with `encode`.
+        labelled: the pairs to train on, like `rows`.
+        least: fewest pairs worth trying.
+    """
+    # The file may be sorted; its first pairs must be like the others.
+    order = np.random.default_rng(0).permutation(len(labelled))
+    pairs = list(zip(labelled["sentence1"], labelled["sentence2"], strict=True))
+
+    def supervised(count: int) -> float:
+        chosen = order[:count]
+        model = trainer([pairs[row] for row in chosen], [labelled["score"][row] for row in chosen])
+        return score_pairs(rows, as_encoder(model)).score
+
+    return labelled_worth(supervised, lambda: score_pairs(rows, encoder).score, least, len(labelled))
 
 
 @dataclass(frozen=True)

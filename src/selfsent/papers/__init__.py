@@ -1,0 +1,1 @@
+"""What repeats the papers: their tables, their analyses, and their figures beside ours."""
