@@ -53,7 +53,7 @@ RUNS = {
     "ct-inbatch": ({}, 1),
     "infomax": ({"filters": 8}, 1),
     "infomax by dv": ({"filters": 8, "estimator": "dv", "average": "sentence", "temperature": 0.5}, 1),
-    "bootstrap": ({"delete_words": 0.3, "width": 2, "momentum": 0.5, "momentum_schedule": "cosine"}, 1),
+    "bootstrap": ({"delete_words": 0.3, "width": 2, "momentum": 0.5}, 1),
     "softmax": ({}, 2),
     "cosine": ({}, 1),
     "triplet": ({}, 1),

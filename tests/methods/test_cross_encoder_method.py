@@ -23,12 +23,12 @@ SCORES = np.array([0.0, 5.0, 2.5, 1.0, 4.0, 3.0], dtype=np.float32)
 def seen(learner, options, labels, max_length=64):
     """The batch of all pairs."""
     from selfsent.data.batches import Batches
-    from selfsent.data.views import Template
+    from selfsent.data.views.tokens import Template
 
     tokenizer = learner.model.tokenizer
     tables = [tiny.Table(tokenizer, FIRST), tiny.Table(tokenizer, SECOND)]
     template = Template.of(tokenizer, tiny.VOCABULARY)
-    views = METHODS["cross-encoder"].views(options)
+    views = options.views()
     made = Batches(tables, np.arange(6), views, template, Settings(max_length=max_length), labels=labels)
     return made.views_of(made.rows, 0), made.labels_of(made.rows)
 
@@ -59,7 +59,7 @@ def test_token_types_matter(learner_of):
 @pytest.mark.parametrize(("kind", "wrap"), [("word pieces", True), ("byte pairs", True), ("byte pairs", False)])
 @pytest.mark.parametrize("longest", [60, 13, 12])
 def test_pairs_are_joined_and_cut_as_by_the_tokenizer(kind, wrap, longest):
-    from selfsent.data.views import Template
+    from selfsent.data.views.tokens import Template
 
     tokenizer = tiny.make_tokenizer(kind, wrap)
     tables = [tiny.Table(tokenizer, texts) for texts in (FIRST, SECOND)]

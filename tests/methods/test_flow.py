@@ -6,7 +6,6 @@ import torch
 
 import tiny
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.methods import get_method
 from selfsent.methods.flow import Options
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
@@ -17,7 +16,7 @@ SMALL = {"levels": 2, "depth": 2, "width": 4}
 
 
 def batches_of(learner, **settings):
-    views = get_method("flow").views(learner.options)
+    views = learner.options.views()
     return tiny.make_batches(learner, views, Settings(batch_size=8, **settings), SENTENCES)
 
 
@@ -68,7 +67,7 @@ def test_only_the_flow_is_trained_and_sees_no_dropout(learner_of):
     assert sum(len(group["params"]) for group in groups) == len(trained)
     noisy = learner_of("flow", dropout=0.3, noisy=True, **SMALL)
     assert not torch.equal(noisy.features(views[0]), noisy.features(views[0]))
-    assert not get_method("flow").views(noisy.options)[0].ready
+    assert not noisy.options.views()[0].ready
 
 
 @pytest.mark.parametrize(("layers", "places"), [("first+last", (1, -1)), ("embeddings+last", (0, -1)), ("last", (-1,))])

@@ -20,7 +20,7 @@ def test_a_method_says_all_that_is_shown_of_it(method):
     for field in dataclasses.fields(method.options):
         assert field.metadata["description"]
     needed = {"teacher": "bundled-raw"} if method.name == "distil" else {}
-    assert all(view.column >= 0 for view in method.views(method.options(**needed)))
+    assert all(view.column >= 0 for view in method.options(**needed).views())
 
 
 def test_an_unknown_method_is_answered_by_the_nearest_or_by_those_there_are():

@@ -4,7 +4,7 @@ import torch
 
 import tiny
 from naive import objectives
-from selfsent.data.views import MaskTokens
+from selfsent.data.views.noise import MaskTokens
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import get_method
@@ -59,7 +59,7 @@ def test_a_base_without_a_masked_language_model_is_refused(learner_of):
 
 
 def test_views_follow_the_options():
-    assert MLM.views(Options(ratio=0.3, whole_words=True))[0].noise == MaskTokens(0.3, True)
+    assert Options(ratio=0.3, whole_words=True).views()[0].noise == MaskTokens(0.3, True)
     with pytest.raises(SettingsError, match="--ratio"):
         Options(ratio=0.0)
 

@@ -168,7 +168,7 @@ def test_the_ratio_is_a_share(ratio):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_noise_is_put_on_the_sentence_that_is_encoded(noise):
-    damaged, whole = get_method("tsdae").views(Options(noise=noise, ratio=0.3))
+    damaged, whole = Options(noise=noise, ratio=0.3).views()
     assert damaged.noise == NOISES[noise](0.3)
     assert whole.noise is None
 

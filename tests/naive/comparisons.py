@@ -31,39 +31,12 @@ def jensen_shannon(scores):
     return losses
 
 
-def info_nce(scores):
-    """Minus log of the share of the own sentence, token by token; arguments as above."""
-    return [
-        [-torch.log(torch.exp(row[own]) / sum(torch.exp(s) for s in row)) for row in tokens]
-        for own, tokens in enumerate(scores)
-    ]
-
-
-def donsker_varadhan(scores, weigh):
-    """Minus the weighted mean of own scores, plus the log of the weighted mean of exp of the others.
-
-    Args:
-        scores: as above.
-        weigh: a token's weight, given the number of tokens of its sentence.
-    """
-    positive, exponential, weights = 0.0, 0.0, 0.0
-    for own, tokens in enumerate(scores):
-        for row in tokens:
-            weight = weigh(len(tokens))
-            others = [torch.exp(s) for other, s in enumerate(row) if other != own]
-            positive = positive + weight * row[own]
-            exponential = exponential + weight * sum(others) / len(others)
-            weights += weight
-    return torch.log(exponential / weights) - positive / weights
-
-
 def average(losses, kind):
-    """Over the tokens of all sentences, over the means of the sentences, or over the sums of the sentences."""
+    """Over the tokens of all sentences, or over the sums of the sentences."""
     if kind == "token":
         every = [loss for sentence in losses for loss in sentence]
         return sum(every) / len(every)
-    each = [sum(sentence) / (len(sentence) if kind == "sentence" else 1) for sentence in losses]
-    return sum(each) / len(each)
+    return sum(map(sum, losses)) / len(losses)
 
 
 def batch_norm(rows, epsilon):
@@ -120,26 +93,6 @@ def tension_in_batch(first, second, similarity, scale):
             scores = [torch.exp(scale * similarity(a[i], other)) for other in b]
             total = total - torch.log(scores[i] / sum(scores))
     return total / (2 * len(first))
-
-
-def simcse_clean(first, second, clean, temperature, scale):
-    """SimCSE with negatives among vectors made without dropout, and a scaled positive: Xu et al. 2023."""
-    total = 0.0
-    for i in range(len(first)):
-        positive = torch.exp(scale * cosine(first[i], second[i]) / temperature)
-        negatives = [torch.exp(cosine(clean[i], clean[j]) / temperature) for j in range(len(clean)) if j != i]
-        total = total - torch.log(positive / (positive + sum(negatives)))
-    return total
-
-
-def dimensions(first, second, temperature, epsilon):
-    """Mean over dimensions of the cross-entropy of a dimension being itself among all: Xu et al. 2023."""
-    a, b = batch_norm(first, epsilon), batch_norm(second, epsilon)
-    total = 0.0
-    for k in range(a.shape[1]):
-        scores = [torch.exp((a[:, k] * b[:, j]).sum() / len(a) / temperature) for j in range(b.shape[1])]
-        total = total - torch.log(scores[k] / sum(scores))
-    return total / a.shape[1]
 
 
 def no_negative(query, partner, candidate, its_query, document, other):

@@ -21,7 +21,7 @@ def make_loop(corpus, base_of, tmp_path):
 
     from selfsent.data.batches import Batches
     from selfsent.data.token_table import build_table
-    from selfsent.data.views import Template
+    from selfsent.data.views.tokens import Template
     from selfsent.methods import METHODS
     from selfsent.models.loading import load_encoder
     from selfsent.settings import Settings

@@ -14,7 +14,9 @@ from torch import Tensor
 
 from selfsent.data.random import make_key
 from selfsent.data.token_table import Table
-from selfsent.data.views import Documents, Template, Tokens, View
+from selfsent.data.views.positives import Documents
+from selfsent.data.views.tokens import Template, Tokens
+from selfsent.data.views.view import View
 from selfsent.distributed import rank, world_size
 from selfsent.fast.packing import Packed
 from selfsent.files import saying

@@ -47,7 +47,7 @@ def _seconds(stage: Stage, work: float) -> float:
         return rows * TOKENS / (3 * RATE) * work
     steps = settings.steps or rows * float(settings.epochs or 1) / batch
     try:
-        views = len(method.views(method.options()))
+        views = len(method.options().views())
     except SelfsentError:  # an option that must be given
         views = 2
     tokens = batch * max(views, 1) * TOKENS
@@ -59,6 +59,6 @@ def _settings(stage: Stage) -> Settings:
     method, preset = stage.method, stage.arguments.get("preset")
     known = {item.name for item in dataclasses.fields(Settings)}
     settings = method.published if preset else method.defaults
-    for changes in (method.presets.get(preset, {}) if preset else {}, stage.arguments):
+    for changes in (method.preset(preset), stage.arguments):
         settings = settings.but(**{name: value for name, value in changes.items() if name in known})
     return settings

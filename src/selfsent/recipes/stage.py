@@ -130,7 +130,7 @@ def check_columns(stage: Stage, plan: Plan, section: Section) -> None:
         return
     given = [each if isinstance(each, Mapping) else {} for each in stage.source] if _is_list(stage.source) else [{}]
     parts = [{**stage.reading, **each} for each in given]
-    wanted = plan.method.labels(plan.options)
+    wanted = plan.options.labels()
     if wanted and not any(part.get("label_column") or part.get("score_column") for part in parts):
         column = "label_column" if wanted.kind == "class" else "score_column"
         section.fail(

@@ -224,7 +224,6 @@ class Loop:
             raise self._stop(f"the {what} is not finite at step {step + 1}", self.step - 1)
         self.optimizer.step()
         clear_gradients(self.optimizer)
-        self.learner.progress = self.share_done(step + 1)
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()
 

@@ -4,7 +4,8 @@ import pytest
 import tiny
 from naive.noise import delete, is_subsequence, pick, repeat, words_of
 from selfsent.data.random import make_key, uniforms
-from selfsent.data.views import DeleteWords, MaskTokens, PickWords, RepeatWords, Template, Tokens
+from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords, RepeatWords
+from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import IGNORED
 

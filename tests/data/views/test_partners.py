@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from selfsent.data.views import Partners
+from selfsent.data.views.view import Partners
 from selfsent.errors import SettingsError
 
 CORPUS = np.arange(100, 600, 5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import passages
-from selfsent.data.views import Beside, Documents, Span, Surroundings
+from selfsent.data.views.positives import Beside, Documents, Span, Surroundings
 from selfsent.errors import SettingsError
 
 SIZES = (5, 1, 8, 2, 3)

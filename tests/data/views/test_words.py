@@ -4,17 +4,8 @@ from test_noise import KEY, chances_of, make_batch, same, sentences_of, some
 
 from naive.noise import add, delete, exchange, swap, swap_pairs
 from selfsent.data.random import make_key
-from selfsent.data.views import (
-    AddWords,
-    DeleteWords,
-    InTurn,
-    MaskWords,
-    ReplaceWords,
-    SwapPairs,
-    SwapWords,
-    Template,
-    Tokens,
-)
+from selfsent.data.views.noise import AddWords, DeleteWords, InTurn, MaskWords, ReplaceWords, SwapPairs, SwapWords
+from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
 
 KINDS = [SwapWords, MaskWords, ReplaceWords, AddWords, SwapPairs]

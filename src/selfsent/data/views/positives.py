@@ -12,8 +12,6 @@ from typing import Literal, Protocol
 import numpy as np
 
 from selfsent.data.random import uniforms
-from selfsent.data.views.noise import checked_share
-from selfsent.errors import SettingsError
 
 
 class Documents:
@@ -74,16 +72,6 @@ class Passage(Protocol):
 
 
 @dataclass(frozen=True)
-class _Anchors:
-    """Spans in their documents, each field (n,) places: where the document and the span begin, and where they end."""
-
-    first: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-    last: np.ndarray
-
-
-@dataclass(frozen=True)
 class Span:
     """A span of consecutive sentences around a row, or, as `positive`, a second span near the first.
 
@@ -108,10 +96,6 @@ class Span:
     anchor_skew: tuple[float, float] = (1.0, 1.0)
     number: int = 0
 
-    def __post_init__(self) -> None:
-        if self.within < 1 or self.longest < 1:
-            raise SettingsError(f"--within and --span must be at least 1, not {self.within} and {self.longest}")
-
     @property
     def grows_with(self) -> str | None:
         """`--span`, of more than one sentence."""
@@ -129,8 +113,21 @@ class Span:
         if self.part == "positive":
             draw = 2 + 2 * self.number
             length = np.minimum(self._length(key, rows, draw, self.skew), last - first)
-            choose = self._overlapping if self.overlap else self._beside
-            begin, end = choose(_Anchors(first, begin, end, last), length, _uniform(key, rows, draw + 1))
+            share = _uniform(key, rows, draw + 1)
+            if self.overlap:  # anywhere from `within` away on the left to `within` away on the right
+                earliest = np.maximum(first, begin - length - (self.within - 1))
+                begin = _between(earliest, np.minimum(last - length, end + self.within - 1), share)
+                end = begin + length
+            else:
+                # A sentence at most `within` away, and those behind it, away from the anchor, as far as the document
+                # goes; a row that is alone in its document gets itself.
+                left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
+                drawn = (share * (left + right)).astype(np.int64)
+                before, alone = drawn < left, left + right == 0
+                nearest = np.where(before, begin - 1 - drawn, end + drawn - left)
+                starts = np.where(before, np.maximum(first, nearest - length + 1), nearest)
+                ends = np.where(before, nearest + 1, np.minimum(last, nearest + length))
+                begin, end = np.where(alone, begin, starts), np.where(alone, end, ends)
         places, counts = _flat(begin, end)
         return documents.rows(places), counts
 
@@ -141,28 +138,6 @@ class Span:
 
             share = betaincinv(*skew, share)
         return np.minimum(self.longest, 1 + (share * self.longest).astype(np.int64))
-
-    def _overlapping(self, anchors: _Anchors, length: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Anywhere from `within` away on the left to `within` away on the right."""
-        earliest = np.maximum(anchors.first, anchors.begin - length - (self.within - 1))
-        latest = np.minimum(anchors.last - length, anchors.end + self.within - 1)
-        chosen = _between(earliest, latest, share)
-        return chosen, chosen + length
-
-    def _beside(self, anchors: _Anchors, length: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A sentence at most `within` away, and those behind it, away from the anchor, as far as the document goes.
-
-        A row that is alone in its document gets itself.
-        """
-        first, begin, end, last = anchors.first, anchors.begin, anchors.end, anchors.last
-        left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
-        drawn = (share * (left + right)).astype(np.int64)
-        before = drawn < left
-        nearest = np.where(before, begin - 1 - drawn, end + drawn - left)
-        alone = left + right == 0
-        starts = np.where(before, np.maximum(first, nearest - length + 1), nearest)
-        ends = np.where(before, nearest + 1, np.minimum(last, nearest + length))
-        return np.where(alone, begin, starts), np.where(alone, end, ends)
 
 
 @dataclass(frozen=True)
@@ -177,15 +152,7 @@ class Surroundings:
     within: int = 3
     kept: float = 0.1
 
-    def __post_init__(self) -> None:
-        if self.within < 1:
-            raise SettingsError(f"--within is {self.within}; it must be at least 1")
-        checked_share(self.kept, "the share of sentences that stay in their surroundings")
-
-    @property
-    def grows_with(self) -> str:
-        """`--within`."""
-        return "--within"
+    grows_with = "--within"
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences around each row; a row that is alone in its document gets itself."""
@@ -207,10 +174,7 @@ class Beside:
 
     away: int = 1
 
-    @property
-    def grows_with(self) -> None:
-        """It is one sentence."""
-        return
+    grows_with = None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentence beside each row."""

@@ -10,10 +10,7 @@ from safetensors.torch import load_file
 import selfsent
 import tiny
 from naive import supervision
-from selfsent.errors import SettingsError
 from selfsent.fast.packing import Packed
-from selfsent.methods import METHODS
-from selfsent.methods.labels import Facts
 from selfsent.settings import Settings
 from selfsent.training.loop import Loop
 from selfsent.training.run_config import RunConfig
@@ -87,7 +84,7 @@ def test_the_softmax_head_is_trained_and_saved(learner_of, tmp_path):
 def test_the_softmax_head_is_clipped_stepped_and_zeroed_with_the_encoder(learner_of, tmp_path):
     learner = learner_of("softmax", classes=2).train()
     settings = Settings(batch_size=6, steps=2, learning_rate=1e-2, warmup=0, clip=0.01, precision="float32")
-    views = METHODS["softmax"].views(learner.options)
+    views = learner.options.views()
     batches = tiny.make_batches(learner, views, settings, COLUMNS[0], np.array([0, 1] * 3))
     loop = Loop(learner, batches, settings, RunDirectory(tmp_path), RunConfig())
     head, taken, step = learner.classifier.weight, [], loop.optimizer.step
@@ -140,93 +137,3 @@ def test_mnrl_equals_loops(hard, both, learner_of):
     if both:
         slow = (slow + supervision.ranking(partner, text, [], 20.0)) / 2
     assert loss.total.item() == pytest.approx(slow, rel=1e-4)
-
-
-@pytest.mark.parametrize("objective", ["mse", "cosine", "relations", "contrast"])
-@pytest.mark.parametrize("translated", [False, True])
-def test_distil_equals_loops(objective, translated, learner_of):
-    learner = learner_of("distil", objective=objective, translations=translated, scale=5.0)
-    assert not any("teacher" in name for name in learner.state_dict())
-    wanted = learner.features(packed(learner, 0))
-    views = [packed(learner, 0, wanted), *([packed(learner, 1)] if translated else [])]
-    students = vectors(learner, *range(1 + translated))
-    slow = supervision.distillation(students, wanted.tolist(), objective, 5.0)
-    loss = learner(views)
-    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
-    assert loss.count == len(wanted)
-
-
-@pytest.mark.parametrize("objective", ["mse", "cosine", "relations", "contrast"])
-def test_several_teachers_equal_loops(objective, learner_of, base_of):
-    names = [str(base_of("bert", seed=5)), str(base_of("bert", hidden_size=48, initializer_range=0.5))]
-    project = objective in ("mse", "cosine")
-    learner = learner_of("distil", teacher=", ".join(names), objective=objective, scale=5.0, project=project)
-    apart = [learner_of("distil", teacher=name, objective="relations").features(packed(learner, 0)) for name in names]
-    view = packed(learner, 0, learner.features(packed(learner, 0)))
-    wanted = supervision.together([part.tolist() for part in apart], objective)
-    if objective != "mse":  # the cosine is the mean of theirs
-        cosines = [supervision.cosine(part[0].tolist(), part[1].tolist()) for part in apart]
-        assert supervision.cosine(wanted[0], wanted[1]) == pytest.approx(sum(cosines) / 2, rel=1e-4)
-    if objective == "contrast":
-        students = learner.bridge(learner.model(view)).tolist()
-        slow = supervision.distillation([students], wanted, "contrast", 5.0)
-        slow += supervision.distillation(vectors(learner, 0), wanted, "relations", 5.0)
-        slow -= supervision.distillation([students], wanted, "relations", 5.0)
-    else:
-        slow = supervision.distillation(vectors(learner, 0), wanted, objective, 5.0)
-    assert learner([view]).total.item() == pytest.approx(slow, rel=1e-4)
-
-
-def test_several_teachers_whose_sizes_do_not_fit_are_refused(learner_of, base_of):
-    both = ",".join([str(base_of("bert", seed=5))] * 2)
-    with pytest.raises(SettingsError, match="have 64 numbers, those of the base 32: give --project"):
-        learner_of("distil", teacher=both, objective="cosine")
-
-
-def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does_not_mind(
-    learner_of, base_of, tmp_path
-):
-    wide = str(base_of("bert", hidden_size=48))
-    for objective in ("mse", "cosine"):
-        with pytest.raises(SettingsError, match="have 48 numbers, those of the base 32: give --project"):
-            learner_of("distil", teacher=wide, objective=objective)
-    learner = learner_of("distil", teacher=wide, project=True, objective="mse")
-    learner.save(tmp_path / "model")
-    from sentence_transformers import SentenceTransformer
-
-    again = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(COLUMNS[0])
-    assert again.shape == (6, 48)
-    assert again == pytest.approx(torch.tensor(vectors(learner, 0)[0]).numpy(), abs=1e-5)
-    for objective in ("relations", "contrast"):
-        learner = learner_of("distil", teacher=wide, objective=objective)
-        views = [packed(learner, 0, learner.features(packed(learner, 0)))]
-        assert torch.isfinite(learner(views).total)
-        assert learner.model(views[0]).shape == (6, 32)  # what is saved keeps its size
-
-
-def test_the_bridge_begins_by_least_squares(learner_of, base_of):
-    learner = learner_of("distil", teacher=str(base_of("bert", hidden_size=48, seed=7)), objective="contrast")
-    view = packed(learner, 0)
-    view.vectors = learner.features(view)
-    students = torch.nn.functional.normalize(learner.model(view).detach(), dim=-1).double().numpy()
-    wanted = torch.nn.functional.normalize(view.vectors, dim=-1).double().numpy()
-    learner.prepare([[view]])
-    found = learner.bridge.weight.detach().double().numpy().T
-    ridge = 1e-3 * np.mean(np.sum(students**2, axis=0)) * np.eye(students.shape[1])
-    assert found == pytest.approx(np.linalg.solve(students.T @ students + ridge, students.T @ wanted), abs=1e-4)
-    before = learner.bridge.weight.clone()
-    learner.prepare([])  # a process without a share of the sentences
-    assert torch.equal(learner.bridge.weight, before)
-
-
-def test_distil_takes_what_the_corpus_has():
-    distil = METHODS["distil"]
-    one, two = (distil.fitted(distil.options(teacher="bundled-raw"), Facts(columns)) for columns in (1, 2))
-    assert (one.translations, one.objective, len(distil.views(one))) == (False, "contrast", 1)
-    assert (two.translations, two.objective, len(distil.views(two))) == (True, "mse", 2)
-    assert distil.fitted(distil.options(teacher="bundled-raw", translations=False), Facts(2)).objective == "contrast"
-
-
-def test_distil_without_a_teacher_is_refused():
-    with pytest.raises(SettingsError, match="give --teacher"):
-        METHODS["distil"].options()
