@@ -30,6 +30,21 @@ def test_an_unknown_method_is_answered_by_the_nearest_or_by_those_there_are():
         get_method("glove")
 
 
+def test_presets_go_by_names_of_before_too_and_others_are_refused():
+    bootstrap, ct = get_method("bootstrap"), get_method("ct")
+    for old, new in (("paper", "published"), ("code", "faithful")):
+        assert bootstrap.preset(old) is bootstrap.preset(new) is bootstrap.presets[new]
+    assert ct.preset("original") == ct.preset(None) == {}
+    with pytest.raises(SettingsError, match="ct has no settings 'simcse'; it has published, faithful, sentence-tr"):
+        ct.preset("simcse")
+
+
+def test_what_reads_documents_is_aimed_at_the_metrics_that_do():
+    for method in METHODS.values():
+        reads = method.name != "distil" and any(view.passage for view in method.options().views())
+        assert ("context" in method.aimed_at) is reads
+
+
 def test_the_head_is_trained_only_where_the_method_asks_for_it(learner_of):
     def trained(learner):
         shared = set(learner.model.transformer.parameters())

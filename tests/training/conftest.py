@@ -40,7 +40,7 @@ def make_loop(corpus, base_of, tmp_path):
         options = METHODS[method].options()
         table = build_table(corpus, encoder.tokenizer, "text")
         template = Template.of(encoder.tokenizer, encoder.transformer.config.vocab_size)
-        batches = Batches([table], np.arange(len(corpus)), METHODS[method].views(options), template, chosen)
+        batches = Batches([table], np.arange(len(corpus)), options.views(), template, chosen)
         directory = RunDirectory(tmp_path / f"run-{next(numbers)}")
         directory.check(False, False)
         directory.match({})

@@ -1,8 +1,6 @@
 import numpy as np
-import pytest
 
 from selfsent.data.views.view import Partners
-from selfsent.errors import SettingsError
 
 CORPUS = np.arange(100, 600, 5)
 
@@ -34,5 +32,3 @@ def test_of_two_sentences_the_other_is_the_partner():
     two = np.array([4, 9])
     for key in range(20):
         assert Partners(1)(two, key, two).tolist() == [4, 4]
-    with pytest.raises(SettingsError, match="at least 1"):
-        Partners(0)
