@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-import selfsent
 import tiny
 from naive import predictions
 from selfsent.errors import BaseEncoderError
@@ -82,27 +81,6 @@ def test_a_batch_of_single_words_has_no_loss(learner):
 def test_other_bases_are_refused(base, kind, base_of):
     with pytest.raises(BaseEncoderError, match=f"sent2vec trains a table of token vectors, and this base is a {kind}"):
         METHOD.learner(load_encoder(base_of(base)), METHOD.options())
-
-
-def test_an_interrupted_run_ends_as_if_nothing_had_happened(base_of, tmp_path):
-    from sentence_transformers import SentenceTransformer
-
-    options = {"method": "sent2vec", "base": base_of(tiny.STATIC), "steps": 8, "batch_size": 6, "checkpoint_every": 3}
-    texts = tiny.make_sentences(30, seed=4)
-
-    def stop(step, steps, figures):
-        if step == 7:
-            raise KeyboardInterrupt
-
-    selfsent.train(texts, output=tmp_path / "whole", quiet=True, **options)
-    with pytest.raises(KeyboardInterrupt):
-        selfsent.train(texts, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
-    selfsent.train(texts, output=tmp_path / "parts", resume=True, quiet=True, **options)
-    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
-    assert whole == parts
-    loaded = SentenceTransformer(str(tmp_path / "whole" / "model"), device="cpu")
-    own = load_encoder(tmp_path / "whole").table.weight.detach().numpy()
-    np.testing.assert_array_equal(loaded[0].embedding.weight.detach().numpy(), own)
 
 
 @pytest.fixture

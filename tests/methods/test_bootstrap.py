@@ -1,4 +1,3 @@
-import copy
 import math
 
 import pytest
@@ -6,10 +5,9 @@ import torch
 
 import tiny
 from naive import comparisons
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.bootstrap import BatchNorm, Predictor
-from selfsent.training.plan import make_plan
 
 FAST = {"width": 2, "delete_words": 0.3}
 
@@ -139,66 +137,12 @@ def test_what_code_and_paper_differ_in_changes_the_loss(option, learner_of, dama
     assert abs(plain(views).total - other(views).total) > 1e-3
 
 
-def test_presets_are_the_differences():
-    method = get_method("bootstrap")
-    paper, code = (make_plan(method, preset=name) for name in ("paper", "code"))
-    assert make_plan(method, preset="published") == paper
-    assert (paper.options.width, paper.options.chained, paper.options.loss) == (8, 1, "cosine")
-    assert paper.options.predictor_rate == code.options.predictor_rate == 1
-    assert (paper.options.target_dropout, paper.settings.learning_rate) == (False, 5e-4)
-    assert (code.options.width, code.options.chained, code.options.norms) == (10, 3, "first")
-    assert (code.options.target_dropout, code.settings.learning_rate, code.settings.weight_decay) == (True, 1e-4, 0)
-
-
 def test_views_may_be_two_columns_and_identical_ones_are_refused(learner_of):
     method = get_method("bootstrap")
     assert [view.column for view in method.options(columns=True).views()] == [0, 1]
     assert learner_of("bootstrap", columns=True, width=2)
     with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
         learner_of("bootstrap", width=2)
-
-
-def test_a_copy_is_a_copy(learner_of):
-    learner = learner_of("bootstrap", **FAST)
-    twin = copy.deepcopy(learner)
-    with torch.no_grad():
-        for parameter in twin.parameters():
-            parameter.zero_()
-    assert any(parameter.any() for parameter in learner.target.parameters())
-
-
-def trained(encoder, directory, learning_rate):
-    """A run of forty steps with a target that follows fast."""
-    from selfsent.settings import Settings
-    from selfsent.training.loop import Loop
-    from selfsent.training.run_config import RunConfig
-    from selfsent.training.run_directory import RunDirectory
-
-    settings = Settings(batch_size=8, steps=40, learning_rate=learning_rate, schedule="constant", warmup=0)
-    method = get_method("bootstrap")
-    options = method.options(momentum=0.5, width=2)
-    torch.manual_seed(0)
-    learner = method.learner(encoder, options)
-    batches = tiny.make_batches(learner, options.views(), settings, tiny.make_sentences(100))
-    run = RunDirectory(directory)
-    run.check(False, False)
-    run.match({})
-    run.begin()
-    Loop(learner, batches, settings, run, RunConfig()).run()
-    return run
-
-
-def test_a_fast_target_and_a_high_rate_collapse_and_are_caught(encoder_of, tmp_path):
-    def fresh():
-        return encoder_of("bert", dropout=0.1, initializer_range=0.5)
-
-    with pytest.raises(TrainingError, match=r"collapsing to one point .*a lower --learning-rate"):
-        trained(fresh(), tmp_path / "high", 0.2)
-    assert not (tmp_path / "high" / "model").exists()
-    lines = trained(fresh(), tmp_path / "low", 3e-3).metrics()
-    cosines = [line["mean_cosine"] for line in lines if "mean_cosine" in line]
-    assert len(cosines) > 3
-    assert max(cosines) < 0.9
 
 
 def test_the_predictor_has_a_rate_of_its_own(learner_of):
@@ -229,10 +173,3 @@ def test_one_positive_and_twice_as_many_negatives_as_other_sentences(learner_of)
     ones, views = torch.ones(5, 3), [tiny.pack([[2, 5 + 5 * view + row, 3] for row in range(5)]) for view in (0, 1)]
     loss = learner.compare(views, ones, ones, ones, ones)
     assert loss.total.item() / loss.count == pytest.approx(math.log(1 + 2 * 4), rel=1e-5)
-
-
-def test_everything_but_the_loss_is_shared(learner_of):
-    bootstrap, ntxent = get_method("bootstrap"), get_method("ntxent")
-    assert (ntxent.published, ntxent.pooling) == (bootstrap.published, bootstrap.pooling)
-    one, other = learner_of("bootstrap", **FAST), learner_of("ntxent", **FAST)
-    assert [name for name, _ in one.named_parameters()] == [name for name, _ in other.named_parameters()]

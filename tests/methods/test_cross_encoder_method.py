@@ -115,12 +115,6 @@ def test_the_pooler_of_the_base_is_where_it_begins(learner_of):
     assert torch.equal(learner.model.hidden.linear.weight, learner.model.transformer.pooler.dense.weight)
 
 
-@pytest.mark.parametrize("chosen", [{"loss": "softmax", "scale": 5.0}, {"loss": "bce", "classes": 3}])
-def test_options_that_contradict_each_other(chosen):
-    with pytest.raises(SettingsError, match="leave"):
-        METHODS["cross-encoder"].options(**chosen)
-
-
 @pytest.mark.parametrize("architecture", ["bert", "albert"])
 def test_another_cross_encoder_begins_with_the_dense_layer_of_the_first(architecture, learner_of, tmp_path):
     first = learner_of("cross-encoder", architecture)

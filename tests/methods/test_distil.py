@@ -80,8 +80,3 @@ def test_distil_takes_what_the_corpus_has():
     assert (one.translations, one.objective, len(one.views()), one.is_sum) == (False, "contrast", 1, False)
     assert (two.translations, two.objective, len(two.views()), two.is_sum) == (True, "mse", 2, True)
     assert options(teacher="bundled-raw", translations=False).fitted(Facts(2)).objective == "contrast"
-
-
-def test_distil_without_a_teacher_is_refused():
-    with pytest.raises(SettingsError, match="give --teacher"):
-        METHODS["distil"].options()

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 import tiny
-from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.methods.flow import Options
+from selfsent.errors import BaseEncoderError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
@@ -112,13 +111,6 @@ def test_it_is_saved_with_the_model(learner_of, tmp_path):
     np.testing.assert_allclose(encode(load_encoder(tmp_path / "model"), SENTENCES), vectors, atol=1e-5)
     trusted = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True, trust_remote_code=True)
     np.testing.assert_allclose(trusted.encode(SENTENCES), vectors, atol=1e-5)
-
-
-def test_options_have_limits():
-    with pytest.raises(SettingsError, match="--layers"):
-        Options(layers="last two")
-    with pytest.raises(SettingsError, match="--levels"):
-        Options(levels=0)
 
 
 def test_a_dimension_that_does_not_vary_does_no_harm():

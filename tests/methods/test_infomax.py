@@ -9,7 +9,6 @@ from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.infomax import jensen_shannon
 from selfsent.models.loading import load_encoder
-from selfsent.training.plan import make_plan
 
 LENGTHS = [3, 1, 4, 2]
 
@@ -105,14 +104,6 @@ def test_what_code_and_paper_differ_in_changes_the_loss(option, learner_of):
     packed = tokens_of(plain)
     first, second = (loss.total / loss.count for loss in (plain([packed]), other([packed])))
     assert abs(first - second) > 1e-4
-
-
-def test_presets_are_the_differences():
-    method = get_method("infomax")
-    code, paper = (make_plan(method, preset=name) for name in ("faithful", "published"))
-    assert (code.options.masked, code.options.activation, code.settings.learning_rate) == (False, "none", 2e-6)
-    assert (paper.options.activation, paper.options.discriminator, paper.options.average) == ("relu", "mlp", "sum")
-    assert code.options.temperature == paper.options.temperature == 0
 
 
 def test_a_base_whose_vectors_are_narrower_than_its_states_is_refused(encoder_of):

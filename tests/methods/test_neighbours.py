@@ -8,7 +8,6 @@ import tiny
 from naive import comparisons, objectives
 from selfsent.data.views.noise import MaskTokens
 from selfsent.data.views.positives import Span, Surroundings
-from selfsent.errors import SettingsError
 from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import METHODS, get_method
 from selfsent.settings import Settings
@@ -122,28 +121,6 @@ def test_every_method_of_two_views_takes_every_kind_of_positive(method, learner_
     spans = chosen.options(positives="neighbours", span=3).views()
     assert [view.passage.part for view in spans] == ["anchor", "positive"]
     learner_of(method, dropout=0.0, positives="neighbours")  # its views differ without dropout
-
-
-@pytest.mark.parametrize(
-    ("method", "given", "complaint"),
-    [
-        ("simcse", {"positives": "neighbours", "columns": True}, "--columns and --positives both say"),
-        ("simcse", {"within": 2}, "--positives itself needs --within 1: give that, or other positives"),
-        ("neighbours", {"positives": "surroundings", "overlap": True}, "surroundings needs --no-overlap: give"),
-        ("neighbours", {"kept": 0.5}, "neighbours needs --kept 0.1"),
-        # Of these, only the first was given: the others are the method's own.
-        ("cropping", {"positives": "surroundings"}, "surroundings needs --span 1 --no-overlap: give"),
-        ("inverse-cloze", {"positives": "itself"}, "itself needs --within 1: give"),
-        ("simcse", {"span": 2, "kept": 0.5}, "needs --span 1 --kept 0.1"),
-        ("mnrl", {"positives": "neighbours", "hard_negatives": True}, "--hard-negatives is for three text columns"),
-        ("neighbours", {"hard_negatives": True}, "--positives neighbours for one: leave it out, or"),
-        ("neighbours", {"keep_base": 1.0, "similarity": "dot"}, "--keep-base 0"),
-        ("simcse", {"pick_words": 3, "crop_words": 0.5}, "give one"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(method, given, complaint):
-    with pytest.raises(SettingsError, match=complaint):
-        get_method(method).options(**given)
 
 
 def test_what_is_read_beside_a_sentence_does_not_depend_on_which_sentences_are_trained_on(learner_of):

@@ -2,19 +2,13 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
-import selfsent
 import tiny
 from naive import supervision
 from selfsent.fast.packing import Packed
-from selfsent.settings import Settings
-from selfsent.training.loop import Loop
-from selfsent.training.run_config import RunConfig
-from selfsent.training.run_directory import RunDirectory
 
 COLUMNS = [tiny.make_sentences(6, seed=seed, words=(1, 6)) for seed in (20, 21, 22)]
 
@@ -48,27 +42,6 @@ def test_the_classifier_of_infersent_equals_loops(learner_of):
     assert loss.total.item() == pytest.approx(slow, rel=1e-4)
 
 
-def test_infersent_is_resumed_to_the_same_weights(base_of, tmp_path):
-    rows = [f"{a}\t{b}\t{'abc'[n % 3]}" for n, (a, b) in enumerate(zip(*COLUMNS[:2], strict=True))]
-    (tmp_path / "pairs.tsv").write_text("\n".join(["one\tother\tkind", *rows]))
-    corpus = selfsent.read_corpus(tmp_path / "pairs.tsv", text_columns=["one", "other"], label_column="kind")
-    options = {"method": "softmax", "preset": "infersent", "base": base_of("bilstm"), "steps": 6, "batch_size": 3}
-    options |= {"checkpoint_every": 2}
-
-    def stop(step, steps, figures):
-        if step == 5:
-            raise KeyboardInterrupt
-
-    whole = selfsent.train(corpus, output=tmp_path / "whole", quiet=True, **options)
-    assert json.loads((whole.directory / "run.json").read_text())["asked"]["settings"]["optimizer"] == "sgd"
-    with pytest.raises(KeyboardInterrupt):
-        selfsent.train(corpus, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
-    selfsent.train(corpus, output=tmp_path / "parts", resume=True, quiet=True, **options)
-    both = [[f.read_bytes() for f in sorted((tmp_path / n).glob("model/**/*.safetensors"))] for n in ("whole", "parts")]
-    assert len(both[0]) == 3  # word vectors, network and classifier
-    assert both[0] == both[1]
-
-
 def test_the_softmax_head_is_trained_and_saved(learner_of, tmp_path):
     learner = learner_of("softmax", classes=3)
     learner.class_names = ("c", "e", "n")
@@ -79,32 +52,6 @@ def test_the_softmax_head_is_trained_and_saved(learner_of, tmp_path):
     assert torch.equal(saved["weight"], learner.classifier.weight)
     about = json.loads((tmp_path / "model" / "softmax_head.json").read_text())
     assert about == {"classes": ["c", "e", "n"], "reads": ["u", "v", "|u-v|"]}
-
-
-def test_the_softmax_head_is_clipped_stepped_and_zeroed_with_the_encoder(learner_of, tmp_path):
-    learner = learner_of("softmax", classes=2).train()
-    settings = Settings(batch_size=6, steps=2, learning_rate=1e-2, warmup=0, clip=0.01, precision="float32")
-    views = learner.options.views()
-    batches = tiny.make_batches(learner, views, settings, COLUMNS[0], np.array([0, 1] * 3))
-    loop = Loop(learner, batches, settings, RunDirectory(tmp_path), RunConfig())
-    head, taken, step = learner.classifier.weight, [], loop.optimizer.step
-
-    def watched():
-        scale = loop.optimizer.grad_scale
-        taken.append([p.grad / scale for p in learner.parameters() if p.grad is not None])
-        shares.append(float(head.grad.norm() / scale))
-        step()
-
-    shares, start = [], head.detach().clone()
-    loop.optimizer.step = watched
-    assert loop.advance(0)[2] > 0.01
-    norm = float(torch.nn.utils.get_total_norm(taken[0]))
-    assert norm == pytest.approx(0.01, rel=1e-4)
-    assert 0 < shares[0] < 0.01
-    assert head.grad is None
-    assert (head - start).abs().min() > 0
-    loop.advance(1)
-    assert float(torch.nn.utils.get_total_norm(taken[1])) == pytest.approx(0.01, rel=1e-4)
 
 
 def test_cosine_equals_loops(learner_of):

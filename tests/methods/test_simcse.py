@@ -81,20 +81,6 @@ def test_views_follow_the_options():
     assert Options(mlm_weight=0.1).views()[2] == View(noise=MaskTokens())
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"temperature": 0.0},
-        {"delete_words": 1.0},
-        {"delete_words": 0.1, "repeat_words": 0.1},
-        {"keep_mlp": True, "mlp": False},
-    ],
-)
-def test_options_out_of_range_are_refused(options):
-    with pytest.raises(SettingsError):
-        Options(**options)
-
-
 def test_a_kept_mlp_is_part_of_the_saved_model(learner_of, damaged_and_whole, tmp_path):
     from selfsent.models.loading import load_encoder
 

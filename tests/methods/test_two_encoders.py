@@ -8,11 +8,9 @@ from naive import comparisons
 from selfsent.data.views.view import Partners, View
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import concatenate
-from selfsent.methods import get_method
 from selfsent.methods.two_encoders import TensionOptions
 from selfsent.models.encoding import pack
 from selfsent.settings import Settings
-from selfsent.training.plan import make_plan
 
 SENTENCES = tiny.make_sentences(40, seed=5)
 
@@ -122,15 +120,6 @@ def test_products_are_of_vectors_of_any_length(name, options, learner_of):
 def test_views_follow_the_options():
     assert TensionOptions().views() == (View(), View(partners=Partners(7)))
     assert TensionOptions(anchored=True).views() == (View(),)
-
-
-def test_presets():
-    method = get_method("ct")
-    original, other = (make_plan(method, preset=name) for name in ("original", "sentence-transformers"))
-    assert original.settings == method.published
-    assert (original.settings.optimizer, original.settings.schedule, original.settings.clip) == ("rmsprop", "stairs", 0)
-    assert (original.options.dropout_in, original.options.reduction) == ("none", "mean")
-    assert (other.options.dropout_in, other.options.reduction, other.settings.epochs) == ("kept", "sum", 1)
 
 
 def test_taking_sentences_keeps_their_tokens_and_targets():
