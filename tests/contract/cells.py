@@ -119,8 +119,8 @@ class Cell:
         method = METHODS[self.method]
         teacher = {"teacher": str(directory), "translations": True} if self.method == "distil" else {}
         alike = (self.method, self.architecture) == ("simcse", "qwen3")
-        bare = self.is_static or self.is_recurrent
-        alike = alike or (bare and not method.options(**{**teacher, **options}).suits_static)
+        made = method.options(**{**teacher, **options})
+        alike = alike or ((self.is_static or self.is_recurrent) and hasattr(made, "columns") and not made.varied)
         noise = {"delete_words": 0.4} if alike else {}
         return method.options(**{**noise, **teacher, **options})
 
