@@ -5,7 +5,7 @@ import torch
 
 import tiny
 from naive import comparisons
-from selfsent.data.views.view import Partners, View
+from selfsent.data.views.view import NegativeSampler, View
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import concatenate
 from selfsent.methods.two_encoders import TensionOptions
@@ -118,7 +118,7 @@ def test_products_are_of_vectors_of_any_length(name, options, learner_of):
 
 
 def test_views_follow_the_options():
-    assert TensionOptions().views() == (View(), View(partners=Partners(7)))
+    assert TensionOptions().views() == (View(), View(sampler=NegativeSampler(7)))
     assert TensionOptions(anchored=True).views() == (View(),)
 
 

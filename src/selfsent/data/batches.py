@@ -89,7 +89,7 @@ class Batches:
         packed = []
         for number, view in enumerate(self.views):
             key = make_key(self.settings.seed, epoch, 1 + number)
-            chosen = rows if view.partners is None else view.partners(rows, key, self.rows)
+            chosen = rows if view.sampler is None else view.sampler(rows, key, self.rows)
             if view.passage is not None and self.documents is not None:
                 read, counts = view.passage(rows, self._passages_key(epoch), self.documents)
                 tokens = self.tables[view.column][read].joined(rows, counts)

@@ -111,7 +111,7 @@ class TwoNetworks(Learner):
         return self.compare(views, first, second, *target.float().chunk(2))
 
     def train(self, mode: bool = True) -> Self:
-        """The target network has dropout only where that is wanted."""
+        """The target network has dropout by option only."""
         super().train(mode)
         self.target.train(mode and self.options.target_dropout)
         return self
@@ -203,7 +203,7 @@ CODE = {
     "weight_decay": 0.0,
     "max_length": 64,
 }
-"""What the authors' code does otherwise than their paper."""
+"""Differences of the authors' code to their paper."""
 
 BOOTSTRAP = Method(
     name="bootstrap",

@@ -1,4 +1,4 @@
-"""What methods that compare sentences share: two views of each, the in-batch cross-entropy, and what is no negative."""
+"""Shared by methods that compare sentences: two views of each, the in-batch cross-entropy, and which texts count."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def similarities(vectors: Tensor, candidates: Tensor) -> Tensor:
 def no_negatives(query: Packed, candidates: Sequence[Packed], hard: int = 0, by_document: bool = True) -> Tensor:
     """(n, k N) whether a candidate, of all processes, must not count against a query of this one.
 
-    What may well be an answer does not count: what equals the query or its partner, belongs to an equal query, or is
-    from the query's document. Of hard negatives, which are known to be no answers, only the text counts.
+    Likely answers do not count: texts equal to the query or its partner, partners of equal queries, and texts of the
+    query's document. Of hard negatives, which are known to be no answers, only the text counts.
 
     Args:
         query: n sentences that look for their partners.

@@ -42,7 +42,7 @@ class Options(MethodOptions):
             raise SettingsError(f"--loss {self.loss} learns scores: leave out --classes, or give --loss softmax")
 
     def views(self) -> tuple[View, ...]:
-        """The pair as one input; in both orders where that is wanted."""
+        """The pair as one input, perhaps in both orders."""
         return (View(0, joined=1), View(1, joined=0)) if self.both_orders else (View(0, joined=1),)
 
     def labels(self) -> Labels:

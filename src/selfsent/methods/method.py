@@ -53,7 +53,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Facts:
-    """What options may depend on in a corpus.
+    """Facts of a corpus that options may depend on.
 
     Args:
         columns: text columns.
@@ -106,7 +106,7 @@ class MethodOptions:
 
     @property
     def teachers(self) -> tuple[str, ...]:
-        """Names of the encoders to follow."""
+        """Names of the encoders to follow, mostly none."""
         return ()
 
 
@@ -125,8 +125,8 @@ class Learner(nn.Module):
     """
 
     compares: ClassVar[Literal["nothing", "batch", "texts", "documents"]] = "nothing"
-    """What the loss of a sentence depends on beside it: nothing, so that a batch may be cut into micro-batches; the
-    batch; the batch, whose other texts are negatives; or whose texts of other documents are."""
+    """Scope of a sentence's loss: the sentence alone, so that a batch may be cut into micro-batches; its batch; or its
+    batch, with the other texts, or those of other documents, as negatives."""
 
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__()

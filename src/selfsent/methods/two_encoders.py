@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.data.views.view import Partners, View
+from selfsent.data.views.view import NegativeSampler, View
 from selfsent.distributed import world_size
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import Packed
@@ -41,7 +41,7 @@ class TensionOptions(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """What either encoder reads; with anchors the first encoder reads the first sentence of every group."""
-        return (View(),) if self.anchored else (View(), View(partners=Partners(self.negatives)))
+        return (View(),) if self.anchored else (View(), View(sampler=NegativeSampler(self.negatives)))
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def at_the_end(strength: float) -> Options:
 
 
 def whitened(strength: float) -> str:
-    """What is said of a run whose result is whitened, to be put behind it; nothing where it is not."""
+    """End of a run's summary: how its result is whitened; empty where it is not."""
     partly = f" with strength {strength:g}" if strength < 1 else ""
     return f", whitened at the end{partly}" if strength else ""
 

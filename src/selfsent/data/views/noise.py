@@ -44,8 +44,8 @@ class DeleteWords(_ShareNoise):
     """
 
     def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        word, sentence, place = tokens.words()
-        chance = uniforms(key, tokens.rows[sentence], place)
+        word, sentence, position = tokens.words()
+        chance = uniforms(key, tokens.rows[sentence], position)
         keep = chance >= self.ratio
         # The word with the largest number goes last as the ratio grows; it is every word's with equal probability.
         begins = np.flatnonzero(np.diff(sentence, prepend=-1))
@@ -68,12 +68,12 @@ class PickWords:
         """Pick words of every sentence."""
         if len(tokens.ids) == 0:
             return tokens
-        word, sentence, place = tokens.words()
+        word, sentence, position = tokens.words()
         number = uniforms(key, tokens.rows, np.zeros(len(tokens.rows), dtype=np.int64), draw=1)
         stay = 1 + (number * self.most).astype(np.int64)
-        order = np.lexsort((uniforms(key, tokens.rows[sentence], place), sentence))
+        order = np.lexsort((uniforms(key, tokens.rows[sentence], position), sentence))
         rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = place  # within a sentence, places run 0, 1, 2 ...: the nth smallest number gets n
+        rank[order] = position  # within a sentence, positions run 0, 1, 2 ...: the nth smallest number gets n
         return tokens.take(np.flatnonzero((rank < stay[sentence])[word]))
 
 
@@ -87,9 +87,9 @@ class RepeatWords(_ShareNoise):
     ratio: float = 0.32
 
     def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        _, sentence, place = tokens.words()
+        _, sentence, position = tokens.words()
         share = self.ratio * uniforms(key, tokens.rows, np.zeros(len(tokens.rows), dtype=np.int64), draw=1)
-        twice = uniforms(key, tokens.rows[sentence], place) < share[sentence]
+        twice = uniforms(key, tokens.rows[sentence], position) < share[sentence]
         return tokens.take_words(np.repeat(np.arange(len(sentence)), 1 + twice))
 
 
@@ -101,11 +101,11 @@ class SwapWords(_ShareNoise):
     """
 
     def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        _, sentence, place = tokens.words()
+        _, sentence, position = tokens.words()
         words = np.bincount(sentence, minlength=len(tokens.lengths))
         moved = np.minimum(words, np.maximum(2, np.rint(self.ratio * words).astype(np.int64)))
-        drawn = np.lexsort((uniforms(key, tokens.rows[sentence], place), sentence))
-        circle = drawn[place < moved[sentence]]  # within a sentence, places run 0, 1, 2 ...
+        drawn = np.lexsort((uniforms(key, tokens.rows[sentence], position), sentence))
+        circle = drawn[position < moved[sentence]]  # within a sentence, positions run 0, 1, 2 ...
         ends = np.flatnonzero(np.diff(sentence[circle], append=-1))
         following = np.roll(circle, -1)
         following[ends] = circle[np.append(0, ends[:-1] + 1)]
@@ -124,10 +124,10 @@ class SwapPairs(_ShareNoise):
     ratio: float = 0.1
 
     def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        _, sentence, place = tokens.words()
+        _, sentence, position = tokens.words()
         has_next = np.append(sentence[1:] == sentence[:-1], False)
-        drawn = uniforms(key, tokens.rows[sentence], place, draw=1) < self.ratio
-        left = np.flatnonzero((place % 2 == 0) & has_next & drawn)
+        drawn = uniforms(key, tokens.rows[sentence], position, draw=1) < self.ratio
+        left = np.flatnonzero((position % 2 == 0) & has_next & drawn)
         order = np.arange(len(sentence))
         order[left], order[left + 1] = left + 1, left
         return tokens.take_words(order)
@@ -143,13 +143,13 @@ class CropWords(_ShareNoise):
     ratio: float = 0.5
 
     def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        word, sentence, place = tokens.words()
+        word, sentence, position = tokens.words()
         words = np.bincount(sentence, minlength=len(tokens.lengths))
         first = np.zeros(len(words), dtype=np.int64)
         length = np.ceil(self.ratio * words * uniforms(key, tokens.rows, first, draw=1)).astype(np.int64)
         length = np.maximum(1, length)
         begin = (uniforms(key, tokens.rows, first, draw=2) * (words - length + 1)).astype(np.int64)
-        kept = (place >= begin[sentence]) & (place < (begin + length)[sentence])
+        kept = (position >= begin[sentence]) & (position < (begin + length)[sentence])
         return tokens.take(np.flatnonzero(kept[word]))
 
 
@@ -177,8 +177,8 @@ class AddWords(_ShareNoise):
     """In front of each word stands one random token of the vocabulary with probability `ratio`, independently."""
 
     def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        word, sentence, place = tokens.words()
-        added = uniforms(key, tokens.rows[sentence], place) < self.ratio
+        word, sentence, position = tokens.words()
+        added = uniforms(key, tokens.rows[sentence], position) < self.ratio
         begins = np.flatnonzero(np.diff(word, prepend=-1))[added]
         times = np.ones(len(word), dtype=np.int64)
         times[begins] = 2
@@ -214,10 +214,10 @@ class MaskTokens:
             return tokens
         within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
         if self.whole_words:
-            unit, sentence, place = tokens.words()
+            unit, sentence, position = tokens.words()
         else:
-            unit, sentence, place = np.arange(len(tokens.ids)), tokens.sentence, within
-        chance = uniforms(key, tokens.rows[sentence], place)
+            unit, sentence, position = np.arange(len(tokens.ids)), tokens.sentence, within
+        chance = uniforms(key, tokens.rows[sentence], position)
         chosen = chance < self.ratio
         begins = np.flatnonzero(np.diff(sentence, prepend=-1))
         smallest = np.minimum.reduceat(chance, begins)
@@ -247,8 +247,8 @@ class InTurn:
 
 def _exchanged(tokens: Tokens, key: int, ratio: float, ids: np.ndarray) -> Tokens:
     """Of the words drawn, the first token becomes the word's id of `ids`, (words,), and the others go."""
-    word, sentence, place = tokens.words()
-    drawn = (uniforms(key, tokens.rows[sentence], place) < ratio)[word]
+    word, sentence, position = tokens.words()
+    drawn = (uniforms(key, tokens.rows[sentence], position) < ratio)[word]
     begins = np.diff(word, prepend=-1) != 0
     changed = replace(tokens, ids=np.where(drawn & begins, ids[word], tokens.ids))
     return changed.take(np.flatnonzero(begins | ~drawn))
@@ -256,7 +256,7 @@ def _exchanged(tokens: Tokens, key: int, ratio: float, ids: np.ndarray) -> Token
 
 def _random_ids(tokens: Tokens, key: int, template: Template) -> np.ndarray:
     """(words,) a random ordinary token for every word."""
-    _, sentence, place = tokens.words()
+    _, sentence, position = tokens.words()
     ordinary = np.flatnonzero(template.ordinary)
-    chosen: np.ndarray = ordinary[(uniforms(key, tokens.rows[sentence], place, draw=1) * len(ordinary)).astype(int)]
+    chosen: np.ndarray = ordinary[(uniforms(key, tokens.rows[sentence], position, draw=1) * len(ordinary)).astype(int)]
     return chosen

@@ -12,7 +12,7 @@ from selfsent.data.views.positives import Passage
 
 
 @dataclass(frozen=True)
-class Partners:
+class NegativeSampler:
     """Of every group of sentences the first is its own partner; the others get random sentences of the corpus.
 
     The sampler of contrastive tension (Carlsson et al. 2021, section 3): one pair of a sentence with itself,
@@ -37,14 +37,14 @@ class Partners:
 class View:
     """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is.
 
-    With `partners` it reads other sentences of the corpus instead of those of the batch, and with a `passage` other
+    With a `sampler` it reads other sentences of the corpus instead of those of the batch, and with a `passage` other
     sentences of the same document, joined as one. One that is `ready` brings the vectors that the learner's frozen part
     made of the sentences, once. With `joined`, the text of that column stands behind the first one, both as one input.
     """
 
     column: int = 0
     noise: Noise | None = None
-    partners: Partners | None = None
+    sampler: NegativeSampler | None = None
     passage: Passage | None = None
     ready: bool = False
     joined: int | None = None
