@@ -146,9 +146,11 @@ def test_in_batch_loss_equals_loops_over_pairs(similarity, learner_of, damaged_a
     part_ways(learner)
     _, whole = damaged_and_whole(learner.model.tokenizer)
     first, second = ([encoder(tiny.pack([ids]))[0] for ids in whole] for encoder in (learner.first, learner.model))
-    measure = comparisons.cosine if similarity == "cosine" else lambda a, b: (a * b).sum()
+    measure = comparisons.cosine if similarity == "cosine" else comparisons.product
     loss = learner([tiny.pack(whole)])
-    slow = comparisons.tension_in_batch(first, second, measure, learner.log_scale.exp())
+    scale = learner.log_scale.exp()
+    both = ((first, second), (second, first))
+    slow = sum(comparisons.ranking(*pair, scale, measure) for pair in both) / (2 * len(first))
     torch.testing.assert_close(loss.total / loss.count, slow, rtol=1e-3, atol=1e-4)
     wanted = [learner.log_scale, learner.first.transformer.get_input_embeddings().weight]
     ours, theirs = (torch.autograd.grad(x, wanted) for x in (loss.total / loss.count, slow))

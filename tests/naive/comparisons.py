@@ -9,6 +9,23 @@ def cosine(a, b):
     return (a * b).sum() / (a.square().sum().sqrt() * b.square().sum().sqrt())
 
 
+def product(a, b):
+    return (a * b).sum()
+
+
+def ranking(vectors, candidates, scale=1.0, similarity=cosine, left_out=None):
+    """Minus the sum over i of log exp(s sim(v_i, c_i)) / sum_j exp(s sim(v_i, c_j)), j = i and those not left out.
+
+    With products: Logeswaran and Lee 2018, equation 1; with cosines over a temperature: Gao et al. 2021, equation 1.
+    """
+    total = 0.0
+    for i, v in enumerate(vectors):
+        counted = [c for j, c in enumerate(candidates) if j == i or left_out is None or not left_out[i][j]]
+        terms = [torch.exp(scale * similarity(v, c)) for c in counted]
+        total = total - torch.log(torch.exp(scale * similarity(v, candidates[i])) / sum(terms))
+    return total
+
+
 def softplus(x):
     return torch.log(1 + torch.exp(x))
 
@@ -85,31 +102,12 @@ def tension(first, second, same):
     return total / len(first)
 
 
-def tension_in_batch(first, second, similarity, scale):
-    """Mean over the sentences and both directions of the cross-entropy of finding a sentence in the other encoder."""
-    total = 0.0
-    for i in range(len(first)):
-        for a, b in ((first, second), (second, first)):
-            scores = [torch.exp(scale * similarity(a[i], other)) for other in b]
-            total = total - torch.log(scores[i] / sum(scores))
-    return total / (2 * len(first))
-
-
 def no_negative(query, partner, candidate, its_query, document, other):
     """Whether a candidate must not count against a query.
 
     It equals the query or its partner, belongs to an equal query, or is of the query's document.
     """
     return candidate in (query, partner) or its_query == query or document == other
-
-
-def finding(vectors, candidates, left_out):
-    """Minus the sum over i of log exp(v_i c_i) / sum_j exp(v_i c_j), over j = i and those that are not left out."""
-    total = 0.0
-    for i, vector in enumerate(vectors):
-        terms = [math.exp(vector @ c) for j, c in enumerate(candidates) if j == i or not left_out[i][j]]
-        total -= math.log(math.exp(vector @ candidates[i]) / sum(terms))
-    return total
 
 
 def similarity_divergence(vectors, wanted, scale):
@@ -122,13 +120,4 @@ def similarity_divergence(vectors, wanted, scale):
             for part in (vectors, wanted)
         )
         total = total + sum(b * torch.log(b / a) for a, b in zip(p, q, strict=True))
-    return total
-
-
-def dual_encoder(sentences, contexts, scale):
-    """Minus the sum over i of log exp(s_i c_i) / sum_j exp(s_i c_j): Logeswaran and Lee 2018, equation 1."""
-    total = 0.0
-    for i, sentence in enumerate(sentences):
-        scores = torch.stack([scale * (sentence * context).sum() for context in contexts])
-        total = total - torch.log(torch.exp(scores[i]) / torch.exp(scores).sum())
     return total
