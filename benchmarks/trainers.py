@@ -18,7 +18,7 @@ from selfsent import read_corpus
 from selfsent.api import make_plan
 from selfsent.data.batches import Batches
 from selfsent.data.token_table import build_table
-from selfsent.data.views import Template
+from selfsent.data.views.tokens import Template
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 from selfsent.training.loop import Loop
@@ -77,7 +77,7 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         start = time.perf_counter()
         table = build_table(corpus, model.tokenizer, "text")
         template = Template.of(model.tokenizer, int(model.transformer.config.vocab_size))
-        batches = Batches([table], np.arange(len(corpus)), plan.method.views(plan.options), template, plan.settings)
+        batches = Batches([table], np.arange(len(corpus)), plan.options.views(), template, plan.settings)
         loop = Loop(learner, batches, plan.settings, directory, RunConfig(checkpoint_every=10**9))
         for step in range(loop.steps):
             loop.advance(step)

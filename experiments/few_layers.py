@@ -12,21 +12,21 @@ from typing import Any
 
 from grid import main
 
-from selfsent.methods.mnrl import MnrlLearner
+from selfsent.methods.neighbours import RankingLearner
 from selfsent.models.encoder import Encoder
 
 
 def hold(learn: int) -> None:
     """Let every learner that ranks train so many layers alone."""
-    usual = MnrlLearner.__init__
+    usual = RankingLearner.__init__
 
-    def begun(self: MnrlLearner, model: Encoder, options: Any) -> None:
+    def begun(self: RankingLearner, model: Encoder, options: Any) -> None:
         usual(self, model, options)
         layers = next(part for name, part in model.transformer.named_modules() if name.endswith("encoder.layer"))
         model.transformer.requires_grad_(False)
         layers[-learn:].requires_grad_(True)
 
-    MnrlLearner.__init__ = begun  # type: ignore[method-assign]
+    RankingLearner.__init__ = begun  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

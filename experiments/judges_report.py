@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.evaluation.judges import AIMED_AT, JUDGES
+from selfsent.evaluation.judges import JUDGES, aimed_at
 from selfsent.evaluation.stats.metrics import spearman
 from selfsent.evaluation.stats.resampling import point
 
@@ -56,7 +56,7 @@ class Cell:
 
     def unaimed(self, judge: str) -> NDArray[np.bool_]:
         """Which candidates were not trained to do what the judge asks."""
-        return np.array([judge not in AIMED_AT.get(method, ()) for method in self.methods])
+        return np.array([judge not in aimed_at([method]) for method in self.methods])
 
 
 def cells(rows: Mapping[str, Mapping[str, Any]]) -> list[Cell]:

@@ -70,7 +70,7 @@ def of_all_sizes(learner: DistilLearner, student: Tensor, wanted: Tensor, view: 
 def train(kind: str, options: argparse.Namespace) -> StaticEncoder:
     """A table of one kind; what is trained already is loaded."""
     place = options.runs / kind
-    DistilLearner._apart = of_all_sizes if kind == "sizes" else DistilLearner.plain  # type: ignore[attr-defined]
+    DistilLearner._contrast = of_all_sizes if kind == "sizes" else DistilLearner.plain  # type: ignore[attr-defined]
     begin = options.runs / ("start-bigrams" if kind == "bigrams" else "start")
     if not (begin / "model").is_dir():
         selfsent.make_table(None, begin, tokenizer="bundled-raw", size=384)
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=6.0)
     parser.add_argument("--data", help="mirror of the labelled data sets (default: SELFSENT_DATA)")
     options = parser.parse_args()
-    DistilLearner.plain = DistilLearner._apart  # type: ignore[attr-defined]
+    DistilLearner.plain = DistilLearner._contrast  # type: ignore[attr-defined]
     with options.sample.open(encoding="utf-8") as lines:
         sample = [line.strip() for _, line in zip(range(20_000), lines, strict=False)]
     for kind in ("shipped", "plain", "sizes", "bigrams"):

@@ -217,7 +217,7 @@ class Table:
         return np.array([len(self.ids[row]) for row in rows])
 
     def __getitem__(self, rows):
-        from selfsent.data.views import Tokens
+        from selfsent.data.views.tokens import Tokens
 
         lengths = self.lengths(rows)
         ids, starts = (np.concatenate([part[row] for row in rows]) for part in (self.ids, self.starts))
@@ -230,7 +230,8 @@ def make_batches(learner, views, settings, sentences, labels=None):
     Where a view reads what stands beside a sentence, four sentences each are a document.
     """
     from selfsent.data.batches import Batches
-    from selfsent.data.views import Documents, Template
+    from selfsent.data.views.positives import Documents
+    from selfsent.data.views.tokens import Template
 
     tokenizer = learner.model.tokenizer
     columns = 1 + max(max(view.column, view.joined or 0) for view in views)

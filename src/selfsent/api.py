@@ -20,7 +20,7 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
-from selfsent.methods import SUPERVISED, get_method
+from selfsent.methods import METHODS, get_method
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
 from selfsent.naming import name_of
@@ -225,7 +225,9 @@ def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared
         yield f"{dev} is a test set: it cannot test a model that was chosen by it"
     if hold_out.test is not None and not shared_out:
         yield hold_out.summary(corpus)
-    if method == "tsdae" and (labelled := [name for name in trained_by(resolve(plan.base)) if name in SUPERVISED]):
+    if method == "tsdae" and (
+        labelled := [name for name in trained_by(resolve(plan.base)) if name in METHODS and METHODS[name].supervised]
+    ):
         yield (
             f"this base was trained by {labelled[0]} before: tsdae after labels made models worse"
             " (sentence-transformers issues 962 and 1131); train tsdae first and with labels afterwards"
@@ -304,7 +306,7 @@ def _hold_out(
     corpus: Corpus, plan: Plan, dev: Dev | None, count: int | None, *, views: bool, notice: Notice = lambda line: None
 ) -> HoldOut:
     """What is trained on and what scored; `views` that were made of one text are no pairs to be searched."""
-    labelled = plan.method.labels(plan.options) is not None
+    labelled = plan.options.labels() is not None
     told = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
     pairs = plan.contrasts_pairs and not views
     return HoldOut.of(corpus, dev in LABEL_FREE, told, plan.joins, count, dev == "judges", pairs)

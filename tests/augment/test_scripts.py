@@ -10,7 +10,8 @@ from selfsent.augment.make import augment
 from selfsent.augment.mlm import MaskAndRefill
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
-from selfsent.data.views import DeleteWords, MaskTokens, PickWords, RepeatWords, Template
+from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords, RepeatWords
+from selfsent.data.views.tokens import Template
 from selfsent.errors import MakerError, SettingsError
 from selfsent.training.checks import refuse_wordless
 

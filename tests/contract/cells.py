@@ -8,14 +8,13 @@ import numpy as np
 import torch
 
 import tiny
-from selfsent.methods import BASELINES, METHODS, Learner
+from selfsent.methods import METHODS, Learner
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 
 SLICE = ("bert", "modernbert", tiny.STATIC)
 """What every run of the tests looks at, of methods with labels the first alone; the rest is for `make contract`."""
 SENTENCES = tiny.make_sentences(64, seed=3, words=(3, 5))
-SUPERVISED = ("softmax", "cosine", "triplet", "mnrl", "cross-encoder", "distil")
 BATCH = Settings(batch_size=16, learning_rate=5e-3, steps=32)
 
 
@@ -37,9 +36,9 @@ class Cell:
     @property
     def in_slice(self):
         """Whether it is looked at in every run of the tests."""
-        if self.method in BASELINES:
+        if METHODS[self.method].usual_base:
             return self.architecture == (tiny.STATIC if self.method == "sent2vec" else tiny.RECURRENT[0])
-        return self.architecture in (SLICE[:1] if self.method in SUPERVISED else SLICE)
+        return self.architecture in (SLICE[:1] if METHODS[self.method].supervised else SLICE)
 
     @property
     def is_refused_quickly(self):
@@ -120,18 +119,18 @@ class Cell:
         method = METHODS[self.method]
         teacher = {"teacher": str(directory), "translations": True} if self.method == "distil" else {}
         alike = (self.method, self.architecture) == ("simcse", "qwen3")
-        bare = self.is_static or self.is_recurrent
-        alike = alike or (bare and not method.suits_static(method.options(**{**teacher, **options})))
+        made = method.options(**{**teacher, **options})
+        alike = alike or ((self.is_static or self.is_recurrent) and hasattr(made, "columns") and not made.varied)
         noise = {"delete_words": 0.4} if alike else {}
         return method.options(**{**noise, **teacher, **options})
 
     def views(self, **options):
         """What the learner reads."""
-        return METHODS[self.method].views(self.options(**options))
+        return self.options(**options).views()
 
     def batches(self, learner, settings, sentences, **options):
         """The batches of a run: of pairs and triples, and with labels, where the method needs them."""
-        wanted = METHODS[self.method].labels(self.options(**options))
+        wanted = self.options(**options).labels()
         labels = None
         if wanted is not None:
             kind = np.float32 if wanted.kind == "score" else np.int64

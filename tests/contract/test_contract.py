@@ -8,7 +8,7 @@ import torch
 from cells import BATCH, GRID, SENTENCES
 
 import tiny
-from selfsent.data.views import View
+from selfsent.data.views.view import View
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.fast.gradients import clear_gradients
 from selfsent.fast.lookups import put_lookups

@@ -9,12 +9,14 @@ from sentence_transformers import SentenceTransformer
 
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.evaluation.judges import Held, TogetherTask, check_judges, make_judges
+from selfsent.evaluation.judges import JUDGES, Held, TogetherTask, aimed_at, check_judges, make_judges
 from selfsent.evaluation.suites import check_request, evaluate
 from selfsent.evaluation.tasks.damage import damage
 from selfsent.evaluation.tasks.passages import halves_task
 from selfsent.evaluation.tasks.spectrum import TOGETHER, SpectrumTask
 from selfsent.evaluation.tasks.together import DocumentTask
+from selfsent.methods import METHODS
+from selfsent.methods.method import OF_DOCUMENTS
 from selfsent.models.bases import resolve
 from selfsent.training.health import measure as health
 
@@ -137,6 +139,11 @@ def test_what_a_method_aims_at_is_marked_however_its_model_is_given(topics, tmp_
         SentenceTransformer(str(tmp_path / "run/model")),
     ):
         assert evaluate(given, documents=topics, hold_out=30, judges=("title", "robust")).aimed == ("title",)
+
+
+def test_what_methods_aim_at_are_judges():
+    assert set().union(*(method.aimed_at for method in METHODS.values())) <= JUDGES.keys()
+    assert aimed_at(["skip-thoughts", "pretrain"]) == set(OF_DOCUMENTS)
 
 
 def test_judges_in_evaluate_and_what_is_refused(topics, model):

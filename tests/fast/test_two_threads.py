@@ -264,7 +264,7 @@ def step_of(encoder_of):
         torch.manual_seed(0)  # now: the base was made at its first use
         learner = method.learner(encoder, chosen).train()
         learner.alone = alone
-        batches = tiny.make_batches(learner, method.views(chosen), Settings(batch_size=16), SENTENCES)
+        batches = tiny.make_batches(learner, chosen.views(), Settings(batch_size=16), SENTENCES)
         torch.manual_seed(1)
         loss = learner(batches.views_of(batches.rows_at(0), 0))
         loss.total.backward()

@@ -23,12 +23,12 @@ SCORES = np.array([0.0, 5.0, 2.5, 1.0, 4.0, 3.0], dtype=np.float32)
 def seen(learner, options, labels, max_length=64):
     """The batch of all pairs."""
     from selfsent.data.batches import Batches
-    from selfsent.data.views import Template
+    from selfsent.data.views.tokens import Template
 
     tokenizer = learner.model.tokenizer
     tables = [tiny.Table(tokenizer, FIRST), tiny.Table(tokenizer, SECOND)]
     template = Template.of(tokenizer, tiny.VOCABULARY)
-    views = METHODS["cross-encoder"].views(options)
+    views = options.views()
     made = Batches(tables, np.arange(6), views, template, Settings(max_length=max_length), labels=labels)
     return made.views_of(made.rows, 0), made.labels_of(made.rows)
 
@@ -59,7 +59,7 @@ def test_token_types_matter(learner_of):
 @pytest.mark.parametrize(("kind", "wrap"), [("word pieces", True), ("byte pairs", True), ("byte pairs", False)])
 @pytest.mark.parametrize("longest", [60, 13, 12])
 def test_pairs_are_joined_and_cut_as_by_the_tokenizer(kind, wrap, longest):
-    from selfsent.data.views import Template
+    from selfsent.data.views.tokens import Template
 
     tokenizer = tiny.make_tokenizer(kind, wrap)
     tables = [tiny.Table(tokenizer, texts) for texts in (FIRST, SECOND)]
@@ -113,12 +113,6 @@ def test_its_transformer_is_an_encoder(learner_of, tmp_path):
 def test_the_pooler_of_the_base_is_where_it_begins(learner_of):
     learner = learner_of("cross-encoder")
     assert torch.equal(learner.model.hidden.linear.weight, learner.model.transformer.pooler.dense.weight)
-
-
-@pytest.mark.parametrize("chosen", [{"loss": "softmax", "scale": 5.0}, {"loss": "bce", "classes": 3}])
-def test_options_that_contradict_each_other(chosen):
-    with pytest.raises(SettingsError, match="leave"):
-        METHODS["cross-encoder"].options(**chosen)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert"])

@@ -5,9 +5,7 @@ import pytest
 import torch
 
 import tiny
-from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.methods import get_method
-from selfsent.methods.flow import Options
+from selfsent.errors import BaseEncoderError
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
@@ -17,7 +15,7 @@ SMALL = {"levels": 2, "depth": 2, "width": 4}
 
 
 def batches_of(learner, **settings):
-    views = get_method("flow").views(learner.options)
+    views = learner.options.views()
     return tiny.make_batches(learner, views, Settings(batch_size=8, **settings), SENTENCES)
 
 
@@ -68,7 +66,7 @@ def test_only_the_flow_is_trained_and_sees_no_dropout(learner_of):
     assert sum(len(group["params"]) for group in groups) == len(trained)
     noisy = learner_of("flow", dropout=0.3, noisy=True, **SMALL)
     assert not torch.equal(noisy.features(views[0]), noisy.features(views[0]))
-    assert not get_method("flow").views(noisy.options)[0].ready
+    assert not noisy.options.views()[0].ready
 
 
 @pytest.mark.parametrize(("layers", "places"), [("first+last", (1, -1)), ("embeddings+last", (0, -1)), ("last", (-1,))])
@@ -113,13 +111,6 @@ def test_it_is_saved_with_the_model(learner_of, tmp_path):
     np.testing.assert_allclose(encode(load_encoder(tmp_path / "model"), SENTENCES), vectors, atol=1e-5)
     trusted = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True, trust_remote_code=True)
     np.testing.assert_allclose(trusted.encode(SENTENCES), vectors, atol=1e-5)
-
-
-def test_options_have_limits():
-    with pytest.raises(SettingsError, match="--layers"):
-        Options(layers="last two")
-    with pytest.raises(SettingsError, match="--levels"):
-        Options(levels=0)
 
 
 def test_a_dimension_that_does_not_vary_does_no_harm():

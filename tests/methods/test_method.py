@@ -5,6 +5,7 @@ import pytest
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, get_method
 from selfsent.settings import Settings
+from selfsent.training.plan import make_plan
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
@@ -20,7 +21,7 @@ def test_a_method_says_all_that_is_shown_of_it(method):
     for field in dataclasses.fields(method.options):
         assert field.metadata["description"]
     needed = {"teacher": "bundled-raw"} if method.name == "distil" else {}
-    assert all(view.column >= 0 for view in method.views(method.options(**needed)))
+    assert all(view.column >= 0 for view in method.options(**needed).views())
 
 
 def test_an_unknown_method_is_answered_by_the_nearest_or_by_those_there_are():
@@ -28,6 +29,73 @@ def test_an_unknown_method_is_answered_by_the_nearest_or_by_those_there_are():
         get_method("tsda")
     with pytest.raises(SettingsError, match=r"'glove'; there are neighbours, .*tsdae, simcse, .*mlm"):
         get_method("glove")
+
+
+def test_presets_go_by_names_of_before_too_and_others_are_refused():
+    bootstrap, ct = get_method("bootstrap"), get_method("ct")
+    for old, new in (("paper", "published"), ("code", "faithful")):
+        assert bootstrap.preset(old) is bootstrap.preset(new) is bootstrap.presets[new]
+    assert ct.preset("original") == ct.preset(None) == {}
+    with pytest.raises(SettingsError, match="ct has no settings 'simcse'; it has published, faithful, sentence-tr"):
+        ct.preset("simcse")
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "complaint"),
+    [
+        ("simcse", {"positives": "neighbours", "columns": True}, "--columns and --positives both say"),
+        ("simcse", {"within": 2}, "--positives itself needs --within 1: give that, or other positives"),
+        ("neighbours", {"positives": "surroundings", "overlap": True}, "surroundings needs --no-overlap: give"),
+        ("neighbours", {"kept": 0.5}, "neighbours needs --kept 0.1"),
+        # Of these, only the first was given: the others are the method's own.
+        ("cropping", {"positives": "surroundings"}, "surroundings needs --span 1 --no-overlap: give"),
+        ("inverse-cloze", {"positives": "itself"}, "itself needs --within 1: give"),
+        ("simcse", {"span": 2, "kept": 0.5}, "needs --span 1 --kept 0.1"),
+        ("mnrl", {"positives": "neighbours", "hard_negatives": True}, "--hard-negatives is for three text columns"),
+        ("neighbours", {"hard_negatives": True}, "--positives neighbours for one: leave it out, or"),
+        ("neighbours", {"keep_base": 1.0, "similarity": "dot"}, "--keep-base 0"),
+        ("simcse", {"pick_words": 3, "crop_words": 0.5}, "give one"),
+        ("simcse", {"keep_mlp": True, "mlp": False}, "--keep-mlp and --no-mlp contradict"),
+        ("simcse", {"temperature": 0.0}, "--temperature"),
+        ("tsdae", {"drop_heads": True, "decoder_dropout": False}, "contradict"),
+        ("flow", {"layers": "last two"}, "--layers"),
+        ("cross-encoder", {"loss": "softmax", "scale": 5.0}, "leave"),
+        ("cross-encoder", {"loss": "bce", "classes": 3}, "leave"),
+        ("distil", {}, "give --teacher"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(method, given, complaint):
+    with pytest.raises(SettingsError, match=complaint):
+        get_method(method).options(**given)
+
+
+BSL = {"width": 8, "chained": 1, "loss": "cosine", "predictor_rate": 1, "target_dropout": False, "learning_rate": 5e-4}
+CODE = {"width": 10, "chained": 3, "norms": "first", "predictor_rate": 1, "learning_rate": 1e-4, "weight_decay": 0}
+ST = {"dropout_in": "kept", "reduction": "sum", "epochs": 1}
+
+
+@pytest.mark.parametrize(
+    ("method", "preset", "expected"),
+    [
+        ("bootstrap", "published", BSL),
+        ("bootstrap", "faithful", {**CODE, "target_dropout": True}),
+        ("infomax", "published", {"activation": "relu", "discriminator": "mlp", "average": "sum", "temperature": 0}),
+        ("infomax", "faithful", {"masked": False, "activation": "none", "learning_rate": 2e-6, "temperature": 0}),
+        ("ct", "published", {"optimizer": "rmsprop", "schedule": "stairs", "clip": 0, "dropout_in": "none"}),
+        ("ct", "sentence-transformers", ST),
+        ("mlm", "published", {"batch_size": 8, "learning_rate": 5e-5, "steps": 100_000, "ratio": 0.15}),
+    ],
+)
+def test_presets_are_what_paper_or_code_do(method, preset, expected):
+    plan = make_plan(get_method(method), preset=preset)
+    found = {**vars(plan.settings), **vars(plan.options)}
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_what_reads_documents_is_aimed_at_the_metrics_that_do():
+    for method in METHODS.values():
+        reads = method.name != "distil" and any(view.passage for view in method.options().views())
+        assert ("context" in method.aimed_at) is reads
 
 
 def test_the_head_is_trained_only_where_the_method_asks_for_it(learner_of):

@@ -4,11 +4,11 @@ import torch
 
 import tiny
 from naive import objectives
-from selfsent.data.views import MaskTokens
+from selfsent.data.views.noise import MaskTokens
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import get_method
-from selfsent.methods.mlm import MLM, Options
+from selfsent.methods.mlm import Options
 from selfsent.models.encoding import pack
 
 
@@ -59,7 +59,7 @@ def test_a_base_without_a_masked_language_model_is_refused(learner_of):
 
 
 def test_views_follow_the_options():
-    assert MLM.views(Options(ratio=0.3, whole_words=True))[0].noise == MaskTokens(0.3, True)
+    assert Options(ratio=0.3, whole_words=True).views()[0].noise == MaskTokens(0.3, True)
     with pytest.raises(SettingsError, match="--ratio"):
         Options(ratio=0.0)
 
@@ -79,12 +79,6 @@ def test_a_head_that_starts_from_nothing_is_announced(base_of, tmp_path, caplog)
     get_method("mlm").learner(without, Options())
     assert "this base has no language-model head: mlm starts with a new, untrained one" in caplog.text
     assert without.language_model_head.output.weight is without.transformer.get_input_embeddings().weight
-
-
-def test_published_settings_are_those_of_the_paper():
-    published = MLM.published
-    assert (published.batch_size, published.learning_rate, published.steps) == (8, 5e-5, 100_000)
-    assert (MLM.pooling, Options().ratio, Options().whole_words) == ("mean", 0.15, False)
 
 
 def test_what_stands_behind_the_transformer_is_left_as_it_is(encoder_of):

@@ -4,9 +4,7 @@ import torch
 
 import tiny
 from selfsent.errors import SettingsError
-from selfsent.methods import get_method
-from selfsent.methods.moments import Moments
-from selfsent.methods.whitening import Options, at_the_end, whitening_map
+from selfsent.methods.whitening import Moments, Options, at_the_end, whitening_map
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
@@ -23,7 +21,7 @@ def fitted(learner_of, monkeypatch):
     def of(method, architecture="bert", sentences=SENTENCES, **options):
         learner = learner_of(method, architecture, **options)
         before = encode(learner.model, sentences)
-        views = get_method(method).views(learner.options)
+        views = learner.options.views()
         batches = tiny.make_batches(learner, views, Settings(max_length=tiny.LONGEST), sentences)
         learner.prepare(batches.once())
         return learner, before
@@ -134,7 +132,7 @@ def test_in_part_no_direction_is_lost_at_the_end():
 def test_some_of_the_sentences_are_the_same_on_any_number_of_processes(learner_of, monkeypatch):
     monkeypatch.setattr("selfsent.data.batches._CHUNK", 30)
     learner = learner_of("whitening")
-    views = get_method("whitening").views(learner.options)
+    views = learner.options.views()
     batches = tiny.make_batches(learner, views, Settings(max_length=tiny.LONGEST), SENTENCES)
 
     def of(rank, processes):

@@ -9,6 +9,23 @@ def cosine(a, b):
     return (a * b).sum() / (a.square().sum().sqrt() * b.square().sum().sqrt())
 
 
+def product(a, b):
+    return (a * b).sum()
+
+
+def ranking(vectors, candidates, scale=1.0, similarity=cosine, left_out=None):
+    """Minus the sum over i of log exp(s sim(v_i, c_i)) / sum_j exp(s sim(v_i, c_j)), j = i and those not left out.
+
+    With products: Logeswaran and Lee 2018, equation 1; with cosines over a temperature: Gao et al. 2021, equation 1.
+    """
+    total = 0.0
+    for i, v in enumerate(vectors):
+        counted = [c for j, c in enumerate(candidates) if j == i or left_out is None or not left_out[i][j]]
+        terms = [torch.exp(scale * similarity(v, c)) for c in counted]
+        total = total - torch.log(torch.exp(scale * similarity(v, candidates[i])) / sum(terms))
+    return total
+
+
 def softplus(x):
     return torch.log(1 + torch.exp(x))
 
@@ -31,39 +48,12 @@ def jensen_shannon(scores):
     return losses
 
 
-def info_nce(scores):
-    """Minus log of the share of the own sentence, token by token; arguments as above."""
-    return [
-        [-torch.log(torch.exp(row[own]) / sum(torch.exp(s) for s in row)) for row in tokens]
-        for own, tokens in enumerate(scores)
-    ]
-
-
-def donsker_varadhan(scores, weigh):
-    """Minus the weighted mean of own scores, plus the log of the weighted mean of exp of the others.
-
-    Args:
-        scores: as above.
-        weigh: a token's weight, given the number of tokens of its sentence.
-    """
-    positive, exponential, weights = 0.0, 0.0, 0.0
-    for own, tokens in enumerate(scores):
-        for row in tokens:
-            weight = weigh(len(tokens))
-            others = [torch.exp(s) for other, s in enumerate(row) if other != own]
-            positive = positive + weight * row[own]
-            exponential = exponential + weight * sum(others) / len(others)
-            weights += weight
-    return torch.log(exponential / weights) - positive / weights
-
-
 def average(losses, kind):
-    """Over the tokens of all sentences, over the means of the sentences, or over the sums of the sentences."""
+    """Over the tokens of all sentences, or over the sums of the sentences."""
     if kind == "token":
         every = [loss for sentence in losses for loss in sentence]
         return sum(every) / len(every)
-    each = [sum(sentence) / (len(sentence) if kind == "sentence" else 1) for sentence in losses]
-    return sum(each) / len(each)
+    return sum(map(sum, losses)) / len(losses)
 
 
 def batch_norm(rows, epsilon):
@@ -112,51 +102,12 @@ def tension(first, second, same):
     return total / len(first)
 
 
-def tension_in_batch(first, second, similarity, scale):
-    """Mean over the sentences and both directions of the cross-entropy of finding a sentence in the other encoder."""
-    total = 0.0
-    for i in range(len(first)):
-        for a, b in ((first, second), (second, first)):
-            scores = [torch.exp(scale * similarity(a[i], other)) for other in b]
-            total = total - torch.log(scores[i] / sum(scores))
-    return total / (2 * len(first))
-
-
-def simcse_clean(first, second, clean, temperature, scale):
-    """SimCSE with negatives among vectors made without dropout, and a scaled positive: Xu et al. 2023."""
-    total = 0.0
-    for i in range(len(first)):
-        positive = torch.exp(scale * cosine(first[i], second[i]) / temperature)
-        negatives = [torch.exp(cosine(clean[i], clean[j]) / temperature) for j in range(len(clean)) if j != i]
-        total = total - torch.log(positive / (positive + sum(negatives)))
-    return total
-
-
-def dimensions(first, second, temperature, epsilon):
-    """Mean over dimensions of the cross-entropy of a dimension being itself among all: Xu et al. 2023."""
-    a, b = batch_norm(first, epsilon), batch_norm(second, epsilon)
-    total = 0.0
-    for k in range(a.shape[1]):
-        scores = [torch.exp((a[:, k] * b[:, j]).sum() / len(a) / temperature) for j in range(b.shape[1])]
-        total = total - torch.log(scores[k] / sum(scores))
-    return total / a.shape[1]
-
-
 def no_negative(query, partner, candidate, its_query, document, other):
     """Whether a candidate must not count against a query.
 
     It equals the query or its partner, belongs to an equal query, or is of the query's document.
     """
     return candidate in (query, partner) or its_query == query or document == other
-
-
-def finding(vectors, candidates, left_out):
-    """Minus the sum over i of log exp(v_i c_i) / sum_j exp(v_i c_j), over j = i and those that are not left out."""
-    total = 0.0
-    for i, vector in enumerate(vectors):
-        terms = [math.exp(vector @ c) for j, c in enumerate(candidates) if j == i or not left_out[i][j]]
-        total -= math.log(math.exp(vector @ candidates[i]) / sum(terms))
-    return total
 
 
 def similarity_divergence(vectors, wanted, scale):
@@ -169,13 +120,4 @@ def similarity_divergence(vectors, wanted, scale):
             for part in (vectors, wanted)
         )
         total = total + sum(b * torch.log(b / a) for a, b in zip(p, q, strict=True))
-    return total
-
-
-def dual_encoder(sentences, contexts, scale):
-    """Minus the sum over i of log exp(s_i c_i) / sum_j exp(s_i c_j): Logeswaran and Lee 2018, equation 1."""
-    total = 0.0
-    for i, sentence in enumerate(sentences):
-        scores = torch.stack([scale * (sentence * context).sum() for context in contexts])
-        total = total - torch.log(torch.exp(scores[i]) / torch.exp(scores).sum())
     return total

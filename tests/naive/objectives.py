@@ -5,10 +5,6 @@ import math
 import torch
 
 
-def cosine(a, b):
-    return (a * b).sum() / (a.square().sum().sqrt() * b.square().sum().sqrt())
-
-
 def tsdae(encoder, decoder, damaged, whole):
     """Minus the sum over sentences and positions t of log p(w_t | w_<t, s): Wang et al. 2021, equation 1.
 
@@ -24,17 +20,6 @@ def tsdae(encoder, decoder, damaged, whole):
         for t in range(1, len(target)):
             scores = decoder(input_ids=torch.tensor([target[:t]]), encoder_hidden_states=vector).logits[0, -1]
             total = total - torch.log_softmax(scores, dim=-1)[target[t]]
-    return total
-
-
-def simcse(first, second, temperature):
-    """Minus the sum over i of log exp(cos(a_i, b_i)/T) / sum_j exp(cos(a_i, b_j)/T): Gao et al. 2021, equation 1."""
-    total = torch.zeros(())
-    for i, a in enumerate(first):
-        denominator = torch.zeros(())
-        for b in second:
-            denominator = denominator + torch.exp(cosine(a, b) / temperature)
-        total = total - torch.log(torch.exp(cosine(a, second[i]) / temperature) / denominator)
     return total
 
 

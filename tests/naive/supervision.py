@@ -51,37 +51,45 @@ def ranking(texts, partners, hard, scale):
     return -sum(log_softmax([scale * cosine(a, c) for c in candidates], i) for i, a in enumerate(texts))
 
 
+def divergence(vectors, wanted, scale):
+    """The sum over i and j != i of q_ij log(q_ij / p_ij), softmaxes over j of the scaled cosines of each set."""
+    total = 0.0
+    for i in range(len(vectors)):
+        others = [j for j in range(len(vectors)) if j != i]
+        p, q = ([scale * cosine(part[i], part[j]) for j in others] for part in (vectors, wanted))
+        for place in range(len(others)):
+            log_p, log_q = log_softmax(p, place), log_softmax(q, place)
+            total += math.exp(log_q) * (log_q - log_p)
+    return total
+
+
+def contrast(vectors, wanted, scale):
+    """Minus half of the sum of both directions of log softmax(s cos) at the right one."""
+    total = 0.0
+    for i, (vector, goal) in enumerate(zip(vectors, wanted, strict=True)):
+        forth = log_softmax([scale * cosine(vector, other) for other in wanted], i)
+        back = log_softmax([scale * cosine(goal, other) for other in vectors], i)
+        total -= (forth + back) / 2
+    return total
+
+
 def distillation(students, wanted, objective, scale):
     """How far a student's vectors, of one column or of two, are from the teacher's of the first, summed.
 
     Args:
         students: for each column a list of vectors.
         wanted: the teacher's vectors.
-        objective: `mse`, `cosine`, `relations` or `contrast`.
+        objective: `mse` or `contrast`.
         scale: multiplies cosines.
     """
-    total = 0.0
-    for vectors in students:
-        for i, (vector, goal) in enumerate(zip(vectors, wanted, strict=True)):
-            if objective == "mse":
-                total += sum((x - y) ** 2 for x, y in zip(vector, goal, strict=True)) / len(goal)
-            elif objective == "cosine":
-                total += 1 - cosine(vector, goal)
-            else:
-                others = [j for j in range(len(vectors)) if j != i]
-                p, q = ([scale * cosine(part[i], part[j]) for j in others] for part in (vectors, wanted))
-                for place in range(len(others)):
-                    log_p, log_q = log_softmax(p, place), log_softmax(q, place)
-                    total += math.exp(log_q) * (log_q - log_p)
-            if objective == "contrast":
-                forth = log_softmax([scale * cosine(vector, other) for other in wanted], i)
-                back = log_softmax([scale * cosine(goal, other) for other in vectors], i)
-                total -= (forth + back) / 2
-    return total
+    if objective == "contrast":
+        return sum(contrast(vectors, wanted, scale) + divergence(vectors, wanted, scale) for vectors in students)
+    squares = [dot(d, d) / len(d) for v in students for d in ([x - y for x, y in zip(*ab)] for ab in zip(v, wanted))]
+    return sum(squares)
 
 
 def together(teachers, objective):
-    """Each sentence's vectors by several teachers, one behind the other; for all but `mse` of length 1 each.
+    """Each sentence's vectors by several teachers, one behind the other; for `contrast` of length 1 each.
 
     Args:
         teachers: for each teacher a list of vectors.

@@ -127,7 +127,7 @@ class Table:
         return self.offsets[rows + 1] - self.offsets[rows]
 
     def __getitem__(self, rows):
-        from selfsent.data.views import Tokens
+        from selfsent.data.views.tokens import Tokens
 
         index = np.concatenate([np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows])
         return Tokens(self.ids[index], self.lengths(rows), self.word_starts[index], rows)

@@ -21,7 +21,7 @@ def make_loop(corpus, base_of, tmp_path):
 
     from selfsent.data.batches import Batches
     from selfsent.data.token_table import build_table
-    from selfsent.data.views import Template
+    from selfsent.data.views.tokens import Template
     from selfsent.methods import METHODS
     from selfsent.models.loading import load_encoder
     from selfsent.settings import Settings
@@ -40,7 +40,7 @@ def make_loop(corpus, base_of, tmp_path):
         options = METHODS[method].options()
         table = build_table(corpus, encoder.tokenizer, "text")
         template = Template.of(encoder.tokenizer, encoder.transformer.config.vocab_size)
-        batches = Batches([table], np.arange(len(corpus)), METHODS[method].views(options), template, chosen)
+        batches = Batches([table], np.arange(len(corpus)), options.views(), template, chosen)
         directory = RunDirectory(tmp_path / f"run-{next(numbers)}")
         directory.check(False, False)
         directory.match({})

@@ -1,7 +1,7 @@
 import pytest
 
 import tiny
-from selfsent.data.views import Template
+from selfsent.data.views.tokens import Template
 from selfsent.errors import SettingsError
 from selfsent.training.checks import refuse_constant
 

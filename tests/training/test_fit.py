@@ -104,7 +104,7 @@ def test_comparing_takes_two():
     assert fitted(make_plan(get_method("mlm"), batch_size=1), 10, print).batch_size == 1
 
 
-@pytest.mark.parametrize(("objective", "alone"), [("mse", True), ("cosine", True), ("contrast", False), (None, False)])
+@pytest.mark.parametrize(("objective", "alone"), [("mse", True), ("contrast", False), (None, False)])
 def test_a_batch_may_be_cut_where_its_sentences_are_not_compared(objective, alone, monkeypatch):
     monkeypatch.setattr("selfsent.training.fit.world_size", lambda: 2)
     given = {"teacher": "bundled", "objective": objective}

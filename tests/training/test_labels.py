@@ -7,7 +7,7 @@ import tiny
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.labels import Labels
+from selfsent.methods.method import Labels
 from selfsent.training.labels import facts_of, labels_of
 from selfsent.training.plan import make_plan
 

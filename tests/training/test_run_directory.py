@@ -67,6 +67,15 @@ def test_a_run_from_before_an_option_was_there_is_resumed_with_its_default(tmp_p
         begun(tmp_path, asked, resume=True)
 
 
+def test_a_run_with_an_option_that_is_no_more_is_resumed_where_its_value_is_built_in(tmp_path):
+    for estimator in ("jsd", "dv"):
+        begun(tmp_path / estimator, {**ASKED, "options": {"average": "token", "estimator": estimator}})
+    now = {**ASKED, "options": {"average": "token"}}
+    begun(tmp_path / "jsd", now, resume=True)
+    with pytest.raises(RunError, match="options estimator was dv"):
+        begun(tmp_path / "dv", now, resume=True)
+
+
 def test_an_empty_directory_may_be_used(tmp_path):
     (tmp_path / ".run.json.selfsent-0a1b2c3d").touch()  # left behind by a kill
     begun(tmp_path)

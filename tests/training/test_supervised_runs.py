@@ -130,14 +130,13 @@ def test_a_teacher_reads_no_more_than_it_can(base_of, tmp_path):
     assert run.directory.exists()
 
 
-@pytest.mark.parametrize("objective", ["mse", "cosine"])
-def test_a_teacher_may_be_followed_sentence_by_sentence(objective, base_of, tmp_path):
+def test_a_teacher_may_be_followed_sentence_by_sentence(base_of, tmp_path):
     from safetensors.torch import load_file
 
     found = []
     for parts in (1, 4):
         options = {"steps": 2, "batch_size": 4, "max_length": 32, "dropout": 0.0, "precision": "float32"}
-        options |= {"teacher": "bundled", "objective": objective, "project": True, "accumulate": parts}
+        options |= {"teacher": "bundled", "objective": "mse", "project": True, "accumulate": parts}
         output = tmp_path / str(parts)
         selfsent.train(tiny.make_sentences(20), "distil", base_of("bert"), output, epsilon=1e-4, **options)
         found.append(load_file(output / "model" / "model.safetensors"))

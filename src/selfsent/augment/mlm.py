@@ -54,7 +54,7 @@ class _Refiller:
     def __init__(self, maker: MaskAndRefill) -> None:
         import torch
 
-        from selfsent.data.views import Template
+        from selfsent.data.views.tokens import Template
         from selfsent.errors import BaseEncoderError
         from selfsent.models.loading import load_encoder
 
@@ -116,7 +116,7 @@ class _Refiller:
         import torch
 
         from selfsent.data.random import uniforms
-        from selfsent.data.views import Tokens
+        from selfsent.data.views.tokens import Tokens
         from selfsent.fast.packing import IGNORED
 
         flat, where = np.concatenate(ids), np.concatenate(hidden)

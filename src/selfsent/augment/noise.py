@@ -12,7 +12,7 @@ from selfsent.augment.maker import Change, Maker, Sentences
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
-    from selfsent.data.views import Noise
+    from selfsent.data.views.noise import Noise
 
 _ONE_WORD = "words are what stands between spaces: put spaces between them first"
 
@@ -32,7 +32,7 @@ class WordNoise(Maker):
     @contextmanager
     def start(self) -> Iterator[Change]:
         """Nothing has to be opened."""
-        from selfsent.data.views import DeleteWords, SwapWords
+        from selfsent.data.views.noise import DeleteWords, SwapWords
 
         yield _on_words(DeleteWords(self.ratio) if self.kind == "delete" else SwapWords(self.ratio))
 
@@ -51,7 +51,7 @@ class Repetition(Maker):
     @contextmanager
     def start(self) -> Iterator[Change]:
         """Nothing has to be opened."""
-        from selfsent.data.views import RepeatWords
+        from selfsent.data.views.noise import RepeatWords
 
         yield _on_words(RepeatWords(self.ratio))
 
@@ -77,7 +77,7 @@ def _on_words(noise: Noise) -> Change:
     """The noise of training, on what stands between spaces in place of tokens."""
     import numpy as np
 
-    from selfsent.data.views import Template, Tokens
+    from selfsent.data.views.tokens import Template, Tokens
 
     template = Template((), (), None, np.empty(0, dtype=bool))
 

@@ -84,7 +84,7 @@ def _details(method: Any) -> Any:
 def _labels(method: Any) -> str | None:
     """What a row must bring beside its texts, with the default options; None where texts are enough."""
     try:
-        wanted = method.labels(method.options())
+        wanted = method.options().labels()
     except SelfsentError:  # options without a default, which only methods that need no labels have
         return None
     return None if wanted is None else str(wanted.kind)

@@ -11,7 +11,7 @@ from typing import Any
 
 from selfsent.comparison.bases import UNTRAINED, Base
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.methods import BASELINES, METHODS, RELATIVES, SUPERVISED, get_method
+from selfsent.methods import METHODS, get_method
 from selfsent.models.bases import resolve
 from selfsent.models.heads.loading import is_static
 from selfsent.settings import DURATIONS
@@ -21,7 +21,7 @@ from selfsent.training.run_config import Notice
 
 BUDGET = 120.0
 """Seconds that each method trains, unless told otherwise."""
-CANDIDATES = tuple(name for name in METHODS if name not in (*SUPERVISED, *RELATIVES, *BASELINES))
+CANDIDATES = tuple(name for name, method in METHODS.items() if method.compared and not method.supervised)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _suits_static(given: Mapping[str, Any]) -> bool:
     """Whether a method with such settings can train a table of token vectors."""
     method = METHODS[given["method"]]
     own = {item.name for item in fields(method.options)}
-    return bool(method.static and method.suits_static(method.options(**{k: v for k, v in given.items() if k in own})))
+    return bool(method.static and method.options(**{k: v for k, v in given.items() if k in own}).suits_static)
 
 
 def arguments(

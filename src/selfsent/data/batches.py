@@ -14,7 +14,9 @@ from torch import Tensor
 
 from selfsent.data.random import make_key
 from selfsent.data.token_table import Table
-from selfsent.data.views import Documents, Template, Tokens, View
+from selfsent.data.views.positives import Documents
+from selfsent.data.views.tokens import Template, Tokens
+from selfsent.data.views.view import View
 from selfsent.distributed import rank, world_size
 from selfsent.fast.packing import Packed
 from selfsent.files import saying
@@ -87,7 +89,7 @@ class Batches:
         packed = []
         for number, view in enumerate(self.views):
             key = make_key(self.settings.seed, epoch, 1 + number)
-            chosen = rows if view.partners is None else view.partners(rows, key, self.rows)
+            chosen = rows if view.sampler is None else view.sampler(rows, key, self.rows)
             if view.passage is not None and self.documents is not None:
                 read, counts = view.passage(rows, self._passages_key(epoch), self.documents)
                 tokens = self.tables[view.column][read].joined(rows, counts)

@@ -19,10 +19,11 @@ from selfsent.evaluation.tasks.partners import Rows
 from selfsent.evaluation.tasks.passages import halves_task, title_task
 from selfsent.evaluation.tasks.spectrum import SpectrumTask
 from selfsent.evaluation.tasks.together import DocumentTask
+from selfsent.methods import METHODS
+from selfsent.methods.method import OF_DOCUMENTS
 
 SINGLE = 2000
 """Sentences that are damaged and cut, at most; of every other judge MAX_SENTENCES."""
-OF_DOCUMENTS = ("context", "title", "halves", "document")
 ALL = "all"
 JUDGES_TOGETHER = "judges"
 """The name of the mean of several."""
@@ -30,12 +31,6 @@ MEAN_OF = (*OF_DOCUMENTS, "crops", "robust")
 """Those that count right answers. Not `spectrum`, which rewards vectors that are spread, whatever they say."""
 LEAST_SCORE = 0.1
 """Below it a score weighs no more in the mean of several."""
-AIMED_AT: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("neighbours", "cropping", "quick-thoughts", "inverse-cloze", "declutr", "fastsent"), OF_DOCUMENTS),
-    **dict.fromkeys(("simcse", "ntxent", "bootstrap"), ("crops", "robust", "spectrum")),
-    **dict.fromkeys(("whitening", "zscore", "flow"), ("spectrum",)),
-}
-"""Which judges ask for what a method was trained to do, so that its score by them says less than that of others."""
 
 
 class Judge(Protocol):
@@ -120,7 +115,7 @@ JUDGES: dict[str, Callable[[Held], Judge]] = {
 
 def aimed_at(methods: Iterable[str]) -> set[str]:
     """The judges that ask for what a model was trained to do by one of these methods."""
-    return {judge for method in methods for judge in AIMED_AT.get(method, ())}
+    return {judge for name in methods if name in METHODS for judge in METHODS[name].aimed_at}
 
 
 def check_judges(names: Sequence[str]) -> tuple[str, ...]:

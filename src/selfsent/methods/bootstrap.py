@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.distributed import gather, world_size
 from selfsent.fast.packing import Packed, concatenate
 from selfsent.foreign.torch import move_all
-from selfsent.methods.method import STATIC, Learner, Loss, Method
-from selfsent.methods.predictor import Predictor
-from selfsent.methods.two_views import PairOptions, pair_of_views, require_difference, varied, whole_batch
+from selfsent.methods.contrast import PairOptions, nt_xent
+from selfsent.methods.method import OF_SENTENCES, Learner, Loss, Method
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
@@ -28,9 +26,6 @@ class NetworkOptions(PairOptions):
     """Options of the two networks and the predictor, whatever the loss."""
 
     momentum: float = setting(0.999, "share of the target that stays in each step", minimum=0.0, maximum=1.0)
-    momentum_schedule: Literal["constant", "cosine"] = setting(
-        "constant", "cosine: the momentum rises to 1 along half a cosine"
-    )
     width: int = setting(8, "width of the predictor, as a multiple of the vector's; 0: no predictor", minimum=0)
     chained: int = setting(1, "predictors in a row", minimum=1)
     norms: Literal["both", "first"] = setting("both", "batch norm behind both inner layers of a predictor or the first")
@@ -48,21 +43,66 @@ class Options(NetworkOptions):
     )
 
 
-class TwoNetworks(Learner, ABC):
-    """An online network with a predictor, and a target network that follows it."""
+@dataclass(frozen=True)
+class NtxentOptions(NetworkOptions):
+    """Options of NT-Xent: those of BSL, and a temperature."""
+
+    temperature: float = setting(0.05, "divides the cosines", above=0.0)
+
+
+class BatchNorm(nn.Module):
+    """Batch norm over the rows of all processes, in float32.
+
+    It keeps no running statistics: a predictor is used in training only. (torch's synchronised one runs on CUDA alone.)
+    """
+
+    def __init__(self, size: int, epsilon: float = 1e-5) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(size)), nn.Parameter(torch.zeros(size))
+        self.epsilon = epsilon
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """(n, d) to (n, d); every process has as many rows."""
+        rows = rows.float()
+        total = len(rows) * world_size()
+        centred = rows - gather(rows.sum(0, keepdim=True)).sum(0) / total
+        variance = gather(centred.square().sum(0, keepdim=True)).sum(0) / total
+        return centred * (variance + self.epsilon).rsqrt() * self.weight + self.bias
+
+
+class Predictor(nn.Sequential):
+    """d → kd → kd → d, with batch norm and ReLU between (Zhang et al. 2021, section 3), perhaps several in a row.
+
+    Args:
+        size: d.
+        width: k; with 0 there is no predictor at all.
+        chained: how many in a row.
+        first_only: batch norm behind the first linear layer only, as in the authors' code.
+    """
+
+    def __init__(self, size: int, width: int = 8, chained: int = 1, first_only: bool = False) -> None:
+        layers: list[nn.Module] = []
+        inner = width * size
+        for _ in range(chained if width else 0):
+            second = [nn.Linear(inner, inner), *([] if first_only else [BatchNorm(inner)]), nn.ReLU()]
+            layers += [nn.Linear(size, inner), BatchNorm(inner), nn.ReLU(), *second, nn.Linear(inner, size)]
+        super().__init__(*layers)
+
+
+class TwoNetworks(Learner):
+    """An online network with a predictor, and a target network that follows it; subclasses have the loss, `compare`."""
 
     options: NetworkOptions
 
     def __init__(self, model: Encoder, options: NetworkOptions) -> None:
         super().__init__(model, options)
-        require_difference(model, options)
+        options.require_difference(model)
         self.target = model.twin().requires_grad_(False)
         self.predictor = Predictor(model.embedding_size, options.width, options.chained, options.norms == "first")
         self.train()
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch; both views go through each network in one pass, through the predictor one by one."""
-        whole_batch(len(views[0]))
         both = concatenate(views)
         online, target = self.both(
             lambda: self.model(both), torch.no_grad()(lambda: self.target(both)), random=self.options.target_dropout
@@ -71,35 +111,28 @@ class TwoNetworks(Learner, ABC):
         return self.compare(views, first, second, *target.float().chunk(2))
 
     def train(self, mode: bool = True) -> Self:
-        """The target network has dropout only where that is wanted."""
+        """The target network has dropout by option only."""
         super().train(mode)
         self.target.train(mode and self.options.target_dropout)
         return self
 
-    @abstractmethod
     def compare(
         self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
     ) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂ of both views."""
+        raise NotImplementedError
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
         """As ever, and the predictor, which starts from nothing, at a rate of its own."""
         rate = self.options.predictor_rate * settings.learning_rate
         return self.with_rate(super().parameter_groups(settings), self.predictor.parameters(), rate)
 
-    @property
-    def momentum(self) -> float:
-        """δ at this point of the run."""
-        if self.options.momentum_schedule == "constant":
-            return self.options.momentum
-        return 1 - (1 - self.options.momentum) * (1 + math.cos(math.pi * self.progress)) / 2
-
     @torch.no_grad()
     def after_step(self) -> None:
         """ξ ← δ ξ + (1 − δ) θ."""
         slow = list(self.target.sentence_transformer.parameters())
         fast = list(self.model.sentence_transformer.parameters())
-        move_all(slow, fast, 1 - self.momentum)
+        move_all(slow, fast, 1 - self.options.momentum)
 
 
 class BootstrapLearner(TwoNetworks):
@@ -119,6 +152,7 @@ class BootstrapLearner(TwoNetworks):
     """
 
     options: Options
+    compares = "batch"
 
     def compare(
         self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
@@ -129,7 +163,36 @@ class BootstrapLearner(TwoNetworks):
         return Loss(each.sum(), len(first))
 
 
-PAPER = {"loss": "cosine", "predictor_rate": 1.0}
+class NtxentLearner(TwoNetworks):
+    """−log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), summed over both views of every sentence (Chen et al. 2020, eq. 1).
+
+    Everything but the loss is BSL's: the predictions z of the online network are compared with what the target network
+    makes of all 2n views, less the view that z itself was made from.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | one look at them |
+    | `views[1]` | the same n | another look |
+    | loss | a sum | over the 2n looks |
+
+    Example:
+        >>> learner = NtxentLearner(model, NtxentOptions())
+        >>> one, other = pack(model, ["a cat", "dogs"]), pack(model, ["cat sat", "bark"])
+        >>> learner([one, other]).count
+        4
+    """
+
+    options: NtxentOptions
+    compares = "documents"
+
+    def compare(
+        self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
+    ) -> Loss:
+        """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂: one positive and 2(n − 1) negatives each."""
+        total = nt_xent(first, second, first_target, second_target, self.options.temperature, views)
+        return Loss(total, 2 * len(first))
+
+
 CODE = {
     "predictor_rate": 1.0,
     "width": 10,
@@ -140,7 +203,7 @@ CODE = {
     "weight_decay": 0.0,
     "max_length": 64,
 }
-"""What the authors' code does otherwise than their paper."""
+"""Differences of the authors' code to their paper."""
 
 BOOTSTRAP = Method(
     name="bootstrap",
@@ -149,14 +212,23 @@ BOOTSTRAP = Method(
     objective="‖p(f(x)) − f′(x′)‖², all of length one, x and x′ two views of a sentence, f′ a moving average of f",
     learner=BootstrapLearner,
     options=Options,
-    views=pair_of_views,
-    batchwise=True,
-    in_batch_negatives=False,
-    pooling="mean",
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
-    static=STATIC,
-    suits_static=varied,
-    presets={"published": PAPER, "paper": PAPER, "code": CODE, "faithful": CODE},
+    presets={"published": {"loss": "cosine", "predictor_rate": 1.0}, "faithful": CODE},
+    aimed_at=OF_SENTENCES,
+)
+
+NTXENT = Method(
+    name="ntxent",
+    title="NT-Xent, the contrastive ablation of BSL",
+    citation="Chen, Kornblith, Norouzi and Hinton, 2020. arXiv:2002.05709; aclanthology.org/2021.acl-long.402",
+    objective="−log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), h the 2n views of the batch less the one z is made from",
+    learner=NtxentLearner,
+    options=NtxentOptions,
+    published=BOOTSTRAP.published,
+    defaults=BOOTSTRAP.defaults.but(learning_rate=5e-4),
+    large_learning_rate=5e-5,
+    presets={"faithful": CODE},
+    aimed_at=OF_SENTENCES,
 )

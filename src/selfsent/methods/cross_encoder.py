@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.data.views import View
+from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import Packed, concatenate
-from selfsent.methods.labels import Facts, Labels, with_classes, with_scale
-from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.method import Facts, Labels, Learner, Loss, Method, MethodOptions
 from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.encoder import Encoder
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MethodOptions):
     """Options of the cross-encoder."""
 
     loss: Literal["bce", "mse", "softmax"] = setting(
@@ -35,34 +35,28 @@ class Options:
     both_orders: bool = setting(False, "every pair is read in both orders")
 
     def __post_init__(self) -> None:
-        check_limits(self)
+        super().__post_init__()
         if self.loss == "softmax" and self.scale is not None:
             raise SettingsError("--scale divides scores, and --loss softmax learns classes: leave one of them out")
         if self.loss != "softmax" and self.classes is not None:
             raise SettingsError(f"--loss {self.loss} learns scores: leave out --classes, or give --loss softmax")
 
+    def views(self) -> tuple[View, ...]:
+        """The pair as one input, perhaps in both orders."""
+        return (View(0, joined=1), View(1, joined=0)) if self.both_orders else (View(0, joined=1),)
 
-def views(options: Options) -> tuple[View, ...]:
-    """The pair as one input; in both orders where that is wanted."""
-    return (View(0, joined=1), View(1, joined=0)) if options.both_orders else (View(0, joined=1),)
+    def labels(self) -> Labels:
+        """Classes, or scores that a sigmoid can reach, or any scores."""
+        if self.loss == "softmax":
+            return Labels("class", self.classes)
+        low, high = (0.0, 1.0) if self.loss == "bce" else (-math.inf, math.inf)
+        return Labels("score", scale=self.scale, low=low, high=high, hint="; --loss softmax learns classes")
 
-
-def labels(options: Options) -> Labels:
-    """Classes, or scores that a sigmoid can reach, or any scores."""
-    if options.loss == "softmax":
-        return Labels("class", options.classes)
-    hint = "; --loss softmax learns classes"
-    if options.loss == "mse":
-        return Labels("score", scale=options.scale, hint=hint)
-    return Labels("score", scale=options.scale, low=0.0, high=1.0, hint=hint)
-
-
-def fitted(options: Options, facts: Facts) -> Options:
-    """The options, with classes or scale of the corpus where nothing was said; `mse` learns scores as they are."""
-    if options.loss == "mse":
-        return options
-    made: Options = with_classes(options, facts) if options.loss == "softmax" else with_scale(options, facts)
-    return made
+    def fitted(self, facts: Facts) -> Self:
+        """The options, with classes or scale of the corpus; `mse` learns scores as they are."""
+        if self.loss == "mse":
+            return self
+        return self.completed(classes=facts.classes) if self.loss == "softmax" else self.completed(scale=facts.largest)
 
 
 class CrossEncoderLearner(Learner):
@@ -120,13 +114,10 @@ CROSS_ENCODER = Method(
     objective="cross-entropy of σ(w·h) and y / scale (or a squared error, or classes), h of [CLS] a [SEP] b [SEP]",
     learner=CrossEncoderLearner,
     options=Options,
-    views=views,
-    labels=labels,
-    fitted=fitted,
-    batchwise=False,
     pooling="cls",
     published=Settings(batch_size=32, learning_rate=2e-5, epochs=3, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),
-    large_learning_rate=2e-5,
+    static=None,
     presets={"published": {"loss": "mse"}},
+    supervised=True,
 )

@@ -10,16 +10,16 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from selfsent.data.views import View
+from selfsent.data.views.view import View
 from selfsent.fast.packing import Packed
-from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.layers import Layers
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MethodOptions):
     """Options of BERT-flow."""
 
     layers: Layers = setting("last", "layers whose states are averaged before pooling")
@@ -29,8 +29,9 @@ class Options:
     initial: int = setting(4096, "sentences whose mean and spread the flow begins with", minimum=2)
     noisy: bool = setting(False, "leave the frozen encoder's dropout on, as the authors' code does")
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    def views(self) -> tuple[View, ...]:
+        """The sentence, encoded once before training unless dropout is on."""
+        return (View(ready=not self.noisy),)
 
 
 class FlowLearner(Learner):
@@ -123,9 +124,6 @@ FLOW = Method(
     objective="−(log N(f(u); 0, I) + log |det ∂f/∂u|) / (d ln 2), u the vector of the frozen encoder",
     learner=FlowLearner,
     options=Options,
-    views=lambda options: (View(ready=not options.noisy),),
-    batchwise=False,
-    pooling="mean",
     published=_SETTINGS,
     defaults=_SETTINGS.but(max_length=128),
     large_learning_rate=1e-3,
@@ -134,4 +132,5 @@ FLOW = Method(
         "published": {"layers": "first+last"},
         "faithful": {"layers": "first+last", "noisy": True, "initial": 64},
     },
+    aimed_at=("spectrum",),
 )

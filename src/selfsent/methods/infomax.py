@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.data.views import View
 from selfsent.distributed import gather, rank
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
-from selfsent.methods.method import Learner, Loss, Method
-from selfsent.methods.mutual_information import ESTIMATORS
-from selfsent.methods.two_views import whole_batch
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.options import NGRAM_CNN, NgramOptions
@@ -24,18 +21,14 @@ from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options(NgramOptions):
+class Options(NgramOptions, MethodOptions):
     """Options of IS-BERT: of its head, the n-gram CNN, and of its loss."""
 
-    discriminator: Literal["dot", "bilinear", "mlp"] = setting("dot", "how a token and a sentence are scored")
+    discriminator: Literal["dot", "mlp"] = setting("dot", "how a token and a sentence are scored")
     temperature: float = setting(
         0.1, "divides the cosine that is the score; 0: a product instead, as in the paper", minimum=0.0
     )
-    estimator: Literal["jsd", "infonce", "dv"] = setting("jsd", "estimator of mutual information")
-    average: Literal["token", "sentence", "sum"] = setting(
-        "token",
-        "of the losses: the mean over tokens, over sentences' means, or over sentences' sums",
-    )
+    average: Literal["token", "sum"] = setting("token", "of the losses: the mean over tokens, or over sentences' sums")
 
 
 class Residual(nn.Module):
@@ -52,15 +45,19 @@ class Residual(nn.Module):
         return out
 
 
-def discriminator(kind: str, size: int) -> tuple[nn.Module, nn.Module]:
-    """What is done to local and to global vectors of width `size` before their product is taken."""
-    if kind == "mlp":
-        return Residual(size), Residual(size)
-    if kind == "dot":
-        return nn.Identity(), nn.Identity()
-    product = nn.Linear(size, size, bias=False)
-    nn.init.eye_(product.weight)  # it begins as the plain product
-    return product, nn.Identity()
+def jensen_shannon(scores: Tensor, own: Tensor) -> Tensor:
+    """Σᵢ { Σⱼ [sp(sᵢⱼ) − log 2] / (B − 1) − [log 2 − sp(−sᵢ)] }, j over the other sentences, sp(x) = log(1 + eˣ).
+
+    The estimator of mutual information of Zhang et al. 2020, equation 4, shifted so that scores of zero give a loss of
+    zero (Hjelm et al. 2019); at best −2 log 2 a token.
+
+    Args:
+        scores: (tokens, B) float32 scores of tokens and sentences.
+        own: (tokens,) the sentence that each token is from.
+    """
+    positive = math.log(2) - F.softplus(-scores.gather(1, own[:, None])[:, 0])
+    others = (F.softplus(scores) - math.log(2)).scatter(1, own[:, None], 0.0)
+    return (others.sum(1) / (scores.shape[1] - 1) - positive).sum()
 
 
 class InfomaxLearner(Learner):
@@ -79,6 +76,7 @@ class InfomaxLearner(Learner):
     """
 
     options: Options
+    compares = "texts"
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)
@@ -89,19 +87,17 @@ class InfomaxLearner(Learner):
                 f"infomax compares sentences with their tokens, and this base narrows its vectors from {width} to"
                 f" {model.embedding_size} numbers after the pooling: choose another base"
             )
-        self.local_head, self.global_head = discriminator(options.discriminator, model.embedding_size)
+        mlp = options.discriminator == "mlp"
+        self.local_head, self.global_head = (
+            Residual(model.embedding_size) if mlp else nn.Identity() for _ in ("token", "sentence")
+        )
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: every token is scored against every sentence of all processes."""
         (packed,) = views
-        whole_batch(len(packed))
         tokens = self.model.token_vectors(packed)
-        sentences = self.model.pool(tokens, packed)
-        scores = self.scores(self.local_head(tokens), self.global_head(sentences))
-        weights = torch.ones_like(scores[:, 0])
-        if self.options.average == "sentence":
-            weights = 1 / packed.lengths[packed.sentence].float()
-        total = ESTIMATORS[self.options.estimator](scores, packed.sentence + rank() * len(packed), weights)
+        scores = self.scores(self.local_head(tokens), self.global_head(self.model.pool(tokens, packed)))
+        total = jensen_shannon(scores, packed.sentence + rank() * len(packed))
         return Loss(total, packed.tokens if self.options.average == "token" else len(packed))
 
     def scores(self, tokens: Tensor, sentences: Tensor) -> Tensor:
@@ -119,14 +115,10 @@ INFOMAX = Method(
     objective="softplus(−s) with the own sentence + mean softplus(s) with others, s = token · sentence",
     learner=InfomaxLearner,
     options=Options,
-    views=lambda options: (View(),),
-    batchwise=True,
-    by_document=False,
-    pooling="mean",
     head=NGRAM_CNN,
     published=Settings(batch_size=32, learning_rate=1e-6, epochs=1, schedule="linear", warmup=0.1),
     defaults=Settings(batch_size=32, learning_rate=5e-4, epochs=1),
-    large_learning_rate=2e-5,
+    static=None,
     presets={
         "published": {"activation": "relu", "discriminator": "mlp", "average": "sum", "temperature": 0.0},
         "faithful": {"temperature": 0.0, "masked": False, "learning_rate": 2e-6, "epsilon": 1e-7, "weight_decay": 0.01},

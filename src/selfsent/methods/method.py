@@ -1,20 +1,22 @@
-"""What a learning method is: a learner, the views it eats, its options, and the settings its authors published."""
+"""What a learning method is: a learner, its options with the views it reads, and the settings its authors published."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
-from selfsent.data.views import View
+from selfsent.data.views.view import View
+from selfsent.errors import SettingsError
 from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import Network, at_once
-from selfsent.methods.labels import Facts, Labels
 from selfsent.models.encoder import Encoder, Pooling
-from selfsent.settings import Settings
+from selfsent.settings import Settings, check_limits
 
 
 @dataclass(frozen=True)
@@ -28,30 +30,112 @@ class Loss:
     count: float
 
 
+@dataclass(frozen=True)
+class Labels:
+    """The class or score that a method needs for each row.
+
+    Args:
+        kind: `class`, delivered as 0, 1, ...; or `score`, delivered as it stands in the corpus.
+        classes: the largest number of classes; None for as many as there are.
+        scale: divisor of the scores.
+        low: the least score, once divided.
+        high: the largest score, once divided.
+        hint: end of the error where a corpus has no such labels.
+    """
+
+    kind: Literal["class", "score"]
+    classes: int | None = None
+    scale: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of a corpus that options may depend on.
+
+    Args:
+        columns: text columns.
+        classes: different labels; None with fewer than two.
+        largest: the largest score; None without one above zero.
+    """
+
+    columns: int
+    classes: int | None = None
+    largest: float | None = None
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """A method's own options, and what follows from their values. Fields are made with `selfsent.settings.setting`."""
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+    def views(self) -> tuple[View, ...]:
+        """What the learner reads of each row."""
+        return (View(),)
+
+    def labels(self) -> Labels | None:
+        """What the learner must know about each row; None where texts are enough."""
+        return None
+
+    def fitted(self, facts: Facts) -> Self:
+        """The options, completed by facts of the corpus."""
+        return self
+
+    def completed(self, **found: Any) -> Self:
+        """The options, with these values where they are None."""
+        return dataclasses.replace(self, **{name: found[name] for name in found if getattr(self, name) is None})
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the loss is a sum over sentences, although `Learner.compares` is not `nothing`."""
+        return False
+
+    @property
+    def predicts_words(self) -> bool:
+        """Whether the method needs a language-model head; a base that has one serves it best."""
+        return False
+
+    @property
+    def suits_static(self) -> bool:
+        """Whether static embeddings can be trained so: they have no dropout, and predict no words."""
+        return not self.predicts_words
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """Names of the encoders to follow, mostly none."""
+        return ()
+
+
 class Learner(nn.Module):
     """The model that is trained: the encoder, and whatever else the method trains or tracks, as submodules.
 
     In the examples of its subclasses `model` is `load_encoder("bundled-raw", "mean")` (`selfsent.models.loading`), and
     `pack` makes a batch of texts (`selfsent.models.encoding`).
 
-    The training loop wraps, clips, saves and restores the learner as a whole, so whatever is a submodule or buffer
-    is resumed exactly and synchronised between processes.
+    The training loop wraps, clips, saves and restores the learner as a whole, so submodules and buffers are resumed
+    exactly and synchronised between processes.
 
     Args:
         model: the encoder; what is saved at the end.
         options: the method's own options.
     """
 
+    compares: ClassVar[Literal["nothing", "batch", "texts", "documents"]] = "nothing"
+    """Scope of a sentence's loss: the sentence alone, so that a batch may be cut into micro-batches; its batch; or its
+    batch, with the other texts, or those of other documents, as negatives."""
+
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__()
         self.model = model
         self.options = options
-        self.progress = 0.0
-        """Share of the run that is done, for what changes in its course; the loop sets it before every `after_step`."""
         self.alone = False
-        """Whether one process trains it, on a CPU, so that two networks may run side by side; the loop says so."""
+        """Whether one process trains it, on a CPU, so that two networks may run side by side; set by the loop."""
         self.class_names: tuple[str, ...] = ()
-        """What the corpus calls the classes 0, 1, ... where the method learns classes."""
+        """Names of the classes 0, 1, ... in the corpus, where the method learns classes."""
         if model.language_model_head is not None:
             shared = set(model.transformer.parameters())
             for parameter in set(model.language_model_head.parameters()) - shared:
@@ -71,12 +155,12 @@ class Learner(nn.Module):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch, given as one packed batch a view; `labels` is (batch,) or (batch, d).
 
-        Methods that only look at the data once, in `prepare`, have none.
+        A closed-form method, which looks at the data once in `prepare`, has none.
         """
         raise TypeError(f"{type(self).__name__} has no loss: it looks at the sentences once")
 
     def both(self, one: Network, other: Network, random: bool = False) -> tuple[Tensor, Tensor]:
-        """What two networks without common weights give: at the same time where it is `alone`, else in turn.
+        """Vectors of two networks without common weights: computed at the same time where it is `alone`, else in turn.
 
         Args:
             one: computes the first one's vectors.
@@ -87,18 +171,18 @@ class Learner(nn.Module):
 
     @property
     def teachers(self) -> Sequence[Encoder]:
-        """Who makes `features`, side by side, where those are other encoders, with tokenizers of their own."""
+        """The encoders that make `features`, with tokenizers of their own."""
         return ()
 
     @property
     def paths(self) -> dict[str, str]:
-        """Which of several ways to compute the same this learner takes; `run.json` says it."""
+        """Which of several ways to compute the same this learner takes, for `run.json`."""
         if not self.model.has_transformer:
             return {"attention": "none"}
         return {"attention": "packed" if self.model.states.runs_packed else "padded"}
 
     def save(self, directory: Path) -> None:
-        """Write the model, and beside it whatever else the run should leave behind."""
+        """Write the model, and whatever else the run should leave behind."""
         self.model.save(directory)
 
     def after_step(self) -> None:
@@ -106,30 +190,44 @@ class Learner(nn.Module):
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
         """Parameters for the optimiser: matrices decay, biases and norms do not."""
-        named = [(name, parameter) for name, parameter in self.named_parameters() if parameter.requires_grad]
-        decaying = [parameter for _, parameter in named if parameter.ndim > 1]
-        still = [parameter for _, parameter in named if parameter.ndim <= 1]
-        groups = [{"params": decaying, "weight_decay": settings.weight_decay}, {"params": still, "weight_decay": 0.0}]
-        return [group for group in groups if group["params"]]
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        return [
+            {"params": chosen, "weight_decay": decay}
+            for decay, matrix in ((settings.weight_decay, True), (0.0, False))
+            if (chosen := [parameter for parameter in trained if (parameter.ndim > 1) is matrix])
+        ]
 
     def with_rate(
         self, groups: list[dict[str, Any]], parameters: Iterable[Tensor], rate: float
     ) -> list[dict[str, Any]]:
         """Parameter groups in which some parameters have a learning rate of their own."""
         chosen = set(parameters)
-        other = [{**group, "params": [each for each in group["params"] if each not in chosen]} for group in groups]
-        own = [
-            {**group, "params": [each for each in group["params"] if each in chosen], "lr": rate} for group in groups
+        split = [
+            {**group, "params": [each for each in group["params"] if (each in chosen) is own], **changes}
+            for own, changes in ((False, {}), (True, {"lr": rate}))
+            for group in groups
         ]
-        return [group for group in other + own if group["params"]]
+        return [group for group in split if group["params"]]
 
 
+ONE_PASS = Settings(epochs=1)
 STATIC = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
-"""How a table of token vectors is trained, where nothing else is known: in many cheap steps, at a high rate."""
+"""How static embeddings are trained, where nothing else is known: in many cheap steps, at a high rate."""
 NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
-"""The same of a table that nobody has trained yet."""
+"""The same of untrained static embeddings."""
 STATIC_STEPS = 3000
-"""Steps that such a table takes at most, unless told otherwise: on much text, fewer passes."""
+"""Steps that static embeddings are trained at most, unless told otherwise: on much text, fewer passes."""
+OF_DOCUMENTS = ("context", "title", "halves", "document")
+"""The label-free metrics that ask what stands in the same document."""
+OF_SENTENCES = ("crops", "robust", "spectrum")
+"""Those that ask whether a sentence is recognised although it is damaged, and whether vectors are spread."""
+_ALIASES = {"paper": "published", "original": "published", "code": "faithful"}
+"""Presets by names of earlier versions."""
+RETIRED = (
+    *(("clean_negatives", False), ("positive_scale", 1.0), ("dimension_weight", 0.0), ("dimension_temperature", 5.0)),
+    *(("estimator", "jsd"), ("momentum_schedule", "constant")),
+)
+"""Options of earlier versions, each with the one value that is built in now."""
 
 
 @dataclass(frozen=True)
@@ -142,58 +240,59 @@ class Method:
         citation: authors, year and where it was published.
         objective: the loss in one line.
         learner: makes the learner from an encoder and the options.
-        options: a frozen dataclass of the method's own options, fields made with `selfsent.settings.setting`.
-        views: the views that the learner eats, for given options.
-        batchwise: whether the loss depends on which sentences share a batch, so that cutting one into micro-batches
-            would change the method; otherwise it is a sum over sentences.
-        closed_form: whether `prepare` is all there is: one look at every sentence, no steps.
-        pooling: the pooling it is published with.
+        options: its own options.
         published: the settings of the paper.
-        defaults: what is used when nothing is said: measured on the bundled encoder, see docs/log.
+        defaults: the settings by default: measured on the bundled encoder, see docs/log.
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
+        pooling: the pooling it is published with.
+        static: the default settings where the base is static embeddings; None where these cannot be trained.
+        static_whiten: strength of the whitening of trained static embeddings after training.
         for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
-        static: what is used instead where the base is a table of token vectors; None where that cannot be trained.
-        static_whiten: how strongly such a table is whitened after training, if somebody trained it before, and nothing
-            follows it.
-        predicts_words: whether it needs a head for words, for given options; a base that has one serves it best.
-        suits_static: whether such a table can be trained with given options: it has no dropout, and predicts no words.
-        sums: for given options, whether the loss is a sum over sentences after all.
-        in_batch_negatives: whether a batchwise loss takes the other sentences of the batch for different ones.
-        by_document: whether it leaves those of a sentence's own document out of them.
-        head: name of the head that the learner gives the encoder, where the method has one of its own.
         usual_base: the base by default; None for the best of those that ship and that it can train.
-        presets: named sets of options and settings, such as the authors' code where it differs from their paper.
-        labels: what the learner must know about each row, for given options; None where texts are enough.
-        fitted: completes the options by what is found in the data, such as the number of classes.
+        presets: named sets of options and settings: `published`, where the paper's options are not the defaults;
+            `faithful`, where the authors' code differs from their paper; those of other implementations by their name.
+        head: name of the head that the learner gives the encoder, where the method has one of its own.
+        aimed_at: the label-free metrics that ask for what it trains, so that its scores by them mean less.
+        supervised: whether it learns from labels, or from texts that are known to belong together.
+        compared: whether `compare` tries it unasked: no variant of another method, nor a baseline of older papers.
     """
 
     name: str
     title: str
     citation: str
     objective: str
-    learner: Callable[[Encoder, Any], Learner]
-    options: type[Any]
-    views: Callable[[Any], tuple[View, ...]]
-    batchwise: bool
-    pooling: Pooling
-    published: Settings
-    defaults: Settings
-    large_learning_rate: float
-    static: Settings | None = None
-    predicts_words: Callable[[Any], bool] = lambda options: False
-    suits_static: Callable[[Any], bool] = lambda options: True
-    sums: Callable[[Any], bool] = lambda options: False
-    in_batch_negatives: bool = True
-    by_document: bool = True
-    for_encoders: Mapping[str, Any] = field(default_factory=dict)
+    learner: type[Learner]
+    options: type[MethodOptions]
+    published: Settings = ONE_PASS
+    defaults: Settings = Settings(batch_size=64, learning_rate=5e-4, epochs=1)  # noqa: RUF009 — it is frozen
+    large_learning_rate: float = 2e-5
+    pooling: Pooling = "mean"
+    static: Settings | None = STATIC
     static_whiten: float = 0.0
+    for_encoders: Mapping[str, Any] = field(default_factory=dict)
     usual_base: str | None = None
-    presets: Mapping[Literal["faithful"] | str, Mapping[str, Any]] = field(default_factory=dict)
-    closed_form: bool = False
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     head: str | None = None
-    labels: Callable[[Any], Labels | None] = lambda options: None
-    fitted: Callable[[Any, Facts], Any] = lambda options, facts: options
+    aimed_at: tuple[str, ...] = ()
+    supervised: bool = False
+    compared: bool = True
 
-    def is_batchwise(self, options: Any) -> bool:
-        """Whether the loss depends on which sentences share a batch, for given options."""
-        return self.batchwise and not self.sums(options)
+    @property
+    def closed_form(self) -> bool:
+        """Whether `prepare` is all there is: one look at every sentence, no steps."""
+        return self.learner.forward is Learner.forward
+
+    def is_batchwise(self, options: MethodOptions) -> bool:
+        """Whether the loss depends on which sentences share a batch, so that cutting one would change the method."""
+        return self.learner.compares != "nothing" and not options.is_sum
+
+    def preset(self, name: str | None) -> Mapping[str, Any]:
+        """The options and settings of a preset that differ from the published settings; of None, nothing.
+
+        Raises:
+            SettingsError: there is no such preset.
+        """
+        known = {"published": {}, **self.presets}
+        if name is None or (name := _ALIASES.get(name, name)) in known:
+            return known[name] if name else {}
+        raise SettingsError(f"{self.name} has no settings {name!r}; it has {', '.join(known)}")

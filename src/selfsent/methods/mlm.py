@@ -7,26 +7,34 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from selfsent.data.views import MaskTokens, View
+from selfsent.data.views.noise import MaskTokens
+from selfsent.data.views.view import View
+from selfsent.distributed import mean_over_processes
 from selfsent.fast.filled_rows import filled
 from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods.losses import linear_cross_entropy
-from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import freeze_behind_tokens
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.language_model import LanguageModelHead
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MethodOptions):
     """Options of masked language modelling."""
 
     ratio: float = setting(0.15, "share of the tokens to predict", above=0.0, maximum=1.0)
     whole_words: bool = setting(False, "mask all tokens of a word together")
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+    def views(self) -> tuple[View, ...]:
+        """The masked sentence."""
+        return (View(noise=MaskTokens(self.ratio, self.whole_words)),)
+
+    @property
+    def predicts_words(self) -> bool:
+        """It does nothing else."""
+        return True
 
 
 def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss:
@@ -42,6 +50,22 @@ def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss
         head(filled(states[chosen])), head.output.weight, head.output.bias, packed.targets[chosen]
     )
     return Loss(total, len(chosen))
+
+
+def added_loss(learner: Learner, states: Tensor, packed: Packed, sentences: int) -> Tensor:
+    """The masked-language-model loss that is added to a sum over sentences, with the weight `mlm_weight`.
+
+    It is a mean over the hidden tokens of all processes, as every process has the same number of sentences.
+
+    Args:
+        learner: whose loss it is added to.
+        states: (tokens, d) last-layer states of the masked batch.
+        packed: the masked batch, with targets.
+        sentences: how many the other loss is summed over.
+    """
+    words = masked_loss(learner.model.require_head("the masked-language-model loss"), states, packed)
+    weight: float = learner.options.mlm_weight * sentences / (mean_over_processes(words.count, words.total.device) or 1)
+    return words.total * weight
 
 
 class MaskedLearner(Learner):
@@ -79,11 +103,8 @@ MLM = Method(
     objective="−Σ log p(wᵢ | sentence with wᵢ hidden)",
     learner=MaskedLearner,
     options=Options,
-    views=lambda options: (View(noise=MaskTokens(options.ratio, options.whole_words)),),
-    batchwise=False,
-    pooling="mean",
     published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),
     large_learning_rate=5e-5,
-    predicts_words=lambda options: True,
+    static=None,
 )

@@ -9,17 +9,18 @@ from typing import Literal, cast
 
 from torch import Tensor, nn
 
-from selfsent.data.views import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords, View
+from selfsent.data.views.noise import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords
+from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.fast.filled_rows import filled
 from selfsent.fast.packing import Packed
 from selfsent.methods.losses import linear_cross_entropy
-from selfsent.methods.method import Learner, Loss, Method
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.decoders.checkpoint import CheckpointDecoder
 from selfsent.models.decoders.own import SmallDecoder, TiedDecoder, built_like_bert
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import Settings, setting
 
 NOISES: dict[str, Callable[[float], Noise]] = {
     "delete": DeleteWords,
@@ -32,7 +33,7 @@ NOISES: dict[str, Callable[[float], Noise]] = {
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(MethodOptions):
     """Options of TSDAE."""
 
     ratio: float = setting(0.6, "share of the words damaged before encoding", minimum=0.0, maximum=1.0)
@@ -44,9 +45,18 @@ class Options:
     decoder_dropout: bool = setting(True, "drop out in the decoder, too, as the encoder does")
 
     def __post_init__(self) -> None:
-        check_limits(self)
+        super().__post_init__()
         if self.drop_heads and not self.decoder_dropout:
             raise SettingsError("--drop-heads and --no-decoder-dropout contradict each other: give one of them")
+
+    def views(self) -> tuple[View, ...]:
+        """The damaged sentence, and the whole one."""
+        return View(noise=NOISES[self.noise](self.ratio)), View()
+
+    @property
+    def predicts_words(self) -> bool:
+        """It does nothing else."""
+        return True
 
 
 def _decoder_for(model: Encoder, options: Options) -> nn.Module:
@@ -114,12 +124,10 @@ TSDAE = Method(
     objective="−Σₜ log p(wₜ | w₁…wₜ₋₁, s), s the vector of the sentence with most of its words deleted",
     learner=DenoisingLearner,
     options=Options,
-    views=lambda options: (View(noise=NOISES[options.noise](options.ratio)), View()),
-    batchwise=False,
     pooling="cls",
     published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-3, epochs=1),
     large_learning_rate=3e-5,
-    predicts_words=lambda options: True,
+    static=None,
     presets={"faithful": {"drop_heads": True}},
 )

@@ -1,4 +1,4 @@
-"""Whitening: a linear map after which the sentences' vectors have mean zero and the identity as covariance."""
+"""Whitening and z-scores: the sentences' vectors get mean zero, and the identity as covariance, or unit variances."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from selfsent.data.views import View
+from selfsent.distributed import gather
 from selfsent.errors import SettingsError
 from selfsent.fast.packing import Packed
-from selfsent.methods.method import Learner, Method
-from selfsent.methods.moments import Moments, moments_of
+from selfsent.methods.method import ONE_PASS, Learner, Method, MethodOptions
+from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.layers import Layers
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import setting
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,14 @@ _FLAT = 1e-9
 
 
 @dataclass(frozen=True)
-class Options:
+class ZScoreOptions(MethodOptions):
+    """Options of z-scores."""
+
+    layers: Layers = setting("last", "layers whose states are averaged before pooling")
+
+
+@dataclass(frozen=True)
+class Options(MethodOptions):
     """Options of whitening."""
 
     strength: float = setting(
@@ -39,11 +46,59 @@ class Options:
     ridge: float = setting(
         0.0, "share of the mean eigenvalue that is added to each, to calm those of few sentences", minimum=0.0
     )
-
     layers: Layers = setting("last", "layers whose states are averaged before pooling")
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+
+class Moments:
+    """Count, mean and scatter matrix, merged part by part without cancellation (Chan et al. 1983, equation 2.1).
+
+    Args:
+        size: length of the vectors.
+        device: where they are.
+    """
+
+    def __init__(self, size: int, device: torch.device | str = "cpu") -> None:
+        self.count = 0.0
+        self.mean = torch.zeros(size, dtype=torch.float64, device=device)
+        self.scatter = torch.zeros(size, size, dtype=torch.float64, device=device)
+
+    @property
+    def covariance(self) -> Tensor:
+        """(d, d) covariance of the vectors so far, divided by their count."""
+        return self.scatter / max(self.count, 1.0)
+
+    def add(self, vectors: Tensor) -> None:
+        """Take in (n, d) vectors."""
+        vectors = vectors.double()
+        mean = vectors.mean(0)
+        centred = vectors - mean
+        self._merge(len(vectors), mean, centred.T @ centred)
+
+    def _merge(self, count: float, mean: Tensor, scatter: Tensor) -> None:
+        if not count:
+            return
+        total, shift = self.count + count, mean - self.mean
+        self.scatter += scatter + torch.outer(shift, shift) * (self.count * count / total)
+        self.mean += shift * (count / total)
+        self.count = total
+
+    def over_processes(self) -> Moments:
+        """The moments of what all processes took in, the same on each."""
+        together = Moments(len(self.mean), self.mean.device)
+        counts = gather(self.mean.new_tensor([self.count])).tolist()
+        for count, mean, scatter in zip(counts, gather(self.mean[None]), gather(self.scatter[None]), strict=True):
+            together._merge(count, mean, scatter)
+        return together
+
+
+@torch.no_grad()
+def moments_of(model: Encoder, batches: Iterable[Sequence[Packed]]) -> Moments:
+    """Mean and covariance of the vectors of all sentences, over all processes."""
+    moments = Moments(model.embedding_size, model.device)
+    with without_dropout(model):
+        for view in (view for views in batches for view in views):
+            moments.add(model(view))
+    return moments.over_processes()
 
 
 def whitening_map(moments: Moments, options: Options) -> tuple[Tensor, Tensor]:
@@ -83,7 +138,7 @@ def at_the_end(strength: float) -> Options:
 
 
 def whitened(strength: float) -> str:
-    """What is said of a run whose result is whitened, to be put behind it; nothing where it is not."""
+    """End of a run's summary: how its result is whitened; empty where it is not."""
     partly = f" with strength {strength:g}" if strength < 1 else ""
     return f", whitened at the end{partly}" if strength else ""
 
@@ -100,7 +155,15 @@ def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Options
     model.put_affine(weight, bias)
 
 
-class WhiteningLearner(Learner):
+class LayersLearner(Learner):
+    """A closed-form learner, of the mean of some layers."""
+
+    def __init__(self, model: Encoder, options: Options | ZScoreOptions) -> None:
+        super().__init__(model, options)
+        model.average_layers(options.layers)
+
+
+class WhiteningLearner(LayersLearner):
     """z = (u − μ) U Λ^(−s/2): a fit, without steps (Su, Cao, Liu and Ou 2021, section 3).
 
     | | shape | |
@@ -116,13 +179,36 @@ class WhiteningLearner(Learner):
 
     options: Options
 
-    def __init__(self, model: Encoder, options: Options) -> None:
-        super().__init__(model, options)
-        model.average_layers(options.layers)
-
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """The whole fit."""
         whiten(self.model, batches, self.options)
+
+
+class ZScoreLearner(LayersLearner):
+    """zⱼ = (uⱼ − μⱼ) / σⱼ: a fit, without steps. A dimension that does not vary becomes 0.
+
+    | | shape | |
+    |---|---|---|
+    | `prepare` | all sentences | packed, a batch at a time, once |
+    | `forward` |  | is never called |
+
+    Example:
+        >>> learner = ZScoreLearner(model, ZScoreOptions())
+        >>> texts = ["a cat sat", "dogs bark", "it rains", "wet"]
+        >>> learner.prepare([[pack(model, texts)]])
+    """
+
+    options: ZScoreOptions
+
+    def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
+        """The whole fit."""
+        moments = moments_of(self.model, batches)
+        variances = moments.covariance.diagonal()
+        varies = variances > _FLAT * variances.max()
+        if not bool(varies.any()):
+            raise SettingsError("the vectors of all sentences are the same: choose another --base or --pooling")
+        scale = torch.where(varies, variances, 1.0).rsqrt() * varies
+        self.model.put_affine(scale.diag(), -scale * moments.mean)
 
 
 WHITENING = Method(
@@ -132,13 +218,22 @@ WHITENING = Method(
     objective="z = (u − μ) U Λ^(−s/2), Σ = U Λ Uᵀ the covariance of the vectors u",
     learner=WhiteningLearner,
     options=Options,
-    views=lambda options: (View(),),
-    batchwise=False,
-    closed_form=True,
-    pooling="mean",
-    published=Settings(epochs=1),
-    defaults=Settings(epochs=1),
-    large_learning_rate=Settings.learning_rate,
-    static=Settings(epochs=1),
+    defaults=ONE_PASS,
+    large_learning_rate=ONE_PASS.learning_rate,
+    static=ONE_PASS,
+    aimed_at=("spectrum",),
     presets={"published": {"dimensions": 256, "layers": "first+last"}},
+)
+
+ZSCORE = Method(
+    name="zscore",
+    title="Z-scores of every dimension",
+    citation="Timkey and van Schijndel, 2021. arXiv:2109.04404",
+    objective="zⱼ = (uⱼ − μⱼ) / σⱼ",
+    learner=ZScoreLearner,
+    options=ZScoreOptions,
+    defaults=ONE_PASS,
+    large_learning_rate=ONE_PASS.learning_rate,
+    static=ONE_PASS,
+    aimed_at=("spectrum",),
 )

@@ -98,7 +98,7 @@ def _seconds(stage: Stage, work: float) -> float:
     method, told, preset = stage.method, stage.arguments, stage.arguments.get("preset")
     # Settings as far as they can be known without the base: those of the preset, then the stage's own.
     settings = method.published if preset else method.defaults
-    for changes in (method.presets.get(preset, {}) if preset else {}, told):
+    for changes in (method.preset(preset), told):
         known = {item.name for item in dataclasses.fields(Settings)}
         settings = settings.but(**{name: value for name, value in changes.items() if name in known})
     batch = settings.batch_size
@@ -111,7 +111,7 @@ def _seconds(stage: Stage, work: float) -> float:
         return rows * TOKENS / (3 * RATE) * work
     steps = settings.steps or rows * float(settings.epochs or 1) / batch
     try:
-        views = len(method.views(method.options()))
+        views = len(method.options().views())
     except SelfsentError:  # an option that must be given
         views = 2
     tokens = batch * max(views, 1) * TOKENS

@@ -9,7 +9,8 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.data.random import make_key
 from selfsent.data.token_table import TokenTable
-from selfsent.data.views import MaskTokens, Template, Tokens
+from selfsent.data.views.noise import MaskTokens
+from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import CorpusError
 from selfsent.fast.packing import IGNORED
 

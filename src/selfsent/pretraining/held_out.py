@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from selfsent.data.random import make_key
-from selfsent.data.views import Template
+from selfsent.data.views.tokens import Template
 from selfsent.fast.packing import Packed
 from selfsent.methods import Loss
 from selfsent.pretraining.blocks import Blocks, MaskBlocks

@@ -14,7 +14,8 @@ import numpy as np
 
 from selfsent.data.batches import Batches
 from selfsent.data.corpus import Corpus, read_corpus
-from selfsent.data.views import Template, View
+from selfsent.data.views.tokens import Template
+from selfsent.data.views.view import View
 from selfsent.display import counted
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import CorpusError, SelfsentError, SettingsError

@@ -12,7 +12,6 @@ from typing import Any
 
 from selfsent.errors import guess
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
-from selfsent.methods import SUPERVISED
 from selfsent.models.bases import RAW
 from selfsent.models.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.recipes.document import Section, read_document
@@ -82,7 +81,7 @@ class Recipe:
                     f"stage {stage.name} trains tsdae after the labels of {labelled}: that made models worse"
                     " (sentence-transformers issues 962 and 1131); the other order is the better one"
                 )
-            labelled = stage.name if stage.method.name in SUPERVISED else labelled
+            labelled = stage.name if stage.method.supervised else labelled
             stsb = stage.name if holds_stsb(stage.sources) else stsb
             leaked = [task for task in names_of(stage.tasks) if task in LEAKED] if stsb else []
             if leaked:

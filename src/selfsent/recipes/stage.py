@@ -156,7 +156,7 @@ def planned_of(stage: Stage, base: str, section: Section, common: Section) -> Pl
         return plan
     given = stage.source if isinstance(stage.source, tuple) else ()
     parts = [{**stage.reading, **(each if isinstance(each, Mapping) else {})} for each in given or [{}]]
-    wanted, needs = plan.method.labels(plan.options), f"stage {stage.name}: {stage.method.name} needs"
+    wanted, needs = plan.options.labels(), f"stage {stage.name}: {stage.method.name} needs"
     if wanted and not any(part.get("label_column") or part.get("score_column") for part in parts):
         column = "label_column" if wanted.kind == "class" else "score_column"
         section.fail(f"{needs} a {wanted.kind} for each row: name its column in the corpus, with {column}", "corpus")

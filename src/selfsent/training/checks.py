@@ -10,7 +10,8 @@ import torch
 from torch.nn import functional as F
 
 from selfsent.data.batches import Batches
-from selfsent.data.views import MaskTokens, Noise, Template, Tokens
+from selfsent.data.views.noise import MaskTokens, Noise
+from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder

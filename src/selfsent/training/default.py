@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.views import Documents
+from selfsent.data.views.positives import Documents
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, Method
-from selfsent.methods.two_views import NOISES
+from selfsent.methods.contrast import NOISES
 from selfsent.models.bases import resolve
 from selfsent.models.heads.loading import is_trained_transformer, saved_pooling
 from selfsent.training.plan import Plan, make_plan

@@ -14,7 +14,8 @@ import torch
 from selfsent.data.batches import Batches, Taught
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import LONGEST, TokenTable, build_table
-from selfsent.data.views import Documents, Template
+from selfsent.data.views.positives import Documents
+from selfsent.data.views.tokens import Template
 from selfsent.display import counted
 from selfsent.distributed import wait, world_size
 from selfsent.errors import SettingsError
@@ -146,9 +147,9 @@ def _batches(
     )
     if line := complaint_of_cut(batches, bool(corpus.report.split)):
         notice(line)
-    if plan.method.batchwise and plan.method.in_batch_negatives:
+    if (compares := plan.method.learner.compares) in ("texts", "documents"):
         refuse_alike(batches)
-        if plan.method.by_document and not batches.apart:
+        if compares == "documents" and not batches.apart:
             notice("one document has most of the sentences: they count as negatives of each other")
     if learner.teachers:
         batches.taught = taught(corpus, plan, learner.teachers, batches)

@@ -8,7 +8,7 @@ import numpy as np
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
-from selfsent.methods.labels import Facts, Labels
+from selfsent.methods.method import Facts, Labels
 
 _MOST_CLASSES = 1000
 _NO_CLASS = ("", "-")
@@ -32,7 +32,8 @@ def facts_of(corpus: Corpus) -> Facts:
     """What options may take from a corpus."""
     classes = 0 if corpus.labels is None else len(corpus.label_names or np.unique(corpus.labels))
     scores = _scores(corpus)
-    return Facts(len(corpus.view_columns), classes, 0.0 if scores is None else float(scores.max()))
+    largest = 0.0 if scores is None else float(scores.max())
+    return Facts(len(corpus.view_columns), classes if classes > 1 else None, largest if largest > 0 else None)
 
 
 def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> Known:

@@ -224,7 +224,6 @@ class Loop:
             raise self._stop(f"the {what} is not finite at step {step + 1}", self.step - 1)
         self.optimizer.step()
         clear_gradients(self.optimizer)
-        self.learner.progress = self.share_done(step + 1)
         self.learner.after_step()
         return total, count, norm, sentences * world_size(), tokens * world_size()
 
@@ -252,7 +251,7 @@ class Loop:
         """Health of the space, on a fixed batch."""
         views = self.batches.views_of(self.batches.rows[:SENTENCES], 0, self.device)
         # The two texts of a labelled pair are no two looks at one sentence, and partners are other sentences.
-        same = all(view.partners is None for view in self.batches.views[:2])
+        same = all(view.sampler is None for view in self.batches.views[:2])
         views = views if self.batches.labels is None and same else views[:1]
         return health_of(self.learner.model, views, autocast(self.device, self.precision))
 

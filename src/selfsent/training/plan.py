@@ -11,10 +11,10 @@ from typing import Any, cast
 import numpy as np
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.views import View
+from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
 from selfsent.methods import Method, whose_option
-from selfsent.methods.method import STATIC_STEPS
+from selfsent.methods.method import STATIC_STEPS, MethodOptions
 from selfsent.methods.whitening import WHITENING, whitened
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
@@ -43,7 +43,7 @@ class Plan:
     """
 
     method: Method
-    options: Any
+    options: MethodOptions
     settings: Settings
     base: str
     pooling: Pooling | None
@@ -77,12 +77,12 @@ class Plan:
     @property
     def teachers(self) -> tuple[str, ...]:
         """The encoders that are followed, by name; mostly none."""
-        return tuple(getattr(self.options, "teachers", ()))
+        return self.options.teachers
 
     @property
     def views(self) -> tuple[View, ...]:
         """What the learner reads."""
-        return self.method.views(self.options)
+        return self.options.views()
 
     @property
     def columns(self) -> int:
@@ -97,7 +97,7 @@ class Plan:
     @property
     def contrasts_pairs(self) -> bool:
         """Whether it learns from texts of a row that belong together, and not from labels: search can score that."""
-        return self.columns > 1 and not self.joins and self.method.labels(self.options) is None
+        return self.columns > 1 and not self.joins and self.options.labels() is None
 
     @property
     def reads_documents(self) -> bool:
@@ -119,7 +119,7 @@ class Plan:
         Raises:
             SettingsError: the corpus has too few text columns, or lacks documents that a view reads.
         """
-        plan = dataclasses.replace(self, options=self.method.fitted(self.options, facts_of(corpus)))
+        plan = dataclasses.replace(self, options=self.options.fitted(facts_of(corpus)))
         if plan.columns > len(corpus.view_columns):
             raise SettingsError(
                 f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
@@ -138,7 +138,7 @@ class Plan:
         Raises:
             SettingsError: they are not what it needs.
         """
-        wanted = self.method.labels(self.options)
+        wanted = self.options.labels()
         return None if wanted is None else labels_of(wanted, self.method.name, corpus, rows)
 
 
@@ -168,16 +168,14 @@ def make_plan(
     Raises:
         SettingsError: an unknown name, or a value out of range.
     """
-    known = {"published": {}, **method.presets}
-    if preset is not None and preset not in known:
-        raise SettingsError(f"{method.name} has no settings {preset!r}; it has {', '.join(known)}")
+    chosen = method.preset(preset)
     if base is None:
-        base = usual_base(method, {**known[preset or "published"], **changes}, head, pooling, dropout)
+        base = usual_base(method, {**chosen, **changes}, head, pooling, dropout)
     saved = saved_pooling(resolve(base))
     # With a head, another pooling or another measure the vectors are not those that the base was trained to make.
     same = head is None and pooling in (None, saved) and changes.get("similarity") != "dot"
     knows = same and is_sentence_encoder(resolve(base))
-    given = known[preset] if preset else method.for_encoders if knows else {}
+    given = chosen if preset else method.for_encoders if knows else {}
     if changes.keys() & set(DURATIONS):
         given = {name: value for name, value in given.items() if name not in DURATIONS}
     changes = {**given, **changes}
@@ -241,7 +239,7 @@ def _refuse(method: Method, settings: Settings, options: Any, dropout: float | N
         raise SettingsError(f"--whiten is {whiten:g}; it must be from 0 to 1")
     if whiten and method is WHITENING:
         raise SettingsError("whitening is whitened already: leave out --whiten, or give --strength")
-    if whiten and any(view.joined is not None for view in method.views(options)):
+    if whiten and any(view.joined is not None for view in options.views()):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
     check_batch_size(method, options, settings.batch_size)
     if method.is_batchwise(options) and settings.accumulate > 1:

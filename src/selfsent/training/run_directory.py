@@ -18,6 +18,7 @@ from selfsent.errors import RunError
 from selfsent.files import is_half_written, remove, saying, sweep_half_written, write_json, write_text
 from selfsent.integrity import is_signed, signed
 from selfsent.locks import Held, hold
+from selfsent.methods.method import RETIRED
 from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
@@ -174,6 +175,10 @@ class RunDirectory:
         for section, values in json.loads(json.dumps(defaults or {})).items():
             if section in before:
                 before[section] = {**values, **before[section]}
+        if "options" in before:
+            before["options"] = {
+                name: value for name, value in before["options"].items() if (name, value) not in RETIRED
+            }
         difference = first_difference(before, self._asked, but=free) if self.record else None
         if difference:
             raise RunError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.methods import SUPERVISED, Method
+from selfsent.methods import Method
 from selfsent.methods.method import NEW_STATIC, STATIC
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
 from selfsent.models.encoder import Pooling
@@ -29,7 +29,7 @@ def usual_settings(method: Method, base: str | Path) -> Settings:
     directory = resolve(base)
     if not is_static(directory):
         # Without labels, what is a sentence encoder already has something to lose at the larger rates (docs/log).
-        knows = method.name not in SUPERVISED and is_sentence_encoder(directory)
+        knows = not method.supervised and is_sentence_encoder(directory)
         # Large networks want small rates where they were pretrained, which recurrent ones never are.
         small = is_recurrent(directory) or (_parameters(directory) <= LARGE and not knows)
         return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
@@ -63,10 +63,10 @@ def usual_base(
     options = method.options(**{name: value for name, value in told.items() if name in own})
     if method.usual_base is not None:
         return method.usual_base
-    if method.predicts_words(options):
+    if options.predicts_words:
         return RAW
     plain = head is None and pooling in (None, "mean") and not dropout
-    return BUNDLED if plain and method.static is not None and method.suits_static(options) else ENCODER
+    return BUNDLED if plain and method.static is not None and options.suits_static else ENCODER
 
 
 def usual_whitening(method: Method, base: str | Path) -> float:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from naive import passages
-from selfsent.data.views import Beside, Documents, Span, Surroundings
-from selfsent.errors import SettingsError
+from selfsent.data.views.positives import Beside, Documents, Span, Surroundings
 
 SIZES = (5, 1, 8, 2, 3)
 """Sentences of each document."""
@@ -119,9 +118,3 @@ def test_documents_know_how_many_sentences_they_have(documents):
     assert (documents.most_in_one(ROWS), documents.in_company) == (pytest.approx(8 / 19), pytest.approx(18 / 19))
     three = np.flatnonzero(documents.numbers == 4)
     assert documents.most_in_one(three) == 1
-
-
-def test_a_reach_of_nothing_is_refused():
-    for make in (lambda: Span("positive", 0), lambda: Span("anchor", 1, 0), lambda: Surroundings(0)):
-        with pytest.raises(SettingsError, match="at least 1"):
-            make()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import tiny
-from selfsent.data.views import Template, Tokens
+from selfsent.data.views.tokens import Template, Tokens
 from selfsent.data.views.view import View
 from selfsent.fast.packing import IGNORED
 

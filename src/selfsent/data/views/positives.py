@@ -1,4 +1,4 @@
-"""Positives from the document: what stands beside a sentence, instead of the sentence itself.
+"""Positives from the document: neighbours of a sentence, instead of the sentence itself.
 
 Which sentences a view reads is a pure function of (key, row) over the corpus' table of documents, like noise: the same
 whatever the number of workers, ranks or restarts, and whichever rows are trained on.
@@ -12,14 +12,12 @@ from typing import Literal, Protocol
 import numpy as np
 
 from selfsent.data.random import uniforms
-from selfsent.data.views.noise import checked_share
-from selfsent.errors import SettingsError
 
 
 class Documents:
-    """Which sentences stand beside each other: the rows of a corpus in the order of their documents.
+    """Neighbouring sentences: the rows of a corpus in the order of their documents.
 
-    Places count the rows in that order. Where the rows of every document follow each other, as in plain text, places
+    Places count the rows in that order. Where the rows of every document follow each other, as in plain text, positions
     are rows and nothing is kept but where documents begin.
 
     Args:
@@ -31,12 +29,12 @@ class Documents:
         sizes = np.bincount(numbers)
         self._begins = np.concatenate(([0], np.cumsum(sizes)))
         self._order: np.ndarray | None = None
-        self._place: np.ndarray | None = None
+        self._position: np.ndarray | None = None
         if (numbers[1:] < numbers[:-1]).any():
             dtype = np.int32 if len(numbers) < 2**31 else np.int64
             self._order = np.argsort(numbers, kind="stable").astype(dtype)
-            self._place = np.empty_like(self._order)
-            self._place[self._order] = np.arange(len(numbers), dtype=dtype)
+            self._position = np.empty_like(self._order)
+            self._position[self._order] = np.arange(len(numbers), dtype=dtype)
         self.in_company = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
         """Share of the rows that are not alone in their document."""
 
@@ -50,14 +48,14 @@ class Documents:
         return np.asarray(self._begins[numbers + 1] - self._begins[numbers])
 
     def around(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of `rows`, (n,): where each one's document begins, the row's own place, and where the document ends."""
+        """Of `rows`, (n,): where each one's document begins, the row's own position, and where the document ends."""
         numbers = self.numbers[rows]
-        place = rows if self._place is None else self._place[rows]
-        return self._begins[numbers], np.asarray(place, dtype=np.int64), self._begins[numbers + 1]
+        position = rows if self._position is None else self._position[rows]
+        return self._begins[numbers], np.asarray(position, dtype=np.int64), self._begins[numbers + 1]
 
-    def rows(self, places: np.ndarray) -> np.ndarray:
-        """(n,) rows at `places`, (n,)."""
-        return places if self._order is None else self._order[places].astype(np.int64)
+    def rows(self, positions: np.ndarray) -> np.ndarray:
+        """(n,) rows at `positions`, (n,)."""
+        return positions if self._order is None else self._order[positions].astype(np.int64)
 
 
 class Passage(Protocol):
@@ -71,16 +69,6 @@ class Passage(Protocol):
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """(m,) corpus rows, those of one passage behind the other, and (n,) how many each of `rows` gets."""
         ...
-
-
-@dataclass(frozen=True)
-class _Anchors:
-    """Spans in their documents, each field (n,) places: where the document and the span begin, and where they end."""
-
-    first: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-    last: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -108,10 +96,6 @@ class Span:
     anchor_skew: tuple[float, float] = (1.0, 1.0)
     number: int = 0
 
-    def __post_init__(self) -> None:
-        if self.within < 1 or self.longest < 1:
-            raise SettingsError(f"--within and --span must be at least 1, not {self.within} and {self.longest}")
-
     @property
     def grows_with(self) -> str | None:
         """`--span`, of more than one sentence."""
@@ -119,20 +103,33 @@ class Span:
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences of each row's span."""
-        first, place, last = documents.around(rows)
+        first, position, last = documents.around(rows)
         length = np.minimum(
             self._length(key, rows, 0, self.anchor_skew), np.maximum(1, last - first - (not self.overlap))
         )
         share = _uniform(key, rows, 1)
-        begin = _between(np.maximum(first, place - length + 1), np.minimum(place, last - length), share)
+        begin = _between(np.maximum(first, position - length + 1), np.minimum(position, last - length), share)
         end = begin + length
         if self.part == "positive":
             draw = 2 + 2 * self.number
             length = np.minimum(self._length(key, rows, draw, self.skew), last - first)
-            choose = self._overlapping if self.overlap else self._beside
-            begin, end = choose(_Anchors(first, begin, end, last), length, _uniform(key, rows, draw + 1))
-        places, counts = _flat(begin, end)
-        return documents.rows(places), counts
+            share = _uniform(key, rows, draw + 1)
+            if self.overlap:  # anywhere from `within` away on the left to `within` away on the right
+                earliest = np.maximum(first, begin - length - (self.within - 1))
+                begin = _between(earliest, np.minimum(last - length, end + self.within - 1), share)
+                end = begin + length
+            else:
+                # A sentence at most `within` away, and those behind it, away from the anchor, as far as the document
+                # goes; a row that is alone in its document gets itself.
+                left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
+                drawn = (share * (left + right)).astype(np.int64)
+                before, alone = drawn < left, left + right == 0
+                nearest = np.where(before, begin - 1 - drawn, end + drawn - left)
+                starts = np.where(before, np.maximum(first, nearest - length + 1), nearest)
+                ends = np.where(before, nearest + 1, np.minimum(last, nearest + length))
+                begin, end = np.where(alone, begin, starts), np.where(alone, end, ends)
+        positions, counts = _flat(begin, end)
+        return documents.rows(positions), counts
 
     def _length(self, key: int, rows: np.ndarray, draw: int, skew: tuple[float, float]) -> np.ndarray:
         share = _uniform(key, rows, draw)
@@ -141,28 +138,6 @@ class Span:
 
             share = betaincinv(*skew, share)
         return np.minimum(self.longest, 1 + (share * self.longest).astype(np.int64))
-
-    def _overlapping(self, anchors: _Anchors, length: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Anywhere from `within` away on the left to `within` away on the right."""
-        earliest = np.maximum(anchors.first, anchors.begin - length - (self.within - 1))
-        latest = np.minimum(anchors.last - length, anchors.end + self.within - 1)
-        chosen = _between(earliest, latest, share)
-        return chosen, chosen + length
-
-    def _beside(self, anchors: _Anchors, length: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A sentence at most `within` away, and those behind it, away from the anchor, as far as the document goes.
-
-        A row that is alone in its document gets itself.
-        """
-        first, begin, end, last = anchors.first, anchors.begin, anchors.end, anchors.last
-        left, right = np.minimum(self.within, begin - first), np.minimum(self.within, last - end)
-        drawn = (share * (left + right)).astype(np.int64)
-        before = drawn < left
-        nearest = np.where(before, begin - 1 - drawn, end + drawn - left)
-        alone = left + right == 0
-        starts = np.where(before, np.maximum(first, nearest - length + 1), nearest)
-        ends = np.where(before, nearest + 1, np.minimum(last, nearest + length))
-        return np.where(alone, begin, starts), np.where(alone, end, ends)
 
 
 @dataclass(frozen=True)
@@ -177,29 +152,21 @@ class Surroundings:
     within: int = 3
     kept: float = 0.1
 
-    def __post_init__(self) -> None:
-        if self.within < 1:
-            raise SettingsError(f"--within is {self.within}; it must be at least 1")
-        checked_share(self.kept, "the share of sentences that stay in their surroundings")
-
-    @property
-    def grows_with(self) -> str:
-        """`--within`."""
-        return "--within"
+    grows_with = "--within"
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences around each row; a row that is alone in its document gets itself."""
-        first, place, last = documents.around(rows)
-        begin, end = np.maximum(first, place - self.within), np.minimum(last, place + self.within + 1)
-        places, counts = _flat(begin, end)
+        first, position, last = documents.around(rows)
+        begin, end = np.maximum(first, position - self.within), np.minimum(last, position + self.within + 1)
+        positions, counts = _flat(begin, end)
         stays = (_uniform(key, rows, 0) < self.kept) | (counts == 1)
-        keep = np.repeat(stays, counts) | (places != np.repeat(place, counts))
-        return documents.rows(places[keep]), counts - ~stays
+        keep = np.repeat(stays, counts) | (positions != np.repeat(position, counts))
+        return documents.rows(positions[keep]), counts - ~stays
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The sentence so many places behind a row in its document, or before it; where there is none, the row itself.
+    """The sentence so many positions behind a row in its document, or before it; where there is none, the row itself.
 
     Args:
         away: 1 for the next sentence, -1 for the one before.
@@ -207,17 +174,14 @@ class Beside:
 
     away: int = 1
 
-    @property
-    def grows_with(self) -> None:
-        """It is one sentence."""
-        return
+    grows_with = None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentence beside each row."""
-        first, place, last = documents.around(rows)
-        there = place + self.away
-        places = np.where((there < first) | (there >= last), place, there)
-        return documents.rows(places), np.ones(len(rows), dtype=np.int64)
+        first, position, last = documents.around(rows)
+        there = position + self.away
+        positions = np.where((there < first) | (there >= last), position, there)
+        return documents.rows(positions), np.ones(len(rows), dtype=np.int64)
 
 
 def _uniform(key: int, rows: np.ndarray, draw: int) -> np.ndarray:

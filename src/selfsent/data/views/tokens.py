@@ -31,7 +31,7 @@ class Tokens:
 
     @property
     def starts(self) -> np.ndarray:
-        """(sentences,) place of each sentence's first token."""
+        """(sentences,) position of each sentence's first token."""
         return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     @property
@@ -40,7 +40,7 @@ class Tokens:
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def words(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(tokens,) running number of each token's word; (words,) sentence of each word and (words,) place in it."""
+        """(tokens,) running number of each token's word; (words,) sentence of each word and (words,) position in it."""
         begins = self.word_starts.copy()
         begins[self.starts[self.lengths > 0]] = True
         word = np.cumsum(begins) - 1
@@ -123,10 +123,10 @@ class Template:
         ids = np.empty(int(lengths.sum()), dtype=np.int64)
         targets = None if kept.targets is None else np.full(len(ids), IGNORED, dtype=np.int64)
         inner = np.ones(len(ids), dtype=bool)
-        for place, value in enumerate(self.prefix):
-            ids[starts + place], inner[starts + place] = value, False
-        for place, value in enumerate(reversed(self.suffix)):
-            at = starts + lengths - 1 - place
+        for position, value in enumerate(self.prefix):
+            ids[starts + position], inner[starts + position] = value, False
+        for position, value in enumerate(reversed(self.suffix)):
+            at = starts + lengths - 1 - position
             ids[at], inner[at] = value, False
         ids[inner] = kept.ids
         if targets is not None and kept.targets is not None:

@@ -1,27 +1,50 @@
-"""What a method reads of a corpus."""
+"""What a method reads of a corpus, and the sampler of negatives."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from selfsent.data.random import uniforms
 from selfsent.data.views.noise import Noise
-from selfsent.data.views.partners import Partners
 from selfsent.data.views.positives import Passage
+
+
+@dataclass(frozen=True)
+class NegativeSampler:
+    """Of every group of sentences the first is its own partner; the others get random sentences of the corpus.
+
+    The sampler of contrastive tension (Carlsson et al. 2021, section 3): one pair of a sentence with itself,
+    `negatives` pairs of two sentences drawn independently. Like noise, a pure function of key and row.
+
+    Args:
+        negatives: pairs of different sentences in a group, beside the first.
+    """
+
+    negatives: int = 7
+
+    def __call__(self, rows: np.ndarray, key: int, corpus: np.ndarray) -> np.ndarray:
+        """(batch,) partners of the corpus rows `rows`, (batch,), drawn from the rows `corpus`, (sentences,)."""
+        drawn = (uniforms(key, rows, np.zeros(len(rows), dtype=np.int64), draw=3) * len(corpus)).astype(np.int64)
+        partners: np.ndarray = corpus[drawn]
+        # Nobody is the negative of itself; with two sentences or more the next one is another.
+        partners = np.where(partners == rows, corpus[(drawn + 1) % len(corpus)], partners)
+        return np.where(np.arange(len(rows)) % (self.negatives + 1) == 0, rows, partners)
 
 
 @dataclass(frozen=True)
 class View:
     """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is.
 
-    With `partners` it reads other sentences of the corpus instead of those of the batch, and with a `passage` other
-    sentences of the same document, joined as one. One that is `ready` brings the
-    vectors that the learner's frozen part made of the sentences, once. With `joined`, the text of that column stands
-    behind the first one, both as one input.
+    With a `sampler` it reads other sentences of the corpus instead of those of the batch, and with a `passage` other
+    sentences of the same document, joined as one. One that is `ready` brings the vectors that the learner's frozen part
+    made of the sentences, once. With `joined`, the text of that column stands behind the first one, both as one input.
     """
 
     column: int = 0
     noise: Noise | None = None
-    partners: Partners | None = None
+    sampler: NegativeSampler | None = None
     passage: Passage | None = None
     ready: bool = False
     joined: int | None = None

@@ -8,7 +8,7 @@ from typing import cast
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.data.views import Template
+from selfsent.data.views.tokens import Template
 from selfsent.models.encoder import Encoder
 
 

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-import selfsent
 import tiny
 from naive import predictions
 from selfsent.errors import BaseEncoderError
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 
-METHOD = get_method("sent2vec")
+FASTSENT, METHOD = get_method("fastsent"), get_method("sent2vec")
 SENTENCES = [[20, 21, 22, 20, 20], [24, 25], [23]]
 """The longest first: packed batches hold them so, and random numbers are drawn in their order."""
 
@@ -84,22 +83,43 @@ def test_other_bases_are_refused(base, kind, base_of):
         METHOD.learner(load_encoder(base_of(base)), METHOD.options())
 
 
-def test_an_interrupted_run_ends_as_if_nothing_had_happened(base_of, tmp_path):
+@pytest.fixture
+def fastsent(base_of):
+    torch.manual_seed(0)
+    return lambda **options: FASTSENT.learner(load_encoder(base_of(tiny.STATIC)), FASTSENT.options(**options))
+
+
+@pytest.mark.parametrize("own_words", [False, True])
+def test_fastsent_equals_loops_over_words(fastsent, own_words):
+    made = fastsent(own_words=own_words)
+    torch.nn.init.normal_(made.output.weight)
+    sentences, beside = [[20, 21, 22, 20], [23], [24, 25]], [[30, 31], [20, 20, 32], [33]]
+    loss = made([tiny.pack(sentences), tiny.pack(beside)])
+    table, output = made.model.table.weight.tolist(), made.output.weight.tolist()
+    total, count = predictions.fastsent(sentences, beside, table, output, own_words)
+    assert loss.count == count
+    assert loss.total.item() == pytest.approx(total, rel=1e-4)
+
+
+def test_special_tokens_are_not_predicted(base_of, encoder_of):
+    made = FASTSENT.learner(encoder_of("bert"), FASTSENT.options())
+    first = made.model.tokenizer.all_special_ids[0]
+    batch = [tiny.pack([[first, 20, 21]]), tiny.pack([[first, 22, first]])]
+    assert made(batch).count == 1
+
+
+def test_any_encoder_predicts_by_its_vector(encoder_of):
+    made = FASTSENT.learner(encoder_of("bert"), FASTSENT.options())
+    batch = [tiny.pack([[20, 21]]), tiny.pack([[22, 23, 24]])]
+    scores = made.model(batch[0]) @ made.output.weight.T
+    expected = torch.nn.functional.cross_entropy(scores.expand(3, -1), torch.tensor([22, 23, 24]), reduction="sum")
+    torch.testing.assert_close(made(batch).total, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_saved_is_the_table_alone(fastsent, tmp_path):
     from sentence_transformers import SentenceTransformer
 
-    options = {"method": "sent2vec", "base": base_of(tiny.STATIC), "steps": 8, "batch_size": 6, "checkpoint_every": 3}
-    texts = tiny.make_sentences(30, seed=4)
-
-    def stop(step, steps, figures):
-        if step == 7:
-            raise KeyboardInterrupt
-
-    selfsent.train(texts, output=tmp_path / "whole", quiet=True, **options)
-    with pytest.raises(KeyboardInterrupt):
-        selfsent.train(texts, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
-    selfsent.train(texts, output=tmp_path / "parts", resume=True, quiet=True, **options)
-    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
-    assert whole == parts
-    loaded = SentenceTransformer(str(tmp_path / "whole" / "model"), device="cpu")
-    own = load_encoder(tmp_path / "whole").table.weight.detach().numpy()
-    np.testing.assert_array_equal(loaded[0].embedding.weight.detach().numpy(), own)
+    made = fastsent()
+    made.save(tmp_path / "model")
+    loaded = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    np.testing.assert_array_equal(loaded[0].embedding.weight.detach().numpy(), made.model.table.weight.detach().numpy())

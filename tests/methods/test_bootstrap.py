@@ -1,14 +1,13 @@
-import copy
+import math
 
 import pytest
 import torch
 
 import tiny
 from naive import comparisons
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.predictor import Predictor, standardised
-from selfsent.training.plan import make_plan
+from selfsent.methods.bootstrap import BatchNorm, Predictor
 
 FAST = {"width": 2, "delete_words": 0.3}
 
@@ -25,6 +24,12 @@ def same(one, other):
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+def move_target(learner):
+    with torch.no_grad():
+        for parameter in learner.target.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+
+
 def step(learner, views):
     optimizer = torch.optim.SGD([p for p in learner.parameters() if p.requires_grad], lr=0.1)
     loss = learner(views)
@@ -35,7 +40,7 @@ def step(learner, views):
 
 def test_batch_norm_is_that_of_its_equation():
     rows = torch.randn(7, 3, generator=torch.Generator().manual_seed(0)) + 5
-    torch.testing.assert_close(standardised(rows), comparisons.batch_norm(rows, 1e-5), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(BatchNorm(3)(rows), comparisons.batch_norm(rows, 1e-5), rtol=1e-4, atol=1e-5)
 
 
 def test_the_predictor_is_linear_norm_relu_twice_and_linear():
@@ -54,9 +59,7 @@ def test_the_predictor_is_linear_norm_relu_twice_and_linear():
 @pytest.mark.parametrize("name", ["bert", "mpnet"])
 def test_loss_and_gradients_equal_loops(name, learner_of, damaged_and_whole):
     learner = learner_of("bootstrap", name, **FAST)
-    with torch.no_grad():  # a target of its own
-        for parameter in learner.target.parameters():
-            parameter += 0.05 * torch.randn_like(parameter)
+    move_target(learner)
     views = two_views(learner, damaged_and_whole)
     loss = learner(views)
     online = [learner.predictor(learner.model(view)) for view in views]  # each view has its own batch statistics
@@ -104,15 +107,6 @@ def test_momentum_zero_copies_and_half_goes_half_way(learner_of, damaged_and_who
                 torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
 
 
-def test_a_momentum_schedule_ends_at_one(learner_of):
-    learner = learner_of("bootstrap", **FAST, momentum=0.9, momentum_schedule="cosine")
-    found = []
-    for learner.progress in (0.0, 0.5, 1.0):
-        found.append(learner.momentum)
-    assert found == pytest.approx([0.9, 0.95, 1.0])
-    assert learner_of("bootstrap", **FAST, momentum=0.9).momentum == 0.9
-
-
 def test_identical_views_without_dropout_and_predictor_cost_nothing(learner_of, damaged_and_whole):
     learner = learner_of("bootstrap", width=0, delete_words=0.3)
     _, whole = two_views(learner, damaged_and_whole)
@@ -143,72 +137,12 @@ def test_what_code_and_paper_differ_in_changes_the_loss(option, learner_of, dama
     assert abs(plain(views).total - other(views).total) > 1e-3
 
 
-def test_presets_are_the_differences():
-    method = get_method("bootstrap")
-    paper, code = (make_plan(method, preset=name) for name in ("paper", "code"))
-    assert make_plan(method, preset="published") == paper
-    assert (paper.options.width, paper.options.chained, paper.options.loss) == (8, 1, "cosine")
-    assert paper.options.predictor_rate == code.options.predictor_rate == 1
-    assert (paper.options.target_dropout, paper.settings.learning_rate) == (False, 5e-4)
-    assert (code.options.width, code.options.chained, code.options.norms) == (10, 3, "first")
-    assert (code.options.target_dropout, code.settings.learning_rate, code.settings.weight_decay) == (True, 1e-4, 0)
-
-
 def test_views_may_be_two_columns_and_identical_ones_are_refused(learner_of):
     method = get_method("bootstrap")
-    assert [view.column for view in method.views(method.options(columns=True))] == [0, 1]
+    assert [view.column for view in method.options(columns=True).views()] == [0, 1]
     assert learner_of("bootstrap", columns=True, width=2)
     with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
         learner_of("bootstrap", width=2)
-
-
-def test_a_batch_of_one_is_refused(learner_of):
-    learner = learner_of("bootstrap", **FAST)
-    with pytest.raises(TrainingError, match="a batch of one sentence"):
-        learner([tiny.pack([[2, 7, 3]])] * 2)
-
-
-def test_a_copy_is_a_copy(learner_of):
-    learner = learner_of("bootstrap", **FAST)
-    twin = copy.deepcopy(learner)
-    with torch.no_grad():
-        for parameter in twin.parameters():
-            parameter.zero_()
-    assert any(parameter.any() for parameter in learner.target.parameters())
-
-
-def trained(encoder, directory, learning_rate):
-    """A run of forty steps with a target that follows fast."""
-    from selfsent.settings import Settings
-    from selfsent.training.loop import Loop
-    from selfsent.training.run_config import RunConfig
-    from selfsent.training.run_directory import RunDirectory
-
-    settings = Settings(batch_size=8, steps=40, learning_rate=learning_rate, schedule="constant", warmup=0)
-    method = get_method("bootstrap")
-    options = method.options(momentum=0.5, width=2)
-    torch.manual_seed(0)
-    learner = method.learner(encoder, options)
-    batches = tiny.make_batches(learner, method.views(options), settings, tiny.make_sentences(100))
-    run = RunDirectory(directory)
-    run.check(False, False)
-    run.match({})
-    run.begin()
-    Loop(learner, batches, settings, run, RunConfig()).run()
-    return run
-
-
-def test_a_fast_target_and_a_high_rate_collapse_and_are_caught(encoder_of, tmp_path):
-    def fresh():
-        return encoder_of("bert", dropout=0.1, initializer_range=0.5)
-
-    with pytest.raises(TrainingError, match=r"collapsing to one point .*a lower --learning-rate"):
-        trained(fresh(), tmp_path / "high", 0.2)
-    assert not (tmp_path / "high" / "model").exists()
-    lines = trained(fresh(), tmp_path / "low", 3e-3).metrics()
-    cosines = [line["mean_cosine"] for line in lines if "mean_cosine" in line]
-    assert len(cosines) > 3
-    assert max(cosines) < 0.9
 
 
 def test_the_predictor_has_a_rate_of_its_own(learner_of):
@@ -220,3 +154,22 @@ def test_the_predictor_has_a_rate_of_its_own(learner_of):
     assert {rates[id(each)] for each in learner.predictor.parameters()} == {1e-2}
     assert {rates[id(each)] for each in learner.model.parameters() if each.requires_grad} == {1e-3}
     assert len(rates) == sum(each.requires_grad for each in learner.parameters())
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1.0])
+def test_ntxent_equals_loops_over_views(temperature, learner_of, damaged_and_whole):
+    learner = learner_of("ntxent", **FAST, temperature=temperature)
+    move_target(learner)
+    views = two_views(learner, damaged_and_whole)
+    loss = learner(views)
+    online = torch.cat([learner.predictor(learner.model(view)) for view in views])
+    targets = torch.cat([learner.target(view) for view in views])
+    slow = comparisons.ntxent(online, targets, temperature)
+    torch.testing.assert_close(loss.total / loss.count, slow, rtol=1e-4, atol=1e-5)
+
+
+def test_one_positive_and_twice_as_many_negatives_as_other_sentences(learner_of):
+    learner = learner_of("ntxent", **FAST)
+    ones, views = torch.ones(5, 3), [tiny.pack([[2, 5 + 5 * view + row, 3] for row in range(5)]) for view in (0, 1)]
+    loss = learner.compare(views, ones, ones, ones, ones)
+    assert loss.total.item() / loss.count == pytest.approx(math.log(1 + 2 * 4), rel=1e-5)

@@ -88,12 +88,12 @@ def test_where_nothing_is_beside_a_sentence_all_gradients_are_zero(learner):
 
 
 def test_words_that_are_masked_need_a_mask_token(tmp_path):
-    from selfsent.data.views import Template, Tokens
+    from selfsent.data.views.tokens import Template, Tokens
     from selfsent.errors import SettingsError
 
     method = get_method("sdae")
     tokens = Tokens(np.arange(4), np.array([4]), np.ones(4, bool), np.arange(1))
-    (view, _) = method.views(method.options(lost="masked", lose=1.0, swap=0.0))
+    (view, _) = method.options(lost="masked", lose=1.0, swap=0.0).views()
     assert view.noise(tokens, 0, Template((), (), 9, np.ones(10, bool))).ids.tolist() == [9] * 4
     with pytest.raises(SettingsError, match="has no mask token"):
         view.noise(tokens, 0, Template((), (), None, np.ones(10, bool)))

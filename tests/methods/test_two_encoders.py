@@ -5,20 +5,18 @@ import torch
 
 import tiny
 from naive import comparisons
-from selfsent.data.views import Partners, View
-from selfsent.errors import SettingsError, TrainingError
+from selfsent.data.views.view import NegativeSampler, View
+from selfsent.errors import SettingsError
 from selfsent.fast.packing import concatenate
-from selfsent.methods import get_method
-from selfsent.methods.ct import Options, views
+from selfsent.methods.two_encoders import TensionOptions
 from selfsent.models.encoding import pack
 from selfsent.settings import Settings
-from selfsent.training.plan import make_plan
 
 SENTENCES = tiny.make_sentences(40, seed=5)
 
 
 def batch_of(learner, size=16, **options):
-    made = tiny.make_batches(learner, views(Options(**options)), Settings(batch_size=size), SENTENCES)
+    made = tiny.make_batches(learner, TensionOptions(**options).views(), Settings(batch_size=size), SENTENCES)
     return made.views_of(made.rows_at(0), 0)
 
 
@@ -120,22 +118,8 @@ def test_products_are_of_vectors_of_any_length(name, options, learner_of):
 
 
 def test_views_follow_the_options():
-    assert views(Options()) == (View(), View(partners=Partners(7)))
-    assert views(Options(anchored=True)) == (View(),)
-
-
-def test_presets():
-    method = get_method("ct")
-    original, other = (make_plan(method, preset=name) for name in ("original", "sentence-transformers"))
-    assert original.settings == method.published
-    assert (original.settings.optimizer, original.settings.schedule, original.settings.clip) == ("rmsprop", "stairs", 0)
-    assert (original.options.dropout_in, original.options.reduction) == ("none", "mean")
-    assert (other.options.dropout_in, other.options.reduction, other.settings.epochs) == ("kept", "sum", 1)
-
-
-def test_a_batch_of_one_is_refused(learner_of):
-    with pytest.raises(TrainingError, match="a batch of one sentence"):
-        learner_of("ct")([tiny.pack([[2, 7, 3]])] * 2)
+    assert TensionOptions().views() == (View(), View(sampler=NegativeSampler(7)))
+    assert TensionOptions(anchored=True).views() == (View(),)
 
 
 def test_taking_sentences_keeps_their_tokens_and_targets():
@@ -149,8 +133,44 @@ def test_taking_sentences_keeps_their_tokens_and_targets():
 
 
 def test_each_process_has_whole_groups(learner_of, monkeypatch):
-    monkeypatch.setattr("selfsent.methods.ct.world_size", lambda: 4)
+    monkeypatch.setattr("selfsent.methods.two_encoders.world_size", lambda: 4)
     learner = learner_of("ct")
     packed = pack(learner.model, ["ba", "de", "fi", "go"])
     with pytest.raises(SettingsError, match="--batch-size must be a multiple of 32 with 4 processes"):
         learner([packed, packed])
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_in_batch_loss_equals_loops_over_pairs(similarity, learner_of, damaged_and_whole):
+    learner = learner_of("ct-inbatch", similarity=similarity, scale=3.0 if similarity == "cosine" else 0.1)
+    part_ways(learner)
+    _, whole = damaged_and_whole(learner.model.tokenizer)
+    first, second = ([encoder(tiny.pack([ids]))[0] for ids in whole] for encoder in (learner.first, learner.model))
+    measure = comparisons.cosine if similarity == "cosine" else comparisons.product
+    loss = learner([tiny.pack(whole)])
+    scale = learner.log_scale.exp()
+    both = ((first, second), (second, first))
+    slow = sum(comparisons.ranking(*pair, scale, measure) for pair in both) / (2 * len(first))
+    torch.testing.assert_close(loss.total / loss.count, slow, rtol=1e-3, atol=1e-4)
+    wanted = [learner.log_scale, learner.first.transformer.get_input_embeddings().weight]
+    ours, theirs = (torch.autograd.grad(x, wanted) for x in (loss.total / loss.count, slow))
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-4)
+
+
+def test_the_scale_starts_where_it_is_told_and_can_be_held(learner_of):
+    free, held = (learner_of("ct-inbatch", learn_scale=learned) for learned in (True, False))
+    assert free.log_scale.item() == pytest.approx(math.log(20))
+    assert (free.log_scale.requires_grad, held.log_scale.requires_grad) == (True, False)
+
+
+def test_identical_sentences_are_not_held_against_each_other(learner_of):
+    learner = learner_of("ct-inbatch")
+    assert learner([tiny.pack([[2, 7, 3]] * 6)]).total.item() == pytest.approx(0, abs=1e-6)
+
+
+def test_dropout_is_on_unless_told_otherwise(learner_of, damaged_and_whole):
+    for options in ({}, {"dropout_in": "none"}):
+        learner = learner_of("ct-inbatch", dropout=0.3, **options)
+        packed = tiny.pack(damaged_and_whole(learner.model.tokenizer)[1])
+        assert (learner([packed]).total == learner([packed]).total) == bool(options)

@@ -1,4 +1,4 @@
-"""Sent2Vec: the mean of a sentence's word vectors, one left out, predicts the word that was left out."""
+"""FastSent and Sent2Vec: the sum of a sentence's word vectors predicts the words beside it, or the one left out."""
 
 from __future__ import annotations
 
@@ -9,22 +9,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.data.views import View
 from selfsent.distributed import gathered
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import Packed
+from selfsent.methods.contrast import POSITIVES, Positives, ViewOptions
 from selfsent.methods.losses import linear_cross_entropy
-from selfsent.methods.method import STATIC, Learner, Loss, Method
+from selfsent.methods.method import OF_DOCUMENTS, STATIC, Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import freeze_behind_tokens
 from selfsent.models.encoder import Encoder
-from selfsent.settings import Settings, check_limits, setting
+from selfsent.settings import Settings, setting
 
 _SPREAD = 0.02
-"""Standard deviation of the numbers that output vectors begin as."""
+"""Standard deviation of the initial output vectors."""
 
 
 @dataclass(frozen=True)
-class Options:
+class FastSentOptions(ViewOptions):
+    """Options of FastSent."""
+
+    positives: Positives = setting("neighbours", POSITIVES)
+    own_words: bool = setting(False, "the sentence predicts its own words too (the paper's FastSent+AE)")
+
+
+@dataclass(frozen=True)
+class Sent2VecOptions(MethodOptions):
     """Options of Sent2Vec."""
 
     negatives: int = setting(10, "other words that each word is held against; 0: all of them (softmax)", minimum=0)
@@ -32,8 +40,73 @@ class Options:
         1e-4, "share of all words from which a word is predicted less often, the more frequent it is", above=0.0
     )
 
-    def __post_init__(self) -> None:
-        check_limits(self)
+
+def _output_vectors(model: Encoder) -> nn.Embedding:
+    """An output vector for each entry of the vocabulary; of static embeddings nothing but the table is trained."""
+    if model.is_static:
+        freeze_behind_tokens(model)
+    output = nn.Embedding(model.vocabulary_size, model.hidden_size if model.is_static else model.embedding_size)
+    nn.init.normal_(output.weight, std=_SPREAD)
+    return output
+
+
+def _sums(words: Tensor, packed: Packed) -> Tensor:
+    """(n, d) sums over the sentences of (tokens, d) word vectors."""
+    return words.new_zeros(len(packed), words.shape[1]).index_add(0, packed.sentence, words)
+
+
+class FastSentLearner(Learner):
+    """−Σ log softmax(U s)_w over the words w beside a sentence, s the sum of its word vectors (Hill et al. 2016, 2.2).
+
+    U has an output vector for each entry of the vocabulary. The paper trains a table of word vectors; any encoder but a
+    table predicts by its sentence vector instead of a sum.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences |  |
+    | `views[1]` | n sentences | what stands beside each in its document |
+    | loss | a sum | over the words of `views[1]` |
+
+    Example:
+        >>> learner = FastSentLearner(model, FastSentOptions())
+        >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["the day", "night"])
+        >>> learner(batch).count
+        3
+    """
+
+    options: FastSentOptions
+
+    def __init__(self, model: Encoder, options: FastSentOptions) -> None:
+        super().__init__(model, options)
+        self.output = _output_vectors(model)
+        special = torch.zeros(model.vocabulary_size, dtype=torch.bool)
+        special[[number for number in model.tokenizer.all_special_ids if number < len(special)]] = True
+        self.register_buffer("special", special, persistent=False)
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch of sentences and what stands beside them."""
+        sentences, beside = views
+        scores = F.linear(self._vectors(sentences), self.output.weight).float()
+        loss = self._predict(scores, beside)
+        if not self.options.own_words:
+            return loss
+        own = self._predict(scores, sentences)
+        return Loss(loss.total + own.total, loss.count + own.count)
+
+    def _vectors(self, sentences: Packed) -> Tensor:
+        """(n, d) sums of the word vectors of a table; the sentence vectors of any other encoder."""
+        if not self.model.is_static:
+            vectors: Tensor = self.model(sentences)
+            return vectors
+        return _sums(self.model.token_vectors(sentences), sentences)
+
+    def _predict(self, scores: Tensor, words: Packed) -> Loss:
+        """−Σ log softmax over the words of each sentence; all words of one share the (n, vocabulary) scores."""
+        special: Tensor = self.special  # type: ignore[assignment]  # a buffer
+        chosen = ~special[words.ids]
+        number, ids = words.sentence[chosen], words.ids[chosen]
+        total = scores.logsumexp(dim=1)[number].sum() - scores[number, ids].sum()
+        return Loss(total, len(ids))
 
 
 class Sent2VecLearner(Learner):
@@ -52,16 +125,16 @@ class Sent2VecLearner(Learner):
         BaseEncoderError: the base is no table of token vectors.
 
     Example:
-        >>> learner = Sent2VecLearner(load_encoder("bundled"), Options(threshold=1.0))
+        >>> learner = Sent2VecLearner(load_encoder("bundled"), Sent2VecOptions(threshold=1.0))
         >>> batch = pack(learner.model, ["a cat sat", "dogs"])
         >>> learner([batch]).count
         3
     """
 
-    options: Options
+    options: Sent2VecOptions
     frequency: Tensor
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: Sent2VecOptions) -> None:
         super().__init__(model, options)
         if not model.is_static:
             kind = model.transformer.config.model_type if model.has_transformer else "recurrent network"
@@ -69,9 +142,7 @@ class Sent2VecLearner(Learner):
                 f"sent2vec trains a table of token vectors, and this base is a {kind}: choose another base, such as"
                 " bundled"
             )
-        freeze_behind_tokens(model)
-        self.output = nn.Embedding(model.vocabulary_size, model.hidden_size)
-        nn.init.normal_(self.output.weight, std=_SPREAD)
+        self.output = _output_vectors(model)
         self.register_buffer("frequency", torch.full((model.vocabulary_size,), 1 / model.vocabulary_size))
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
@@ -87,10 +158,9 @@ class Sent2VecLearner(Learner):
         """The loss of one batch of sentences."""
         packed = views[0]
         words, owner = self.model.token_vectors(packed), packed.sentence
-        sums = words.new_zeros(len(packed), words.shape[1]).index_add(0, owner, words)
         others = packed.lengths[owner] - 1
         chosen = (others > 0) & self._drawn(packed.ids)
-        left = (sums[owner[chosen]] - words[chosen]) / others[chosen, None]
+        left = (_sums(words, packed)[owner[chosen]] - words[chosen]) / others[chosen, None]
         ids = packed.ids[chosen]
         if not self.options.negatives:
             return Loss(linear_cross_entropy(left, self.output.weight, None, ids), len(ids))
@@ -118,7 +188,22 @@ class Sent2VecLearner(Learner):
         return None if self.training else torch.Generator(self.model.device).manual_seed(0)
 
 
-THEIRS = {"threshold": 5e-6}
+FASTSENT = Method(
+    name="fastsent",
+    title="FastSent",
+    citation="Hill, Cho and Korhonen, 2016. arXiv:1602.03483",
+    objective="−Σ log softmax(U s)ᵥ, s the sum of the word vectors of a sentence, v the words of the one beside it",
+    learner=FastSentLearner,
+    options=FastSentOptions,
+    # Theirs are single sentences, by plain gradient descent.
+    published=Settings(
+        batch_size=1, learning_rate=0.025, epochs=1, schedule="linear", warmup=0, optimizer="sgd", clip=0.0
+    ),
+    defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
+    aimed_at=OF_DOCUMENTS,
+)
+
+_THRESHOLD = {"threshold": 5e-6}
 """The threshold of the paper."""
 
 SENT2VEC = Method(
@@ -127,10 +212,7 @@ SENT2VEC = Method(
     citation="Pagliardini, Gupta and Jaggi, 2018. arXiv:1703.02507",
     objective="Σ_w ℓ(u_w·v) + Σ_n ℓ(−u_n·v), v the mean of the word vectors of a sentence but for w, n other words",
     learner=Sent2VecLearner,
-    options=Options,
-    views=lambda options: (View(),),
-    batchwise=False,
-    pooling="mean",
+    options=Sent2VecOptions,
     # Theirs are single sentences at a rate of 0.2, by plain gradient descent in several threads.
     published=Settings(
         batch_size=1, learning_rate=0.2, epochs=9, schedule="linear", warmup=0, optimizer="sgd", clip=0.0
@@ -139,5 +221,6 @@ SENT2VEC = Method(
     large_learning_rate=0.004,
     static=STATIC.but(batch_size=128),
     usual_base="bundled",
-    presets={"published": THEIRS, "faithful": THEIRS},
+    presets={"published": _THRESHOLD, "faithful": _THRESHOLD},
+    compared=False,
 )
