@@ -42,6 +42,9 @@ class Learner(nn.Module):
         options: the method's own options.
     """
 
+    may_collapse = False
+    """Whether a run goes on when sentence vectors become alike: they are not what it learns."""
+
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__()
         self.model = model

@@ -9,10 +9,10 @@ from typing import Any
 
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.errors import SettingsError, guess
+from selfsent.models.new_bases import tokenizer_digest
 from selfsent.models.static import new_table
 from selfsent.pretraining.options import TableOptions
-from selfsent.pretraining.prepare import load_tokenizer, tokenizer_digest
-from selfsent.pretraining.vocabulary import train_vocabulary
+from selfsent.pretraining.vocabulary import given_tokenizer, train_vocabulary
 from selfsent.progress import Progress, shown
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
@@ -69,7 +69,7 @@ def _make_table(
     options = TableOptions(**changes)
     if (corpus is None) == (tokenizer is None):
         raise SettingsError("give either a corpus to learn a vocabulary on, or --tokenizer ENCODER")
-    given = None if tokenizer is None else load_tokenizer(tokenizer, changes, special=())
+    given = None if tokenizer is None else given_tokenizer(tokenizer, changes, special=())
     directory = RunDirectory(Path(output))
     directory.check(resume=False, overwrite=overwrite, read=[tokenizer])
     about: dict[str, Any] = {"method": "table", "options": dataclasses.asdict(options)}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
-from selfsent.pretraining.options import POSITIONS, VocabularyKind
+from selfsent.models.bases import resolve
+from selfsent.models.new_bases import POSITIONS, SPECIAL, load_tokenizer
+from selfsent.pretraining.options import VocabularyKind, VocabularyOptions
 
 _TATWEEL, _DOTLESS = "\u0640", "\u0131"
 _SENTENCES, _FOR_ALPHABET = 1_000_000, 50_000
@@ -51,6 +55,25 @@ _SPECIAL: dict[VocabularyKind, _Special] = {
         "<s> $A </s> </s> $B </s>",
     ),
 }
+
+
+def given_tokenizer(name: str | Path, changes: Collection[str], special: Sequence[str] = SPECIAL) -> Any:
+    """The tokenizer of another encoder, in place of a vocabulary of its own.
+
+    Args:
+        name: of the encoder.
+        changes: names of the options that were given.
+        special: the special tokens it must have.
+
+    Raises:
+        SettingsError: options of a vocabulary are among them, and would go unread.
+        BaseEncoderError: it has no tokenizer that will do.
+    """
+    tokenizer = load_tokenizer(resolve(name), special)
+    if unread := {item.name for item in dataclasses.fields(VocabularyOptions)}.intersection(changes):
+        flag = min(unread).replace("_", "-")
+        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{flag}")
+    return tokenizer
 
 
 def train_vocabulary(corpus: Corpus, size: int, cased: bool = False, kind: VocabularyKind = "wordpiece") -> Any:
