@@ -54,15 +54,17 @@ class Options(VocabularyOptions):
     feed_forward: int = setting(1024, "width of the feed-forward layers", minimum=1)
     ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
     start: Literal["counts", "random"] = setting(
-        "counts", "starting weights; counts: word vectors by counting neighbours"
+        "counts", "starting weights; counts: a bag of words by counting neighbours"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.hidden_size % self.heads:
+        if self.hidden_size % (2 * self.heads):
             raise SettingsError(
-                f"--hidden-size {self.hidden_size} with --heads {self.heads}: each head must get a whole share"
+                f"--hidden-size {self.hidden_size} with --heads {self.heads}: each head must get an even, whole share"
             )
+        if self.start == "counts" and self.heads < 2:
+            raise SettingsError("--start counts keeps the width of one head for positions: give --heads 2 or more")
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,8 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
         model = new_language_model("bert", tokenizer, *shape, seed=seed)
         if options.start == "counts":
             advance = partial(progress.count, "tokenising", total=len(corpus))
-            start_from_counts(model, build_table(corpus, tokenizer, corpus.text_columns[0], advance), seed)
+            table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
+            start_from_counts(model, table, tokenizer.mask_token_id, seed)
         save_language_model(model, tokenizer, folder)
 
     if rank() == 0:
