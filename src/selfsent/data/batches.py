@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from selfsent.data.random import make_key
-from selfsent.data.token_table import Table
+from selfsent.data.token_table import TokenTable
 from selfsent.data.views import Documents, Template, Tokens, View
 from selfsent.distributed import rank, world_size
 from selfsent.fast.packing import Packed
@@ -51,7 +51,7 @@ class Batches:
 
     def __init__(
         self,
-        tables: Sequence[Table],
+        tables: Sequence[TokenTable],
         rows: np.ndarray,
         views: Sequence[View],
         template: Template,

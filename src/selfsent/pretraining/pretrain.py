@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from selfsent.api import reads_documents, train
-from selfsent.data.corpus import Corpus, read_corpus
+from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import build_table
 from selfsent.distributed import join, rank, wait
 from selfsent.files import write_text
@@ -22,7 +22,7 @@ from selfsent.models.new_bases import in_cache, new_language_model, save_languag
 from selfsent.pretraining.card import PROMPTS, Fills, check_prompts, fill, with_fills
 from selfsent.pretraining.counts import start_from_counts
 from selfsent.pretraining.options import DEFAULTS, Options
-from selfsent.pretraining.vocabulary import given_tokenizer, train_vocabulary
+from selfsent.pretraining.vocabulary import Text, given_tokenizer, text_of, train_vocabulary
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.training.budget import Clock
@@ -36,7 +36,7 @@ _VERSION = 1
 
 
 def pretrain(
-    corpus: Corpus | str | Path | Sequence[str] | Callable[[], Corpus],
+    corpus: Text,
     output: str | Path,
     *,
     tokenizer: str | Path | None = None,
@@ -85,7 +85,7 @@ def pretrain(
         reads_documents("mlm", RAW, **settings)  # which refuses wrong settings
         given = None if tokenizer is None else given_tokenizer(tokenizer, changes)
         RunDirectory(Path(output)).check(resume, overwrite, [tokenizer])
-        text = corpus if isinstance(corpus, Corpus) else corpus() if callable(corpus) else read_corpus(corpus)
+        text = text_of(corpus)
         base = _base(text, given, options, int(settings["seed"]), told)
         common: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": told, "clock": clock}
         run = train(text, "mlm", base, output, **common, **settings)
@@ -100,11 +100,7 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
     key = "bert", _VERSION, corpus.fingerprint, options, seed, None if given is None else tokenizer_digest(given)
 
     def write(folder: Path) -> None:
-        tokenizer = given
-        if tokenizer is None:
-            size = options.vocabulary_size
-            progress.notice(f"vocabulary: at most {size:,} pieces of {corpus.report.counted(len(corpus))}")
-            tokenizer = train_vocabulary(corpus, size, options.cased, options.vocabulary_kind)
+        tokenizer = given or train_vocabulary(corpus, options, progress.notice)
         shape = options.layers, options.hidden_size, options.heads, options.feed_forward
         model = new_language_model("bert", tokenizer, *shape, seed=seed)
         if options.start == "counts":
