@@ -134,7 +134,7 @@ def test_token_states_of_another_width_are_refused_in_a_line(tmp_path):
     sizes = {"hidden_size": 32, "word_embed_proj_dim": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     base = architecture(tmp_path, "opt", "byte pairs", ffn_dim=64, max_position_embeddings=104, **sizes)
     with pytest.raises(
-        BaseEncoderError, match="cannot be run as an encoder: its vectors have 16 numbers, but its pooling says 32"
+        BaseEncoderError, match="cannot be loaded as an encoder: its vectors have 16 numbers, but its pooling says 32"
     ):
         load_encoder(base)
 

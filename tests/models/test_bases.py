@@ -4,6 +4,7 @@ import pytest
 
 from selfsent.errors import BaseEncoderError, FromHub
 from selfsent.models.bases import resolve
+from selfsent.models.heads.loading import is_sentence_encoder
 from selfsent.models.loading import load_encoder
 
 
@@ -45,6 +46,25 @@ def test_a_tokenizer_alone_in_the_hub_s_cache_is_no_model(tmp_path, monkeypatch)
     assert asked == [True, False]
     resolve("some/tickets")  # said once
     assert asked == [True, False, True]
+
+
+def test_a_transformer_of_a_shape_is_made_where_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
+    for name, layers, width in (("bert:1x64", 1, 64), ("albert:2x128:bundled-encoder", 2, 128)):
+        model = load_encoder(name)
+        assert (model.transformer.config.num_hidden_layers, model.embedding_size) == (layers, width)
+        assert model.require_head("test").output.out_features == model.vocabulary_size
+        assert not is_sentence_encoder(resolve(name))
+    assert resolve("bert:1x64") == resolve("bert:1x64:bundled-raw")
+    for name, complaint in (
+        ("bert:64", "of bert and albert LAYERSxWIDTH"),
+        ("gru:2x64", "a size is a number"),
+        ("bert:1x65", "a multiple of 64"),
+        ("bert:0x64", "1 layer or more"),
+        ("bert:1x64:bundled", "has no cls token"),
+    ):
+        with pytest.raises(BaseEncoderError, match=complaint):
+            resolve(name)
 
 
 def test_a_random_table_is_made_where_it_is_named(tmp_path, monkeypatch):

@@ -165,7 +165,7 @@ def test_a_network_by_name_is_made_once_and_is_always_the_same(monkeypatch, tmp_
     first = resolve("gru:4")
     before = {path.name: path.read_bytes() for path in first.rglob("*.safetensors")}
     with monkeypatch.context() as patched:
-        patched.setattr(new_bases, "_write", lambda *_: pytest.fail("made again"))
+        patched.setattr(new_bases, "_new_encoder", lambda *_: pytest.fail("made again"))
         assert resolve("gru:4") == first
         assert resolve("gru:0004") == first
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))

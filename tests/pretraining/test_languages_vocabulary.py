@@ -3,6 +3,7 @@ from transformers import AutoTokenizer
 
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
+from selfsent.pretraining.options import VocabularyOptions
 from selfsent.pretraining.vocabulary import train_vocabulary
 
 SENTENCES = [
@@ -15,6 +16,11 @@ SENTENCES = [
     "한국어 문장도 읽을 수 있다",
 ]
 KINDS = ["wordpiece", "unigram"]
+
+
+def learned(corpus, size, cased=False, kind="wordpiece"):
+    options = VocabularyOptions(vocabulary_size=size, cased=cased, vocabulary_kind=kind)
+    return train_vocabulary(corpus, options, lambda line: None)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +37,7 @@ def tokenizer_of(corpus, tmp_path_factory):
     def of(kind, cased):
         if (kind, cased) not in made:
             place = tmp_path_factory.mktemp(kind)
-            train_vocabulary(corpus, 500, cased, kind).save_pretrained(place)
+            learned(corpus, 500, cased, kind).save_pretrained(place)
             made[kind, cased] = AutoTokenizer.from_pretrained(place)
         return made[kind, cased]
 
@@ -93,11 +99,11 @@ def test_unigram_is_shaped_as_in_xlm_r(tokenizer_of):
 
 def test_an_alphabet_fits_a_unigram_vocabulary_where_word_pieces_need_twice_the_room(corpus):
     with pytest.raises(SettingsError, match="--vocabulary-size is 150; the text has 8"):
-        train_vocabulary(corpus, 150, True)
-    assert len(train_vocabulary(corpus, 150, True, "unigram")) <= 150
+        learned(corpus, 150, True)
+    assert len(learned(corpus, 150, True, "unigram")) <= 150
 
 
 def test_characters_that_hardly_occur_get_no_piece(tmp_path):
     lines = [f"the cat sat on mat number {number} and then it slept for a while" for number in range(2000)]
-    tokenizer = train_vocabulary(read_corpus([*lines, "one ☃ only"], cache=tmp_path), 200, kind="unigram")
+    tokenizer = learned(read_corpus([*lines, "one ☃ only"], cache=tmp_path), 200, kind="unigram")
     assert not any("☃" in piece for piece in tokenizer.get_vocab())

@@ -4,6 +4,7 @@ from transformers import AutoTokenizer
 
 from selfsent.data.corpus import read_corpus
 from selfsent.pretraining import vocabulary
+from selfsent.pretraining.options import VocabularyOptions
 from selfsent.pretraining.vocabulary import train_vocabulary
 
 SENTENCES = [
@@ -18,6 +19,11 @@ SENTENCES = [
 ]
 
 
+def learned(corpus, size, cased=False, kind="wordpiece"):
+    options = VocabularyOptions(vocabulary_size=size, cased=cased, vocabulary_kind=kind)
+    return train_vocabulary(corpus, options, lambda line: None)
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """Sentences in six scripts and languages, in many copies that differ by a number."""
@@ -27,7 +33,7 @@ def corpus(tmp_path_factory):
 
 @pytest.mark.parametrize("cased", [False, True])
 def test_every_script_comes_back_from_a_saved_tokenizer(corpus, tmp_path, cased):
-    made = train_vocabulary(corpus, 700, cased)
+    made = learned(corpus, 700, cased)
     made.save_pretrained(tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     assert [tokenizer.convert_ids_to_tokens(number) for number in range(5)] == [
@@ -50,7 +56,7 @@ def test_every_script_comes_back_from_a_saved_tokenizer(corpus, tmp_path, cased)
 
 
 def test_a_vocabulary_is_no_larger_than_asked_and_the_same_again(corpus):
-    made = [train_vocabulary(corpus, 200).get_vocab() for _ in range(5)]
+    made = [learned(corpus, 200).get_vocab() for _ in range(5)]
     assert len(made[0]) == 200
     assert all(vocabulary == made[0] for vocabulary in made)
 
@@ -58,7 +64,7 @@ def test_a_vocabulary_is_no_larger_than_asked_and_the_same_again(corpus):
 def test_a_character_that_hardly_occurs_gets_no_place(tmp_path):
     lines = [f"the cat sat on mat number {number} and then it slept for a while" for number in range(2000)]
     corpus = read_corpus([*lines, "one ☃ only"], cache=tmp_path)
-    tokenizer = train_vocabulary(corpus, 200)
+    tokenizer = learned(corpus, 200)
     assert tokenizer.tokenize("☃") == ["[UNK]"]
 
 
@@ -69,4 +75,4 @@ def test_what_has_no_space_in_it_is_learned_from_in_parts(kind, corpus, tmp_path
     parts = list(vocabulary._sample(long, 100))[-1].split(" ")
     assert "".join(parts) == letters
     assert {len(part) for part in parts} == {50, 100}
-    assert len(vocabulary.train_vocabulary(long, 400, kind=kind)) <= 400  # as a whole, Unigram crashes
+    assert len(learned(long, 400, kind=kind)) <= 400  # as a whole, Unigram crashes

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.options import add_corpus_options, add_dataclass_options, check, duration, read
+from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_hold_out, check, read
+from selfsent.cli.recipe import resumable
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.pretraining.pretrain import PretrainingRun
 
 
 def add_parser(commands: Any) -> None:
@@ -43,52 +41,27 @@ def add_parser(commands: Any) -> None:
     add_corpus_options(parser, for_training=True)
     _add_settings(parser)
     run_config = parser.add_argument_group("run")
-    run_config.add_argument(
-        "--leg", type=duration, metavar="TIME", help="stop after this time with a checkpoint, to --resume later"
-    )
     run_config.add_argument("--resume", action="store_true", help="go on with the run in DIR")
     run_config.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
     run_config.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
+    add_hold_out(run_config)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    from selfsent.pretraining.options import DEFAULTS, Options, Shape
+    from selfsent.pretraining.options import DEFAULTS, Options
     from selfsent.settings import Settings
 
-    add_dataclass_options(parser.add_argument_group("encoder"), Shape)
-    add_dataclass_options(parser.add_argument_group("pretraining"), Options)
+    add_dataclass_options(parser.add_argument_group("encoder"), Options)
     group = parser.add_argument_group("settings (one pass over the text if nothing says how long)")
     add_dataclass_options(group, Settings, DEFAULTS)
 
 
 def run(options: argparse.Namespace) -> None:
     """Pretrain, then print what the encoder has learnt."""
-    if not options.resume:
-        check(options, options.corpus)
-    from selfsent.cli.console import show
-    from selfsent.errors import Interrupted
-    from selfsent.pretraining.card import fills_table
-
-    given = [argument for argument in options.arguments if argument not in ("--overwrite", "--resume")]
-    again = shlex.join(["selfsent", *given, "--resume"])
-    try:
-        result = _pretrain(options)
-    except KeyboardInterrupt as stop:
-        if not (Path(options.output) / "run.json").is_file():
-            raise
-        saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
-        raise KeyboardInterrupt(f"{saved}; go on with: {again}") from None
-    if not result.finished:
-        show(f"Go on with: {again}")
-        return
-    show(fills_table(result.fills))
-    show(f"The same as a page, with curves: {result.directory / 'report.html'}")
-    show(f"The model is in {result.directory / 'model'}")
-
-
-def _pretrain(options: argparse.Namespace) -> PretrainingRun:
-    from selfsent.cli.console import notice
-    from selfsent.pretraining.options import Options, Shape
+    check(options, options.corpus)
+    from selfsent.cli.console import notice, show
+    from selfsent.pretraining.card import PROMPTS, fills_table
+    from selfsent.pretraining.options import Options
     from selfsent.pretraining.pretrain import pretrain
     from selfsent.settings import Settings
 
@@ -97,18 +70,20 @@ def _pretrain(options: argparse.Namespace) -> PretrainingRun:
         notice(found.report.summary())
         return found
 
-    names = {item.name for kind in (Shape, Options, Settings) for item in dataclasses.fields(kind)}
-    changes = {name: value for name, value in vars(options).items() if name in names}
-    if options.prompt:
-        changes["prompts"] = options.prompt
-    return pretrain(
-        corpus,
-        options.output,
-        tokenizer=options.tokenizer,
-        sources=options.source,
-        leg=options.leg,
-        resume=options.resume,
-        overwrite=options.overwrite,
-        keep=options.keep,
-        **changes,
-    )
+    names = {item.name for kind in (Options, Settings) for item in dataclasses.fields(kind)}
+    with resumable(options.arguments, options.output):
+        result = pretrain(
+            corpus,
+            options.output,
+            tokenizer=options.tokenizer,
+            sources=options.source,
+            prompts=options.prompt or PROMPTS,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            keep=options.keep,
+            hold_out=options.hold_out,
+            **{name: value for name, value in vars(options).items() if name in names},
+        )
+    show(fills_table(result.record["fills"]))
+    show(f"The same as a page, with curves: {result.directory / 'report.html'}")
+    show(f"The model is in {result.directory / 'model'}")

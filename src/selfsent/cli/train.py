@@ -55,7 +55,8 @@ def add_parser(commands: Any) -> None:
         "--base",
         metavar="ENCODER",
         help="bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; gru, lstm or"
-        " bilstm for a new, untrained network; random-table for a table of random vectors; a directory or a hub id"
+        " bilstm for a new, untrained network; bert:4x256 or albert:4x256 for a new transformer of 4 layers of 256;"
+        " random-table for a table of random vectors; a directory or a hub id"
         " (default: the best that ships with selfsent and that the method can train)",
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")

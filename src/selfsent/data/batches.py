@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from selfsent.data.random import make_key
-from selfsent.data.token_table import Table
+from selfsent.data.token_table import TokenTable
 from selfsent.data.views.positives import Documents
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.data.views.view import View
@@ -53,7 +53,7 @@ class Batches:
 
     def __init__(
         self,
-        tables: Sequence[Table],
+        tables: Sequence[TokenTable],
         rows: np.ndarray,
         views: Sequence[View],
         template: Template,

@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -23,18 +23,6 @@ _FORMAT = 1
 _ABOUT, _FILES = "tokens.json", ("ids.bin", "starts.bin", "offsets.npy")
 LONGEST = 512
 """Tokens kept of a sentence in the table, unless training reads more; it cuts further, to its `max_length`."""
-
-
-class Table(Protocol):
-    """What batches are drawn from: tokens by row."""
-
-    def lengths(self, rows: np.ndarray) -> np.ndarray:
-        """(chosen,) tokens of the sentences at `rows`, (chosen,)."""
-        ...
-
-    def __getitem__(self, rows: np.ndarray) -> Tokens:
-        """The tokens of the sentences at `rows`, (chosen,), in that order."""
-        ...
 
 
 class TokenTable:
@@ -81,7 +69,6 @@ def build_table(
     tokenizer: Any,
     column: str,
     advance: Callable[[int], None] = lambda count: None,
-    folder: Path | None = None,
     longest: int = LONGEST,
 ) -> TokenTable:
     """Tokenise a text column, or open the table made before by the same tokenizer.
@@ -93,12 +80,11 @@ def build_table(
         tokenizer: a transformers tokenizer.
         column: the text column.
         advance: called with the number of sentences done since the last call.
-        folder: where the table is to lie; the corpus' own directory when None.
         longest: tokens that are kept of a sentence.
     """
     content = tokenizer.backend_tokenizer.to_str()
     key = hashlib.sha256(f"{_FORMAT}|{longest}|{column}|{content}".encode()).hexdigest()[:16]
-    folder = folder or corpus.directory
+    folder = corpus.directory
     target = folder / f"tokens-{key}"
     if (known := _kept(target)) is not None:
         return known

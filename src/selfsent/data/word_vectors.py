@@ -1,39 +1,45 @@
-"""Word vectors from a file the user has: text as GloVe and word2vec write it, word2vec's binary form, fastText's."""
+"""Word vectors from a file: text as GloVe and word2vec write it, word2vec's binary form, and fastText's by gensim.
+
+gensim's own reader of the first two would hold all of a file in memory, and stops at the words with spaces that GloVe's
+largest file has.
+"""
 
 from __future__ import annotations
 
 import gzip
+import logging
+import mmap
 import re
+import struct
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.binary_vectors import FASTTEXT, check_fasttext, read_fasttext, word2vec_blocks
 from selfsent.display import counted
-from selfsent.errors import DataError
+from selfsent.errors import DataError, SettingsError
 
 TOGETHER = 1024
-"""Lines read at a time."""
+"""Words read at a time."""
 LONGEST = 1 << 20
-"""Bytes of a line; a word with a thousand numbers has some ten thousand."""
-_LOOKED_AT = 100
-"""Lines that say how many numbers a word has."""
-_SHOWN = 30
-"""Bytes that are shown of what is wrong."""
+"""Bytes of a line, or of a word; a word with a thousand numbers has some ten thousand."""
 _WANTED = "a word and its numbers on each line, as GloVe and word2vec write them as text"
 _HEADING = re.compile(rb"(\d{1,12})\s+(\d{1,6})\s*")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_LIKE_A_NUMBER = re.compile(rb"[+-]?(\.?\d|nan\b|inf)", re.IGNORECASE)
+_LIKE_A_NUMBER = re.compile(rb".*\s[+-]?(\.?\d|nan\b|inf)\S*", re.IGNORECASE | re.DOTALL)
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\ufffd]")
+_FASTTEXT = struct.pack("<i", 793712314)
+_HEADER, _MATRIX = struct.Struct("<2i12id3iqq"), struct.Struct("<?qq")
+"""Of fastText: version, 12 arguments and one more, entries, words, labels, tokens, pruned entries; before the numbers
+of a matrix, whether it is quantised, rows, columns."""
 
 Form = Literal["text", "word2vec", "fasttext"]
 Blocks = Iterator[tuple[list[str], NDArray[np.float32]]]
@@ -52,15 +58,12 @@ def word_blocks(path: Path) -> Blocks:
         SettingsError: it is fastText's, and gensim is not installed.
     """
     form = form_of(path)
-    with _saying(path):
-        if form == "text":
-            yield from _text_blocks(path)
-        elif form == "fasttext":
-            vectors = read_fasttext(path)
-            yield vectors.words, vectors.values
-        else:
-            with _opened(path) as file:
-                yield from word2vec_blocks(path, file)
+    if form == "fasttext":
+        found = read_fasttext(path)
+        yield list(found.index_to_key), found.vectors
+        return
+    with _faults(path), _opened(path) as file:
+        yield from _text_blocks(path, file) if form == "text" else _word2vec_blocks(path, file)
 
 
 def check_words(path: Path) -> None:
@@ -71,7 +74,7 @@ def check_words(path: Path) -> None:
         SettingsError: it is fastText's, and gensim is not installed.
     """
     if form_of(path) == "fasttext":
-        check_fasttext(path)
+        _check_fasttext(path)
     else:
         next(word_blocks(path))
 
@@ -82,84 +85,76 @@ def form_of(path: Path) -> Form:
     Raises:
         DataError: it cannot be read, or is a pickle.
     """
-    with _saying(path), _opened(path) as file:
-        heading = file.readline(LONGEST)
-        if heading.startswith(FASTTEXT):
-            return "fasttext"
-        if _PICKLE.match(heading):
-            raise DataError(
-                f"{path} is a pickle, as gensim saves .kv and .model, and may run code, so it is not opened: save it in"
-                " word2vec's form, by save_word2vec_format('vectors.bin', binary=True) of its KeyedVectors (.wv of a"
-                " model)"
-            )
-        if not _HEADING.fullmatch(heading):
-            return "text"
-        start = file.readline(LONGEST)
-    last = start.split()[-1:]
-    return "text" if not start or (last and _NUMBER.fullmatch(last[0])) or _is_text(start) else "word2vec"
+    with _faults(path), _opened(path) as file:
+        heading, start = file.readline(LONGEST), file.readline(LONGEST)
+    if heading.startswith(_FASTTEXT):
+        return "fasttext"
+    if _PICKLE.match(heading):
+        raise DataError(
+            f"{path} is a pickle, as gensim saves .kv and .model, and may run code, so it is not opened: save it in"
+            " word2vec's form, by save_word2vec_format('vectors.bin', binary=True) of its KeyedVectors (.wv of a model)"
+        )
+    text = _numbers(start) or not _CONTROL.search(start.decode("utf-8", "replace"))
+    return "text" if text or not _HEADING.fullmatch(heading) else "word2vec"
 
 
-@contextmanager
-def _saying(path: Path) -> Iterator[None]:
+def read_fasttext(path: Path) -> Any:
+    """All vectors of a binary file of fastText's (Bojanowski et al., 2017), as gensim's `FastTextKeyedVectors`.
+
+    Raises:
+        DataError: it is cut short, packed, quantised or a classifier.
+        SettingsError: gensim is not installed.
+    """
+    _check_fasttext(path)
+    with _faults(path, " as fastText's binary form"):
+        from gensim.models.fasttext import load_facebook_vectors
+
+        found = load_facebook_vectors(str(path.resolve()))
+    for vectors in (found.vectors, found.vectors_ngrams):
+        _finite(path, vectors)
+    return found
+
+
+def need_gensim(what: str) -> None:
+    """Find out whether gensim is there, and keep its warnings from the terminal.
+
+    Raises:
+        SettingsError: it is not, which `what` needs.
+    """
     try:
-        yield
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        import gensim  # noqa: F401
+    except ImportError:
+        raise SettingsError(f"{what} needs gensim: pip install 'selfsent[words]'") from None
+    logging.getLogger("gensim").setLevel(logging.CRITICAL)
 
 
-def _is_text(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return not _CONTROL.search(line)
-
-
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
-
-
-def _text_blocks(path: Path) -> Blocks:
-    size = seen = 0
-    with _opened(path) as file:
-        heading = _HEADING.fullmatch(file.readline(LONGEST))
+def _text_blocks(path: Path, file: IO[bytes]) -> Blocks:
+    heading = _HEADING.fullmatch(file.readline(LONGEST))
+    if not heading:
         file.seek(0)
-        numbered = _lines(path, file)
-        while lines := list(islice(numbered, TOGETHER)):
-            size = size or _size(path, lines, int(heading[2]) if heading else None)
-            seen += len(lines)
-            yield _parsed(path, lines, size)
+    size, seen = int(heading[2]) if heading else 0, 0
+    lines = _lines(path, file, 2 if heading else 1)
+    while block := list(islice(lines, TOGETHER)):
+        # Some words are numbers, and some have spaces in them: most of the first lines are neither.
+        size = size or Counter(_numbers(line) for _, line in block[:100]).most_common(1)[0][0]
+        seen += len(block)
+        yield _parsed(path, block, size)
     if heading and seen != int(heading[1]):
         raise DataError(
             f"{path} holds {counted(seen, 'word')}, and {int(heading[1]):,} by its first line: it is damaged or cut"
         )
-    if not size:
+    if not seen:
         raise DataError(f"{path} holds no vectors; expected {_WANTED}")
 
 
-def _lines(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines that are not empty, without the heading `count size` of word2vec."""
-    number = 0
+def _lines(path: Path, file: IO[bytes], number: int) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines that are not empty."""
     while line := file.readline(LONGEST):
-        number += 1
         if len(line) == LONGEST:
             raise DataError(f"{path}, line {number} is longer than {LONGEST:,} bytes; expected {_WANTED}")
-        if line.strip() and not (number == 1 and _HEADING.fullmatch(line)):
+        if line.strip():
             yield number, line.rstrip()
-
-
-def _size(path: Path, lines: Sequence[tuple[int, bytes]], told: int | None) -> int:
-    """How many numbers most of the first lines have behind their word, which the heading must say, too."""
-    first = lines[:_LOOKED_AT]
-    sizes = [_numbers(line) for _, line in first]
-    size = Counter(sizes).most_common(1)[0][0]
-    if size < 2:
-        raise DataError(f"{path}, line {first[sizes.index(size)][0]}: expected {_WANTED}")
-    if told is not None and told != size:
-        raise DataError(f"{path}, line {first[sizes.index(size)][0]}: {size} numbers, and {told} by the first line")
-    return size
+        number += 1
 
 
 def _numbers(line: bytes) -> int:
@@ -168,35 +163,93 @@ def _numbers(line: bytes) -> int:
     return next((count for count, part in enumerate(reversed(parts)) if not _NUMBER.fullmatch(part)), len(parts))
 
 
-def _parsed(path: Path, lines: Sequence[tuple[int, bytes]], size: int) -> tuple[list[str], NDArray[np.float32]]:
+def _parsed(path: Path, lines: list[tuple[int, bytes]], size: int) -> tuple[list[str], NDArray[np.float32]]:
     # From the right: some words of GloVe's largest file have spaces in them.
     parts = [line.rsplit(None, size) for _, line in lines]
-    numbers = b" ".join(b" ".join(part[1:]) for part in parts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         try:
-            values = np.fromstring(numbers, np.float32, sep=" ")
+            values = np.fromstring(b" ".join(b" ".join(part[1:]) for part in parts), np.float32, sep=" ")
         except (ValueError, DeprecationWarning):
             values = np.zeros(0, np.float32)
-    right = len(values) == size * len(lines) and np.isfinite(values).all() and {*map(len, parts)} == {size + 1}
-    if right and not any(_is_cut_wrong(part[0]) for part in parts):
+    right = size > 1 and len(values) == size * len(lines) and np.isfinite(values).all()
+    if right and all(len(part) == size + 1 and not _LIKE_A_NUMBER.fullmatch(part[0]) for part in parts):
         return [part[0].decode("utf-8", "replace") for part in parts], values.reshape(len(lines), size)
     if len(lines) > 1:
         for line in lines:  # to find the one that is wrong
             _parsed(path, [line], size)
-    raise DataError(f"{path}, line {lines[0][0]}: expected a word and {size} numbers{_instead(lines[0][1], size)}")
+    wanted = f"a word and {size} numbers, found {_numbers(lines[0][1])}" if size > 1 else _WANTED
+    raise DataError(f"{path}, line {lines[0][0]}: expected {wanted}")
 
 
-def _is_cut_wrong(word: bytes) -> bool:
-    """Whether a word with spaces ends with what looks like a number: the line has one too many."""
-    parts = word.split()
-    return len(parts) > 1 and _LIKE_A_NUMBER.match(parts[-1]) is not None
+def _word2vec_blocks(path: Path, file: IO[bytes]) -> Blocks:
+    """word2vec's binary form: `count size`, then each word, a space and its float32 numbers."""
+    count, size = map(int, file.readline(LONGEST).split())
+    cut = f"{path} is no word2vec file, or is cut short: {count:,} words of {size} numbers by its first line"
+    rest, start, words, rows = b"", 0, list[str](), list[NDArray[np.float32]]()
+    for number in range(count):
+        while (end := rest.find(b" ", start)) < 0 or len(rest) <= end + 4 * size:
+            part = file.read(LONGEST)
+            if not part or (end < 0 and len(rest) - start > LONGEST):
+                raise DataError(f"{cut}, and {number:,} can be read")
+            rest, start = rest[start:] + part, 0
+        words.append(rest[start:end].lstrip(b"\n").decode("utf-8", "replace"))
+        rows.append(np.frombuffer(rest, "<f4", size, end + 1))
+        start = end + 1 + 4 * size
+        if len(words) == TOGETHER or number == count - 1:
+            yield words, _finite(path, np.stack(rows))
+            words, rows = [], []
+    if not count or rest[start:].strip() or file.read(LONGEST).strip():
+        raise DataError(f"{path} holds more than the {count:,} words of {size} numbers that its first line says")
 
 
-def _instead(line: bytes, size: int) -> str:
-    """What stands in a line in place of a word and so many numbers, for the end of an error's line."""
-    parts, found = line.rsplit(None, size)[1:], _numbers(line)
-    if found > size or len(parts) < size:
-        return f", found {found}"
-    wrong = next((part for part in parts if not _NUMBER.fullmatch(part)), None)
-    return f"; {wrong[:_SHOWN].decode('utf-8', 'replace')!r} is no number" if wrong else ""
+def _check_fasttext(path: Path) -> None:
+    """Refuse a file that is not as long as it says: gensim would look for its end for ever."""
+    need_gensim(f"{path}: fastText's binary form")
+    with (
+        _faults(path, " as fastText's binary form"),
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        if data[: len(_FASTTEXT)] != _FASTTEXT:
+            raise ValueError("it is packed: gunzip it first")
+        _, _, size, *_, buckets, _, _, _, _, entries, words, labels, _, pruned = _HEADER.unpack_from(data)
+        if labels > 0:
+            raise ValueError("it is a classifier, and no word vectors")
+        if pruned > 0:
+            raise ValueError("it is quantised: give the file it was made of")
+        end = _HEADER.size
+        for _ in range(entries):
+            end = data.find(b"\0", end) + 10  # behind a word its count and its kind
+            if end < 10:
+                raise EOFError("it is cut short")
+        quantised, rows, columns = _MATRIX.unpack_from(data, end)
+        if quantised or not 0 < words == entries or buckets < 0 or (rows, columns) != (words + buckets, size):
+            raise ValueError("it is damaged")
+        _, rows, columns = _MATRIX.unpack_from(data, end := end + _MATRIX.size + 4 * rows * columns)
+        if len(data) < end + _MATRIX.size + 4 * rows * columns:
+            raise EOFError("it is cut short")
+
+
+def _opened(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+
+
+@contextmanager
+def _faults(path: Path, form: str = "") -> Iterator[None]:
+    """One line for what reading a damaged file raises."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # numpy's, of counts that make no sense
+            yield
+    except struct.error as error:
+        raise DataError(f"{path} cannot be read{form}: it is cut short") from error
+    except (OSError, EOFError, zlib.error, ValueError, ArithmeticError, MemoryError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{path} cannot be read{form}: {reason}") from error
+
+
+def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    if not np.isfinite(vectors).all():
+        raise DataError(f"{path}: some of its numbers are not finite: it is damaged")
+    return vectors

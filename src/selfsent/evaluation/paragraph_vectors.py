@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.binary_vectors import need_gensim, quiet_gensim
 from selfsent.data.corpus import Corpus, check_corpus, read_corpus
+from selfsent.data.word_vectors import need_gensim
 from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.kept import is_kept, keeping, kept_place
@@ -113,9 +113,8 @@ class ParagraphVectors:
                 _write(model, folder)
         table = pq.read_table(place / _WORDS)
         words, counts = (table[name].to_pylist() for name in ("word", "count"))
-        with quiet_gensim():
-            model = _new(self.kind)
-            model.build_vocab_from_freq(dict(zip(words, counts, strict=True)))
+        model = _new(self.kind)
+        model.build_vocab_from_freq(dict(zip(words, counts, strict=True)))
         # Words as frequent as each other may stand otherwise than they did.
         model.wv.index_to_key, model.wv.key_to_index = words, {word: row for row, word in enumerate(words)}
         model.wv.vectors, model.syn1neg = (
@@ -127,7 +126,7 @@ class ParagraphVectors:
         from gensim.models.callbacks import CallbackAny2Vec
 
         name, documents, model = f"{self.kind}:{self.source}", _Documents(corpus), _new(self.kind)
-        with shown(self._progress, quiet=False) as told, quiet_gensim():
+        with shown(self._progress, quiet=False) as told:
             told.notice(
                 f"{name}: training paragraph vectors on {corpus.report.counted(len(corpus))}, this once; they are kept"
                 " in the cache"

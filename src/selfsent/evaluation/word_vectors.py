@@ -12,8 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.binary_vectors import pieces, read_fasttext
-from selfsent.data.word_vectors import check_words, form_of, word_blocks
+from selfsent.data.word_vectors import check_words, form_of, need_gensim, read_fasttext, word_blocks
 from selfsent.errors import DataError
 from selfsent.evaluation.kept import is_kept, keeping, kept_place
 from selfsent.evaluation.vectors import Vectors
@@ -108,9 +107,12 @@ class WordVectors:
         rows = self._rows(words)
         table, has = np.where(rows[:, None] >= 0, self._table[1][np.maximum(rows, 0)], np.float32(0)), rows >= 0
         if self._subwords is not None:
+            need_gensim("the vector of a piece of a word")
+            from gensim.models.fasttext import ft_ngram_hashes
+
             vectors, shortest, longest = self._subwords
             for row in np.flatnonzero(~has):
-                if parts := pieces(words[row], shortest, longest, len(vectors)):
+                if parts := ft_ngram_hashes(words[row], shortest, longest, len(vectors)):
                     table[row], has[row] = vectors[parts].mean(0), True
         return table, has
 
@@ -161,10 +163,10 @@ class WordVectors:
         blocks: Iterable[tuple[list[str], NDArray[np.float32]]]
         if form_of(self.path) == "fasttext":
             found = read_fasttext(self.path)
-            blocks = [(found.words, found.values)]
-            if len(found.subwords):
-                found.subwords.tofile(folder / "subwords.f32")
-                about = {"shortest": found.shortest, "longest": found.longest}
+            blocks = [(list(found.index_to_key), found.vectors)]
+            if found.bucket > 0 and found.max_n > 0:
+                found.vectors_ngrams.tofile(folder / "subwords.f32")
+                about = {"shortest": int(found.min_n), "longest": int(found.max_n)}
                 (folder / "subwords.json").write_text(json.dumps(about))
         else:
             blocks = word_blocks(self.path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -122,15 +121,15 @@ def into_int8(model: Encoder) -> Encoder:
     examples = _examples(model)
     exact, together = _read_together(model, examples)
     latest = Latest()
-    for read in together:
-        layers = {name: model.transformer.get_submodule(name) for name in read.names}
+    for names, least, most in together:
+        layers = {name: model.transformer.get_submodule(name) for name in names}
         weights = {name: _weight(layer) for name, layer in layers.items()}
-        if sum(map(len, weights.values())) <= len(read.most):
+        if sum(map(len, weights.values())) <= len(most):
             continue
-        of_states = torch.maximum(read.most, -read.least).clamp_min(1e-5)
+        of_states = torch.maximum(most, -least).clamp_min(1e-5)
         of_weights = torch.stack([weight.abs().amax(0) for weight in weights.values()]).amax(0).clamp_min(1e-5)
         channels = of_states**SMOOTHING / of_weights ** (1 - SMOOTHING)
-        shared = Int8States(read.least, read.most, channels, latest)
+        shared = Int8States(least, most, channels, latest)
         for name, layer in layers.items():
             model.transformer.set_submodule(name, Int8Linear(weights[name], layer.bias, channels, shared))
     cosine = float(functional.cosine_similarity(exact, model(examples)).mean())
@@ -147,17 +146,8 @@ def _weight(layer: Any) -> Tensor:
     return weight.float().contiguous()
 
 
-@dataclass
-class _Range:
-    """What linear layers that read the same states read: (in,) smallest and largest number of each channel."""
-
-    names: list[str]
-    least: Tensor
-    most: Tensor
-
-
-def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[_Range]]:
-    """Vectors of examples; and by layers that read the same states, at every call of theirs, the range of these."""
+def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[tuple[list[str], Tensor, Tensor]]]:
+    """Vectors of examples; names of layers that read the same states, and the range of each channel of these."""
     read: dict[str, list[int]] = defaultdict(list)
     ranges: list[tuple[Tensor, Tensor]] = []
     latest: Tensor | None = None
@@ -184,7 +174,7 @@ def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[_Rang
     for name, calls in read.items():
         together[tuple(calls)].append(name)
     return vectors, [
-        _Range(
+        (
             names,
             torch.stack([ranges[call][0] for call in calls]).amin(0),
             torch.stack([ranges[call][1] for call in calls]).amax(0),

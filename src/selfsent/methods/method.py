@@ -127,6 +127,8 @@ class Learner(nn.Module):
     compares: ClassVar[Literal["nothing", "batch", "texts", "documents"]] = "nothing"
     """Scope of a sentence's loss: the sentence alone, so that a batch may be cut into micro-batches; its batch; or its
     batch, with the other texts, or those of other documents, as negatives."""
+    may_collapse = False
+    """Whether a run goes on when sentence vectors become alike: they are not what it learns."""
 
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__()

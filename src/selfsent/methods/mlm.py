@@ -84,6 +84,7 @@ class MaskedLearner(Learner):
     """
 
     options: Options
+    may_collapse = True
 
     def __init__(self, model: Encoder, options: Options) -> None:
         super().__init__(model, options)

@@ -17,12 +17,10 @@ from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder, Pooling
+from selfsent.models.encoding import Pack, packs_of, tokens_at_once
 from selfsent.models.heads.language_model import save_head
 from selfsent.models.heads.options import POOLINGS
 from selfsent.models.loading import transformer_alone
-
-_TOKENS = 2048
-"""Tokens in one forward pass, of which there are two at a time on a CPU."""
 
 
 class CrossEncoder(Encoder):
@@ -68,34 +66,16 @@ class CrossEncoder(Encoder):
         """The scores of pairs of texts, (pairs,) or with several outputs (pairs, outputs)."""
         found = np.empty((len(pairs), self.output.out_features), dtype=np.float32)
 
-        def fill(pack: tuple[NDArray[np.int64], Packed]) -> None:
+        def fill(pack: Pack) -> None:
             chosen, packed = pack
             found[chosen] = self.activation(self.scores(packed).float()).cpu().numpy()
 
-        with without_dropout(self):
-            share_out(fill, self._packs(pairs), self.device)
-        return found[:, 0] if found.shape[1] == 1 else found
-
-    def _packs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[NDArray[np.int64], Packed]]:
-        """Packed batches of joined pairs of similar length, with their places in `pairs`."""
         first, second = ([pair[side] for pair in pairs] for side in (0, 1))
-        longest = self.tokenizer.model_max_length
-        encoded = self.tokenizer(first, second, truncation="longest_first", max_length=longest, padding=False)
-        lengths = np.array([len(ids) for ids in encoded["input_ids"]])
-        order = np.argsort(-lengths, kind="stable")
-        packs, begin = [], 0
-        while begin < len(order):
-            chosen = order[begin : begin + max(1, _TOKENS // int(lengths[order[begin]]))]
-            ids, types = (
-                np.concatenate([np.asarray(encoded[name][i], dtype=np.int64) for i in chosen])
-                if name in encoded
-                else None
-                for name in ("input_ids", "token_type_ids")
-            )
-            assert ids is not None
-            packs.append((chosen, Packed(ids, lengths[chosen], device=self.device, types=types)))
-            begin += len(chosen)
-        return packs
+        limit = self.tokenizer.model_max_length
+        encoded = self.tokenizer(first, second, truncation="longest_first", max_length=limit, padding=False)
+        with without_dropout(self):
+            share_out(fill, packs_of(self, encoded, tokens_at_once(self)), self.device)
+        return found[:, 0] if found.shape[1] == 1 else found
 
     def save(self, directory: Path) -> None:
         """Write a CrossEncoder of sentence-transformers, the language-model head in a file of its own beside it.

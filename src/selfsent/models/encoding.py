@@ -76,24 +76,31 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
         places = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
         read = model.reader(texts).parts(places, model.tokenizer.model_max_length)
         return [(places, Packed(read.ids, read.lengths, device=model.device))]
-    encoded = model.tokenizer(
-        list(texts),
-        truncation=True,
-        max_length=model.tokenizer.model_max_length,
-        padding=False,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-    )["input_ids"]
-    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    limit = model.tokenizer.model_max_length
+    options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
+    return packs_of(model, model.tokenizer(list(texts), padding=False, **options), tokens_at_once(model))
+
+
+def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], room: int) -> list[Pack]:
+    """Packed batches of tokenised texts of similar length, of so many tokens; texts without tokens are in none.
+
+    Args:
+        model: where it lies, the batches do.
+        encoded: what the tokenizer gave: `input_ids`, and `token_type_ids` where texts were joined.
+        room: tokens of a batch, unless one text has more.
+    """
+    lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(encoded["input_ids"]))
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     packs, begin = [], 0
-    room = tokens_at_once(model)
     while begin < len(order):
-        size = max(1, room // int(lengths[order[begin]]))
-        chosen = order[begin : begin + size]
-        ids = np.concatenate([np.asarray(encoded[i], dtype=np.int64) for i in chosen])
-        packs.append((chosen, Packed(ids, lengths[chosen], device=model.device)))
-        begin += size
+        chosen = order[begin : begin + max(1, room // int(lengths[order[begin]]))]
+        joined = {
+            name: np.concatenate([np.asarray(encoded[name][i], dtype=np.int64) for i in chosen])
+            for name in encoded.keys() & {"input_ids", "token_type_ids"}
+        }
+        types = joined.get("token_type_ids")
+        packs.append((chosen, Packed(joined["input_ids"], lengths[chosen], device=model.device, types=types)))
+        begin += len(chosen)
     return packs
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from selfsent.errors import BaseEncoderError
+from selfsent.errors import BaseEncoderError, SelfsentError
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.weight import LARGEST, SEARCH_FILE
@@ -54,7 +54,13 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     """
     directory = resolve(base)
     load = _load_static if is_static(directory) else _load_recurrent if is_recurrent(directory) else _load_transformer
-    encoder = load(base, directory, pooling, dropout)
+    try:
+        encoder = load(base, directory, pooling, dropout)
+    except SelfsentError:
+        raise
+    except Exception as error:  # a damaged file makes what reads it raise whatever it likes
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
     if (directory / SEARCH_FILE).is_file():
         weight = read_json(directory / SEARCH_FILE).get("lexical_weight")
         if not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
@@ -74,30 +80,23 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
     held = [name for name in ("config.json", "adapter_config.json") if (transformer_directory / name).is_file()]
     if held == ["adapter_config.json"]:
         raise BaseEncoderError(f"{base} is a PEFT adapter without its base: merge the two, and save the whole model")
-    try:
-        config = AutoConfig.from_pretrained(transformer_directory, trust_remote_code=False)
-        rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
-        with torch.random.fork_rng([]):
-            torch.manual_seed(0)  # what the files lack, such as a pooler, is the same in every process
-            model = _truncated(
-                load_sentence_transformer(
-                    directory,
-                    device="cpu",
-                    local_files_only=True,
-                    config_kwargs=rates,
-                    model_kwargs={"dtype": torch.float32, "use_safetensors": True},
-                )
+    config = AutoConfig.from_pretrained(transformer_directory, trust_remote_code=False)
+    rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)  # what the files lack, such as a pooler, is the same in every process
+        model = _truncated(
+            load_sentence_transformer(
+                directory,
+                device="cpu",
+                config_kwargs=rates,
+                model_kwargs={"dtype": torch.float32, "use_safetensors": True},
             )
-        saved = bool(modules_of(directory))
-        keep_encoder(model[0], saved)
-        _complete(model, saved)
-        with silent():
-            head = load_head(transformer_directory, model[0].model)
-    except BaseEncoderError:
-        raise
-    except Exception as error:  # a damaged file makes what reads it raise whatever it likes
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+        )
+    saved = bool(modules_of(directory))
+    keep_encoder(model[0], saved)
+    _complete(model, saved)
+    with silent():
+        head = load_head(transformer_directory, model[0].model)
     place = pooling_place(model)
     if place is None or not _known(list(model)[1:place]):
         raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
@@ -107,13 +106,8 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
         raise BaseEncoderError(
             f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
         )
-    try:
-        encoder = Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
-        odd = _other_than_peer(encoder)
-    except Exception as error:  # an architecture that is not run like others raises whatever it likes
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"{base} cannot be run as an encoder: {reason}") from error
-    if odd:
+    encoder = Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
+    if odd := _other_than_peer(encoder):
         raise BaseEncoderError(
             f"selfsent cannot use {base}: for the same text it gets other {odd} than sentence-transformers does,"
             " which may use a chat template, or leave a prompt out of the mean"
@@ -161,17 +155,11 @@ def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dro
         )
     if dropout:
         raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out --dropout")
-    try:
-        if not (directory / "modules.json").is_file():
-            return StaticEncoder(_load_model2vec(directory).float())
-        if (table := read_plain_table(directory)) is not None:
-            return StaticEncoder(table)
-        return StaticEncoder(
-            _truncated(load_sentence_transformer(directory, device="cpu", local_files_only=True).float())
-        )
-    except Exception as error:  # what `tokenizers` raises has no class of its own
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+    if not (directory / "modules.json").is_file():
+        return StaticEncoder(_load_model2vec(directory).float())
+    if (table := read_plain_table(directory)) is not None:
+        return StaticEncoder(table)
+    return StaticEncoder(_truncated(load_sentence_transformer(directory, device="cpu").float()))
 
 
 def _complete(model: Any, saved: bool) -> None:
@@ -225,18 +213,12 @@ def _load_recurrent(
 
     if dropout:
         raise BaseEncoderError(f"{base} is a recurrent network of one layer, without dropout: leave out --dropout")
-    try:
-        model = _truncated(load_sentence_transformer(directory, device="cpu", local_files_only=True).float())
-        place = pooling_place(model)
-        fits = place is not None and place > 1 and hasattr(model[0].tokenizer, "tokenizer")
-        fits = fits and model[1].encoder.num_layers == 1 and _known(list(model)[2:place])
-        if fits and (model[0].max_seq_length or LONGEST) < model[0].tokenizer.tokenizer.model_max_length:
-            raise ValueError(
-                f"it cuts sentences after {model[0].max_seq_length} words, which its tokenizer does not say"
-            )
-    except Exception as error:  # a damaged file makes what reads it raise whatever it likes
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+    model = _truncated(load_sentence_transformer(directory, device="cpu").float())
+    place = pooling_place(model)
+    fits = place is not None and place > 1 and hasattr(model[0].tokenizer, "tokenizer")
+    fits = fits and model[1].encoder.num_layers == 1 and _known(list(model)[2:place])
+    if fits and (model[0].max_seq_length or LONGEST) < model[0].tokenizer.tokenizer.model_max_length:
+        raise ValueError(f"it cuts sentences after {model[0].max_seq_length} words, which its tokenizer does not say")
     if not fits or place is None:
         raise BaseEncoderError(
             f"{base} is not word vectors by a tokenizer of transformers, a recurrent network of one layer and a"

@@ -1,11 +1,11 @@
-"""Bases made where they are named: random token vectors, and recurrent networks over such or over those of a file."""
+"""Bases made where they are named: untrained transformers, recurrent networks and tables of random vectors."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,80 +18,192 @@ from selfsent.models.heads.loading import is_sentence_encoder, is_static
 if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder
 
-WORDS = 256
-"""Numbers in a random word vector."""
+POSITIONS = 512
+"""Positions of a new transformer, and so the longest input of its tokenizer."""
+SPECIAL = ("cls", "sep", "pad", "mask")
+"""The special tokens that a transformer reads."""
 TABLE = "random-table"
 """Random token vectors for the vocabulary of `bundled-raw`, and no network."""
-SIZES = {"gru": 512, "lstm": 512, "bilstm": 256, TABLE: WORDS}
-"""Numbers in a state of each direction, so that sentence vectors have 512; in a token vector of a table."""
+TRANSFORMERS = ("bert", "albert")
+SIZES = {"gru": "512", "lstm": "512", "bilstm": "256", TABLE: "256", "bert": "4x256", "albert": "4x256"}
+"""Numbers in a state of each direction or in a token vector; of a transformer, its layers before them."""
+WORDS = 256
+"""Numbers in a random word vector."""
 MOST_WORDS = 200_000
 """Words of a file that get a vector, the first ones: such files begin with the frequent words."""
 _LARGEST = 16_384
-_NAME = re.compile(rf"({'|'.join(SIZES)})(?::(\d+))?(?::(.+))?", re.DOTALL)
+_HEAD = 64
+_NAME = re.compile(rf"({'|'.join(SIZES)})(?::(\d+(?:x\d+)?))?(?::(.+))?", re.DOTALL)
 _VERSION = 1
-"""Another one for networks that begin as others."""
+"""Another one for networks with other initial weights."""
 
 
 @dataclass(frozen=True)
 class NewBase:
-    """A base made by its name: `KIND`, `KIND:SIZE`, `KIND:VECTORS` or `KIND:SIZE:VECTORS`.
+    """A base made by its name: `KIND`, `KIND:SIZE`, `KIND:SOURCE` or `KIND:SIZE:SOURCE`.
 
     Args:
-        kind: `gru`, `lstm`, `bilstm` or `random-table`.
+        kind: `gru`, `lstm`, `bilstm`, `random-table`, `bert` or `albert`.
         size: numbers in a state, of each direction; of a table, in a token vector.
-        vectors: a file of word vectors, or a table of token vectors; empty for random ones, as a random table has.
+        source: a file of word vectors, or a table of token vectors; for a transformer, an encoder whose vocabulary it
+            gets. Empty for random vectors and the vocabulary of `bundled-raw`.
+        layers: of a transformer, whose SIZE is LAYERSxWIDTH, such as 12x768; else 1.
     """
 
     kind: str
     size: int
-    vectors: str = ""
+    source: str = ""
+    layers: int = 1
 
     @classmethod
     def named(cls, name: str) -> NewBase | None:
         """What a name means; None for the name of anything else.
 
         Raises:
-            BaseEncoderError: its states would have no numbers, or too many; or a random table is to have vectors.
+            BaseEncoderError: the size is out of range, or a random table is to have vectors.
         """
         found = _NAME.fullmatch(name)
         if not found:
             return None
-        kind, size = found[1], int(found[2] or SIZES[found[1]])
-        what = "token vector" if kind == TABLE else "state"
+        kind, source = found[1], found[3] or ""
+        *layers, size = map(int, (found[2] or SIZES[kind]).split("x"))
+        if (kind in TRANSFORMERS) != bool(layers):
+            raise BaseEncoderError(f"{name}: a size is a number, and of {' and '.join(TRANSFORMERS)} LAYERSxWIDTH")
+        if layers and not (1 <= layers[0] <= _LARGEST and 1 <= size <= _LARGEST and size % _HEAD == 0):
+            raise BaseEncoderError(f"{name}: LAYERSxWIDTH needs 1 layer or more, and a width that is a multiple of 64")
         if not 1 <= size <= _LARGEST:
+            what = "token vector" if kind == TABLE else "state"
             raise BaseEncoderError(f"{name}: a {what} has 1 to {_LARGEST} numbers, not {size}")
-        if kind == TABLE and found[3]:
+        if kind == TABLE and source:
             raise BaseEncoderError(f"{name}: {TABLE} has random vectors, and takes a size alone, as in {TABLE}:100")
-        return cls(kind, size, found[3] or "")
+        return cls(kind, size, source, *layers)
 
 
-def made(network: NewBase, resolve: Callable[[str], Path]) -> Path:
-    """The directory of a base that nobody has trained, in the cache; it is made the first time.
+def made(base: NewBase, resolve: Callable[[str], Path]) -> Path:
+    """The directory of an untrained base, in the cache; it is made the first time.
 
     Args:
-        network: which.
+        base: which.
         resolve: gives the directory of a base.
 
     Raises:
-        BaseEncoderError: its word vectors are neither a file nor a table of token vectors.
+        BaseEncoderError: its word vectors are neither a file nor a table of token vectors, or there is no vocabulary.
         DataError: the file cannot be read.
         OutputError: the cache cannot be written.
     """
-    file = Path(network.vectors).expanduser()
-    source = resolve("bundled-raw") if not network.vectors else file if file.is_file() else resolve(network.vectors)
-    if network.vectors and source.is_dir() and not is_static(source):
+    if base.kind in TRANSFORMERS:
+        tokenizer = load_tokenizer(resolve(base.source or "bundled-raw"))
+        shape = {"layers": base.layers, "hidden_size": base.size, "heads": base.size // _HEAD}
+
+        def write(folder: Path) -> None:
+            save_language_model(new_language_model(base.kind, tokenizer, **shape), tokenizer, folder)
+
+        return in_cache((_VERSION, base.kind, shape, tokenizer_digest(tokenizer)), write)
+    file = Path(base.source).expanduser()
+    source = resolve("bundled-raw") if not base.source else file if file.is_file() else resolve(base.source)
+    if base.source and source.is_dir() and not is_static(source):
         raise BaseEncoderError(
-            f"{network.kind} takes word vectors from a file of them, or a table such as bundled, and"
-            f" {network.vectors} is neither"
+            f"{base.kind} takes word vectors from a file of them, or a table such as bundled, and {base.source} is"
+            " neither"
         )
-    told = repr((_VERSION, network.kind, network.size, bool(network.vectors), _identity(source)))
-    place = cache_folder() / "recurrent" / hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
-    if not _is_whole(place):
+    key = _VERSION, base.kind, base.size, bool(base.source), _identity(source)
+    return in_cache(key, lambda folder: _new_encoder(base, source).save(folder))
+
+
+def in_cache(key: tuple[Any, ...], write: Callable[[Path], None]) -> Path:
+    """The directory of an untrained base in the cache.
+
+    Args:
+        key: what tells it from others.
+        write: writes it into a folder, the first time.
+    """
+    place = cache_folder() / "recurrent" / hashlib.blake2b(repr(key).encode(), digest_size=8).hexdigest()
+    there = (place / "run.json").is_file()
+    if there and broken_seal(place):
+        tell_damaged(place)
+        there = False
+    if not there:
         with whole_directory(place) as folder:
-            _write(folder / "model", network, source)
+            write(folder / "model")
+            seal(folder / "model")
             # As of a table that nobody has trained: it is no sentence encoder yet.
             write_json(folder / "run.json", {"asked": {"method": "table"}, "status": "finished"})
     return place / "model"
+
+
+def load_tokenizer(directory: Path, special: Sequence[str] = SPECIAL) -> Any:
+    """A tokenizer that an encoder came with, for a new encoder.
+
+    Args:
+        directory: of the encoder.
+        special: the special tokens it must have.
+
+    Raises:
+        BaseEncoderError: there is none, or it lacks one of them.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        reason = str(error).splitlines()[0]
+        raise BaseEncoderError(f"{directory} has no tokenizer that can be loaded: {reason}") from None
+    if not getattr(tokenizer, "is_fast", False):
+        raise BaseEncoderError(f"{directory} has no fast tokenizer: choose another encoder")
+    for kind in special:
+        if getattr(tokenizer, f"{kind}_token_id") is None:
+            raise BaseEncoderError(f"the tokenizer of {directory} has no {kind} token: choose another encoder")
+    tokenizer.model_max_length = POSITIONS
+    return tokenizer
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """A short digest of what a tokenizer does."""
+    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()[:16]
+
+
+def new_language_model(
+    kind: str,
+    tokenizer: Any,
+    layers: int,
+    hidden_size: int,
+    heads: int,
+    feed_forward: int | None = None,
+    seed: int = 0,
+) -> Any:
+    """A transformer with a masked-language-model head and random weights.
+
+    Args:
+        kind: `bert` or `albert`.
+        tokenizer: whose tokens it reads.
+        layers: how many.
+        hidden_size: width of a token state.
+        heads: attention heads in a layer.
+        feed_forward: width of the feed-forward layers; 4 times the hidden size when None.
+        seed: of the random numbers.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    config = AutoConfig.for_model(
+        kind,
+        vocab_size=len(tokenizer),
+        hidden_size=hidden_size,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=feed_forward or 4 * hidden_size,
+        max_position_embeddings=POSITIONS,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        return AutoModelForMaskedLM.from_config(config)
+
+
+def save_language_model(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write a directory in transformers' layout."""
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
 
 
 def _identity(source: Path) -> tuple[Any, ...]:
@@ -101,32 +213,17 @@ def _identity(source: Path) -> tuple[Any, ...]:
     return str(source.resolve()), about.st_size, about.st_mtime_ns
 
 
-def _is_whole(place: Path) -> bool:
-    if not (place / "model" / "modules.json").is_file():
-        return False
-    if broken_seal(place) is None:
-        return True
-    tell_damaged(place)
-    return False
-
-
-def _write(folder: Path, network: NewBase, source: Path) -> None:
+def _new_encoder(base: NewBase, source: Path) -> Encoder:
     from selfsent.models.recurrent import new_recurrent
     from selfsent.models.static import new_table
 
-    if not network.vectors:
-        from transformers import AutoTokenizer
-
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=False)
-        if network.kind == TABLE:
-            made: Encoder = new_table(tokenizer.backend_tokenizer, network.size)
-        else:
-            made = new_recurrent(network.kind, tokenizer, network.size, WORDS)
-    else:
+    if base.source:
         tokenizer, vectors, fixed = _of_table(source) if source.is_dir() else _of_file(source)
-        made = new_recurrent(network.kind, tokenizer, network.size, vectors, fixed)
-    made.save(folder)
-    seal(folder)
+        return new_recurrent(base.kind, tokenizer, base.size, vectors, fixed)
+    tokenizer = load_tokenizer(source)
+    if base.kind == TABLE:
+        return new_table(tokenizer.backend_tokenizer, base.size)
+    return new_recurrent(base.kind, tokenizer, base.size, WORDS)
 
 
 def _of_table(directory: Path) -> tuple[Any, Any, bool]:

@@ -1,14 +1,14 @@
-"""The card of a pretrained encoder, and the blanks it fills in."""
+"""What a pretrained encoder fills into blanks, and what its card says beside that of any run."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+from selfsent.errors import SettingsError
 
 Fills = Mapping[str, Sequence[tuple[str, float]]]
-
 PROMPTS = (
     "She poured the hot [MASK] into a cup.",
     "The train to the city leaves at seven in the [MASK].",
@@ -21,57 +21,17 @@ PROMPTS = (
     "They [MASK] the house and moved to another country.",
     "Two and two make [MASK].",
 )
+_FILLS = "\n## What it fills in\n"
 
-_CARD = """---
-library_name: transformers
-pipeline_tag: fill-mask
-tags:
-- bert
-- masked-lm
-- selfsent
----
 
-# A small encoder, pretrained from scratch with masked language modelling
+def check_prompts(prompts: Sequence[str]) -> None:
+    """Refuse a sentence without a blank.
 
-Trained by selfsent {version} on nothing but text. It is a place to start training from, not a good sentence encoder
-as it stands.
-
-```
-selfsent train sentences.txt --base path/to/this/directory --output run
-```
-
-| | |
-|---|---|
-| architecture | BERT with its masked-language-model head: {shape} |
-| parameters | {parameters:,} |
-| vocabulary | {vocabulary} |
-| objective | masked language modelling: {ratio:.0%} of the tokens, of these 80 % masked, 10 % replaced, 10 % kept |
-| start | {start} |
-| training | {steps:,} steps, {tokens:,} tokens, {minutes:.1f} minutes on `{device}`, {precision} |
-| held-out masked-LM loss | {loss:.3f} (15 % of the tokens masked) |
-| bits per character | {bits:.3f} (of the masked tokens; not comparable with left-to-right models) |
-
-## Text
-
-{corpus}
-
-{sources}
-
-## What it fills in
-
-{fills}
-
-## How it was made
-
-| setting | value |
-|---|---|
-{settings}
-
-Corpus fingerprint `{fingerprint}`; {versions}.
-
-Without dropout, on blocks of {length} tokens; longer input has position embeddings that were not trained. It has learnt
-whatever biases its text holds, and nothing was done about them.
-"""
+    Raises:
+        SettingsError: a prompt has not one [MASK].
+    """
+    if odd := next((prompt for prompt in prompts if prompt.count("[MASK]") != 1), None):
+        raise SettingsError(f"the prompt {odd!r} must have one [MASK], to be filled in")
 
 
 def fill(directory: Path, prompts: Sequence[str], most: int = 4) -> dict[str, list[tuple[str, float]]]:
@@ -86,7 +46,7 @@ def fill(directory: Path, prompts: Sequence[str], most: int = 4) -> dict[str, li
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
-    model = AutoModelForMaskedLM.from_pretrained(directory, dtype=torch.float32, local_files_only=True).eval()
+    model = AutoModelForMaskedLM.from_pretrained(directory, local_files_only=True).eval()
     filled = {}
     for prompt in prompts:
         encoded = tokenizer(prompt.replace("[MASK]", tokenizer.mask_token), return_tensors="pt", truncation=True)
@@ -94,16 +54,10 @@ def fill(directory: Path, prompts: Sequence[str], most: int = 4) -> dict[str, li
         if len(blanks) != 1:
             continue
         with torch.no_grad():
-            shares = model(**encoded).logits[0, blanks[0]].softmax(-1)
-        top = shares.topk(min(most, len(shares)))
-        words = [str(tokenizer.convert_ids_to_tokens(number)) for number in top.indices.tolist()]
+            top = model(**encoded).logits[0, blanks[0]].softmax(-1).topk(min(most, len(tokenizer)))
+        words = [str(word) for word in tokenizer.convert_ids_to_tokens(top.indices.tolist())]
         filled[prompt] = list(zip(words, (round(value, 4) for value in top.values.tolist()), strict=True))
     return filled
-
-
-def _plain(text: str) -> str:
-    """Text from outside, safe in a table of Markdown."""
-    return re.sub(r"[`|<>\n\r]", " ", text)
 
 
 def fills_table(fills: Fills) -> str:
@@ -115,39 +69,18 @@ def fills_table(fills: Fills) -> str:
     return "\n".join(["| sentence | words |", "|---|---|", *rows])
 
 
-def pretraining_card(record: dict[str, Any], about: dict[str, Any], sources: Sequence[str], fills: Fills) -> str:
-    """A model card in Markdown, with the metadata block that hubs read.
+def with_fills(card: str, sources: Sequence[str], fills: Fills) -> str:
+    """The card of a run, with what its encoder fills in and what its text was behind it.
 
     Args:
-        record: the content of `run.json`.
-        about: figures of the text.
+        card: in Markdown; what was added to it before is replaced.
         sources: what the text is, and its licence.
         fills: blanks and what was put there.
     """
-    asked, result = record["asked"], record["result"]
-    options = asked["options"]
-    listed = {**asked["settings"], "held out": options["held_out"], "processes": record["processes"]}
-    size = f"{options['vocabulary_size']:,} word pieces at most, {'cased' if options['cased'] else 'uncased'}"
-    return _CARD.format(
-        version=record["versions"]["selfsent"],
-        shape=", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in asked["shape"].items()),
-        parameters=record["parameters"],
-        vocabulary="of another encoder" if asked["tokenizer"] else f"its own: {size}",
-        ratio=options["ratio"],
-        start=options["start"],
-        steps=record["steps"],
-        tokens=result["tokens"],
-        minutes=record["seconds"] / 60,
-        device=record["device"],
-        precision=record["precision"],
-        loss=result["held_out_loss"],
-        bits=result["bits_per_character"],
-        corpus=f"{_plain(record['corpus'])}; {about['train_tokens']:,} tokens to train on,"
-        f" {about['held_out_tokens']:,} held out.",
-        sources="\n".join(f"- {_plain(source)}" for source in sources) or "The sources were not given.",
-        fills=fills_table(fills),
-        settings="\n".join(f"| {name} | {value} |" for name, value in listed.items() if value is not None),
-        fingerprint=asked["corpus"]["fingerprint"],
-        versions=", ".join(f"{name} {version}" for name, version in record["versions"].items()),
-        length=asked["settings"]["max_length"],
-    )
+    listed = "\n".join(f"- {_plain(source)}" for source in sources) or "The sources were not given."
+    return f"{card.partition(_FILLS)[0]}{_FILLS}\n{fills_table(fills)}\n\n## Sources of the text\n\n{listed}\n"
+
+
+def _plain(text: str) -> str:
+    """Text from outside, safe in a table of Markdown."""
+    return re.sub(r"[`|<>\n\r]", " ", text)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.errors import SettingsError, guess
+from selfsent.models.new_bases import tokenizer_digest
 from selfsent.models.static import new_table
 from selfsent.pretraining.options import TableOptions
-from selfsent.pretraining.prepare import load_tokenizer, tokenizer_digest
-from selfsent.pretraining.vocabulary import train_vocabulary
+from selfsent.pretraining.vocabulary import Text, given_tokenizer, text_of, train_vocabulary
 from selfsent.progress import Progress, shown
-from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.save import save_model
 
 
 def make_table(
-    corpus: Corpus | str | Path | Sequence[str] | Callable[[], Corpus] | None,
+    corpus: Text | None,
     output: str | Path,
     *,
     tokenizer: str | Path | None = None,
@@ -51,37 +48,25 @@ def make_table(
         >>> base = make_table("tickets.txt", "table")
         >>> train("tickets.txt", base=base, output="run")
     """
-    with shown(progress, quiet) as told:
-        return _make_table(corpus, output, tokenizer, overwrite, told.notice, changes)
-
-
-def _make_table(
-    corpus: Corpus | str | Path | Sequence[str] | Callable[[], Corpus] | None,
-    output: str | Path,
-    tokenizer: str | Path | None,
-    overwrite: bool,
-    notice: Notice,
-    changes: dict[str, Any],
-) -> Path:
     names = [item.name for item in dataclasses.fields(TableOptions)]
     if unknown := changes.keys() - set(names):
         raise SettingsError(f"a table has no option {min(unknown)!r}; {guess(min(unknown), names)}")
     options = TableOptions(**changes)
     if (corpus is None) == (tokenizer is None):
         raise SettingsError("give either a corpus to learn a vocabulary on, or --tokenizer ENCODER")
-    given = None if tokenizer is None else load_tokenizer(tokenizer, changes, special=())
+    given: Any = None if tokenizer is None else given_tokenizer(tokenizer, changes, special=())
     directory = RunDirectory(Path(output))
     directory.check(resume=False, overwrite=overwrite, read=[tokenizer])
     about: dict[str, Any] = {"method": "table", "options": dataclasses.asdict(options)}
-    if given is None:
-        text = corpus if isinstance(corpus, Corpus) else corpus() if callable(corpus) else read_corpus(corpus)
-        notice(f"vocabulary: at most {options.vocabulary_size:,} pieces of {text.report.counted(len(text))}")
-        given = train_vocabulary(text, options.vocabulary_size, options.cased, options.vocabulary_kind)
-        about["corpus"] = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}
-    directory.match({**about, "tokenizer": tokenizer_digest(given)})
-    directory.begin(steps=False)
-    table = new_table(given.backend_tokenizer, options.size, options.seed)
-    save_model(directory.model, table.save)
-    directory.update(status="finished", parameters=table.table.weight.numel())
-    notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
+    with shown(progress, quiet) as told:
+        if corpus is not None:
+            text = text_of(corpus)
+            given = train_vocabulary(text, options, told.notice)
+            about["corpus"] = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}
+        directory.match({**about, "tokenizer": tokenizer_digest(given)})
+        directory.begin(steps=False)
+        table = new_table(given.backend_tokenizer, options.size, options.seed)
+        save_model(directory.model, table.save)
+        directory.update(status="finished", parameters=table.table.weight.numel())
+        told.notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
     return directory.model

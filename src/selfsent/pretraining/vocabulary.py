@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from selfsent.data.corpus import Corpus
+from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.errors import SettingsError
-from selfsent.pretraining.options import POSITIONS, VocabularyKind
+from selfsent.models.bases import resolve
+from selfsent.models.new_bases import POSITIONS, SPECIAL, load_tokenizer
+from selfsent.pretraining.options import VocabularyKind, VocabularyOptions
 
 _TATWEEL, _DOTLESS = "\u0640", "\u0131"
 _SENTENCES, _FOR_ALPHABET = 1_000_000, 50_000
@@ -22,6 +26,10 @@ characters takes minutes."""
 _COVERED = 0.9999
 """Share of the characters of the text that have a place in the alphabet."""
 _TOO_LONG = re.compile(rf"\S{{{_LONGEST_WORD}}}(?=\S)")
+
+
+Text = Corpus | str | Path | Sequence[str] | Callable[[], Corpus]
+"""A corpus, anything `read_corpus` reads, or a function that is called for one."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,31 @@ _SPECIAL: dict[VocabularyKind, _Special] = {
 }
 
 
-def train_vocabulary(corpus: Corpus, size: int, cased: bool = False, kind: VocabularyKind = "wordpiece") -> Any:
+def text_of(corpus: Text) -> Corpus:
+    """The corpus that is given, read or made by the function that is given."""
+    return corpus if isinstance(corpus, Corpus) else corpus() if callable(corpus) else read_corpus(corpus)
+
+
+def given_tokenizer(name: str | Path, changes: Collection[str], special: Sequence[str] = SPECIAL) -> Any:
+    """The tokenizer of another encoder, in place of a vocabulary of its own.
+
+    Args:
+        name: of the encoder.
+        changes: names of the options that were given.
+        special: the special tokens it must have.
+
+    Raises:
+        SettingsError: options of a vocabulary are among them, and would go unread.
+        BaseEncoderError: it has no tokenizer that will do.
+    """
+    tokenizer = load_tokenizer(resolve(name), special)
+    if unread := {item.name for item in dataclasses.fields(VocabularyOptions)}.intersection(changes):
+        flag = min(unread).replace("_", "-")
+        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{flag}")
+    return tokenizer
+
+
+def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callable[[str], None]) -> Any:
     """A tokenizer trained on the corpus, or on an even sample of it where it is huge; WordPiece is the same every time.
 
     All text is brought into Unicode NFKC, and the Arabic tatweel, which only stretches words, is dropped. An uncased
@@ -62,15 +94,17 @@ def train_vocabulary(corpus: Corpus, size: int, cased: bool = False, kind: Vocab
 
     Args:
         corpus: the sentences, in any language or several; characters that are all but absent become unknown.
-        size: entries, special ones included; a small corpus may give fewer.
-        cased: whether upper case, accents and vowel signs are kept.
-        kind: `wordpiece` (words split at spaces and punctuation, then into pieces) or `unigram` (pieces of a language
-            model, a space being part of the piece behind it).
+        options: size, special entries included (a small corpus may give fewer); whether upper case, accents and vowel
+            signs are kept; `wordpiece` (words split at spaces and punctuation, then into pieces) or `unigram` (pieces
+            of a language model, a space being part of the piece behind it).
+        notice: is told what is made.
 
     Raises:
         SettingsError: the alphabet alone fills the vocabulary.
     """
-    tokenizer = _empty(cased, kind)
+    size, kind = options.vocabulary_size, options.vocabulary_kind
+    notice(f"vocabulary: at most {size:,} pieces of {corpus.report.counted(len(corpus))}")
+    tokenizer = _empty(options.cased, kind)
     alphabet = _alphabet(map(tokenizer.normalizer.normalize_str, _sample(corpus, _FOR_ALPHABET)))
     # In word pieces each character stands twice: at the beginning of a word, and within it.
     least = len(_SPECIAL[kind].names) + len(alphabet) * (2 if kind == "wordpiece" else 1)

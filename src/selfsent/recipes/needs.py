@@ -133,8 +133,8 @@ def _model(name: str, mirror: str | Path | None) -> Need:
     if kind in WORD_FILES:
         return _need(name, Path(str(placed(rest, mirror))).is_file())
     if network := NewBase.named(name):
-        vectors = Path(network.vectors).expanduser()
-        return _need(name, not network.vectors or network.vectors in SHIPPED or vectors.exists())
+        source = Path(network.source).expanduser()
+        return _need(name, not network.source or network.source in SHIPPED or source.exists())
     if rest:  # module:factory
         return _need(name, (Path.cwd() / f"{kind.replace('.', '/')}.py").is_file() or _importable(kind))
     return _need(name, _cached(name, "hub"), True)

@@ -6,9 +6,8 @@ import struct
 import numpy as np
 import pytest
 
-from selfsent.data import binary_vectors
-from selfsent.data.binary_vectors import read_fasttext
-from selfsent.data.word_vectors import check_words, form_of, word_blocks
+from selfsent.data import word_vectors as files
+from selfsent.data.word_vectors import check_words, form_of, read_fasttext, word_blocks
 from selfsent.errors import Damaged, DataError, SettingsError
 from selfsent.evaluation.encoders import as_encoder, check_model
 
@@ -53,8 +52,8 @@ def test_word2vecs_form_is_read_as_gensim_wrote_it(kind, vectors, monkeypatch):
     if kind == "gzip":
         path.write_bytes(gzip.compress(path.read_bytes()))
     elif kind == "small blocks":
-        monkeypatch.setattr(binary_vectors, "_TOGETHER", 4)
-        monkeypatch.setattr(binary_vectors, "_PART", 50)
+        monkeypatch.setattr(files, "TOGETHER", 4)
+        monkeypatch.setattr(files, "LONGEST", 60)
     elif kind == "newlines":  # as word2vec itself writes them
         rows = (f"{word} ".encode() + made[word].tobytes() + b"\n" for word in made.index_to_key)
         path.write_bytes(b"42 5\n" + b"".join(rows))

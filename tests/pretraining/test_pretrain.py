@@ -1,0 +1,160 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+import selfsent
+import tiny
+from naive import cooccurrence as naive
+from selfsent.data.views import Tokens
+from selfsent.errors import Interrupted, SettingsError
+from selfsent.models.loading import load_encoder
+from selfsent.pretraining import counts
+from selfsent.pretraining.pretrain import pretrain
+from selfsent.training.loop import Loop
+
+SHAPE = {"layers": 1, "hidden_size": 32, "heads": 2, "feed_forward": 32}
+TINY = {**SHAPE, "vocabulary_size": 200, "max_length": 24, "batch_size": 4, "map_points": 0, "hold_out": 0}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """Sentences with some order in them: who does what, where."""
+    generator = np.random.default_rng(0)
+    who, what, where = (
+        ["the cat", "a dog", "my aunt", "the old man", "one child", "their teacher"],
+        ["sleeps", "reads", "sings", "waits", "runs", "paints"],
+        ["in the garden", "near the river", "at home", "on the roof", "by the sea", "under a tree"],
+    )
+    lines = []
+    for number in range(600):
+        a, b, c = (generator.choice(part) for part in (who, what, where))
+        lines.append(f"{a} {b} {c} number {number}." + ("\n" if number % 6 == 5 else ""))
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(text, tmp_path_factory):
+    """A run of twelve steps."""
+    return pretrain(text, tmp_path_factory.mktemp("run") / "whole", steps=12, quiet=True, **TINY)
+
+
+def weights(run):
+    return load_file(run.directory / "model" / "model.safetensors")
+
+
+def test_a_run_that_was_interrupted_ends_with_the_same_weights(run, text, tmp_path, monkeypatch):
+    advance = Loop.advance
+
+    def interrupted(loop, step):
+        if step == 5:
+            loop.stopped.set()
+        return advance(loop, step)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Loop, "advance", interrupted)
+        with pytest.raises(Interrupted):
+            pretrain(text, tmp_path / "run", steps=12, **TINY)
+    again = pretrain(text, tmp_path / "run", steps=12, resume=True, **TINY)
+    cut, wanted = weights(again), weights(run)
+    assert cut.keys() == wanted.keys()
+    assert [name for name in wanted if not torch.equal(cut[name], wanted[name])] == []
+
+
+def test_the_model_loads_everywhere(run):
+    directory = run.directory / "model"
+    model, found = AutoModelForMaskedLM.from_pretrained(directory, output_loading_info=True)
+    assert not found["missing_keys"]
+    assert model.config.hidden_dropout_prob == 0.1
+    tokenizer = AutoTokenizer.from_pretrained(directory)
+    assert tokenizer.tokenize("The CAT sleeps") == tokenizer.tokenize("the cat sleeps")
+    assert "[UNK]" not in tokenizer.tokenize("my aunt paints under a tree")
+    assert load_encoder(directory).language_model_head is not None
+    tuned = selfsent.train(
+        ["one sentence", "another one", "a third"], "simcse", directory, run.directory / "t", steps=1
+    )
+    assert tuned.model.encode(["the cat"]).shape == (1, 32)
+
+
+def test_a_finished_run_says_what_it_fills_in_and_gets_other_sources(run, text):
+    told = pretrain(text, run.directory, steps=12, resume=True, sources=["own | text (CC0)"], **TINY)
+    assert all(len(words) == 4 for words in told.record["fills"].values())
+    again = pretrain(text, run.directory, steps=12, resume=True, sources=["of another year"], **TINY)
+    card = (run.directory / "model" / "README.md").read_text()
+    assert "- of another year" in card
+    assert card.count("What it fills in") == card.count("Sources of the text") == 1
+    assert again.record["fills"] == told.record["fills"]
+
+
+def test_counts_predict_before_the_first_step(text, tmp_path):
+    losses = {}
+    shape = {"hidden_size": 128, "heads": 4, "learning_rate": 1e-12, "batch_size": 256}
+    for start in ("random", "counts"):
+        made = pretrain(text, tmp_path / start, steps=1, start=start, quiet=True, **{**TINY, **shape})
+        losses[start] = made.figures["loss"]
+    model = load_encoder(made.directory / "model")
+    assert abs(losses["random"] - np.log(model.vocabulary_size)) < 0.3
+    assert losses["counts"] < losses["random"] - 1
+
+
+class Table:
+    """Tokens of given sentences, as a table holds them."""
+
+    def __init__(self, sentences):
+        self.offsets = np.cumsum([0, *map(len, sentences)])
+        self.ids = np.concatenate([np.asarray(sentence, np.int64) for sentence in sentences])
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    def lengths(self, rows):
+        return self.offsets[rows + 1] - self.offsets[rows]
+
+    def __getitem__(self, rows):
+        index = np.concatenate([np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows])
+        return Tokens(self.ids[index], self.lengths(rows), np.ones(len(index), bool), rows)
+
+
+def test_counts_and_information_equal_the_loops(monkeypatch):
+    monkeypatch.setattr(counts, "_CHUNK", 10)
+    generator = np.random.default_rng(1)
+    sentences = [generator.integers(0, 12, size).tolist() for size in (1, 3, 7, 9, 2, 8)]
+    wanted = naive.count_pairs(sentences, 12, 3)
+    found, frequency = counts.count_pairs(Table(sentences), 12, window=3)
+    np.testing.assert_allclose(found.toarray(), wanted, rtol=1e-6)
+    assert frequency.tolist() == np.bincount(np.concatenate(sentences), minlength=12).tolist()
+    np.testing.assert_allclose(
+        counts.positive_information(found).toarray(), naive.positive_information(wanted), atol=1e-5
+    )
+
+
+def test_random_weights_may_look_collapsed_on_their_way(text, tmp_path, monkeypatch):
+    monkeypatch.setattr("selfsent.training.health.Health.fault", lambda health, start: "collapsed")
+    made = pretrain(text, tmp_path / "run", steps=2, start="random", tokenizer="bundled-raw", **without_vocabulary())
+    assert json.loads((made.directory / "run.json").read_text())["status"] == "finished"
+
+
+def without_vocabulary():
+    return {name: value for name, value in TINY.items() if name != "vocabulary_size"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"vocabulary_size": 40}, "--vocabulary-size is 40"),
+        ({"heads": 3}, "--heads 3"),
+        ({"heads": 1}, "give --heads 2 or more"),
+        ({"no_such": 1}, "no option 'no_such'"),
+        ({"tokenizer": "bundled-raw"}, "leave out --vocabulary-size"),
+        ({"prompts": ["nothing to fill in"]}, "one \\[MASK\\]"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(text, tmp_path, changes, said):
+    with pytest.raises(SettingsError, match=said):
+        pretrain(text, tmp_path / "run", steps=1, progress=tiny.heard(), **{**TINY, **changes})
+    assert list(tmp_path.iterdir()) == []
