@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from sides import DEVICE
 
-from selfsent.fast.packing import IGNORED, Packed
+from selfsent.data.packed import IGNORED, Packed
 from selfsent.methods import Learner
 
 LENGTH, NEGATIVES = 128, 7

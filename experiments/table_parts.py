@@ -26,9 +26,9 @@ from domain import score_domain
 from grid import finished, keep
 
 import selfsent
+from selfsent.data.packed import Packed
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.suites import TASKS
-from selfsent.fast.packing import Packed
 from selfsent.methods.contrast import similarity_loss
 from selfsent.methods.distil import DistilLearner
 from selfsent.models.loading import load_encoder

@@ -197,7 +197,7 @@ def encode(tokenizer, sentences):
 
 def pack(token_ids):
     """A packed batch of lists of token ids."""
-    from selfsent.fast.packing import Packed
+    from selfsent.data.packed import Packed
 
     return Packed(
         np.concatenate([np.asarray(ids, dtype=np.int64) for ids in token_ids]),

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from selfsent.data.packed import Packed
 from selfsent.fast import attention
-from selfsent.fast.packing import Packed
 
 
 @pytest.mark.parametrize("lengths", [[4, 5, 6], [14, 16]], ids=["apart", "padded"])

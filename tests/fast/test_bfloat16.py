@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import tiny
+from selfsent.data.packed import Packed
 from selfsent.fast.attention import packed_attention
 from selfsent.fast.bfloat16 import LaidOutLinear, into_bfloat16
-from selfsent.fast.packing import Packed
 from selfsent.models.encoding import encode
 from selfsent.models.heads.options import POOLINGS
 from selfsent.training.precision import computes_bfloat16

@@ -6,8 +6,8 @@ import torch
 
 import tiny
 from naive.objectives import attention
+from selfsent.data.packed import Packed
 from selfsent.fast import attention as ours
-from selfsent.fast.packing import Packed
 from selfsent.models.encoding import encode
 
 SENTENCES = tiny.make_sentences(20, seed=3)

@@ -5,8 +5,8 @@ import torch
 
 import tiny
 from naive import supervision
+from selfsent.data.packed import Packed
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed
 from selfsent.methods import METHODS
 from selfsent.methods.method import Facts
 

@@ -4,9 +4,9 @@ import torch
 
 import tiny
 from naive import objectives
+from selfsent.data.packed import IGNORED, Packed
 from selfsent.data.views.noise import MaskTokens
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import get_method
 from selfsent.methods.mlm import Options
 from selfsent.models.encoding import pack

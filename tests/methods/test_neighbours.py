@@ -6,9 +6,9 @@ import torch
 
 import tiny
 from naive import comparisons
+from selfsent.data.packed import IGNORED, Packed
 from selfsent.data.views.noise import MaskTokens
 from selfsent.data.views.positives import Span, Surroundings
-from selfsent.fast.packing import IGNORED, Packed
 from selfsent.methods import METHODS, get_method
 from selfsent.settings import Settings
 

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 
 import tiny
 from naive import supervision
-from selfsent.fast.packing import Packed
+from selfsent.data.packed import Packed
 
 COLUMNS = [tiny.make_sentences(6, seed=seed, words=(1, 6)) for seed in (20, 21, 22)]
 

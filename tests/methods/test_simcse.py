@@ -4,10 +4,10 @@ import torch
 
 import tiny
 from naive import comparisons
+from selfsent.data.packed import IGNORED
 from selfsent.data.views.noise import DeleteWords, MaskTokens, RepeatWords
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import IGNORED
 from selfsent.methods.simcse import Options
 
 

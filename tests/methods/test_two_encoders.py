@@ -5,9 +5,9 @@ import torch
 
 import tiny
 from naive import comparisons
+from selfsent.data.packed import concatenate
 from selfsent.data.views.view import NegativeSampler, View
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import concatenate
 from selfsent.methods.two_encoders import TensionOptions
 from selfsent.models.encoding import pack
 from selfsent.settings import Settings

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-    from selfsent.fast.packing import Packed
+    from selfsent.data.packed import Packed
     from selfsent.models.encoder import Encoder
 
 _TOKENS = 4096
@@ -115,9 +115,9 @@ class _Refiller:
         import numpy as np
         import torch
 
+        from selfsent.data.packed import IGNORED
         from selfsent.data.random import uniforms
         from selfsent.data.views.tokens import Tokens
-        from selfsent.fast.packing import IGNORED
 
         flat, where = np.concatenate(ids), np.concatenate(hidden)
         lengths = np.array([len(one) for one in ids])

@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from selfsent.data.packed import Packed
 from selfsent.data.random import make_key
 from selfsent.data.token_table import TokenTable
 from selfsent.data.views.positives import Documents
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.data.views.view import View
 from selfsent.distributed import rank, world_size
-from selfsent.fast.packing import Packed
 from selfsent.files import saying
 from selfsent.settings import Precision, Settings
 

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.data.packed import Group, Packed, Slots
 from selfsent.fast.gradients import apply
-from selfsent.fast.groups import Group, Slots
-from selfsent.fast.packing import Packed
 from selfsent.foreign.torch import flash_attention, has_flash_attention
 
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
-from selfsent.fast.packing import Packed
 from selfsent.foreign.transformers import is_conv1d
 
 if TYPE_CHECKING:

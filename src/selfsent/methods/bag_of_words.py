@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed
 from selfsent.distributed import gathered
 from selfsent.errors import BaseEncoderError
-from selfsent.fast.packing import Packed
 from selfsent.methods.contrast import POSITIVES, Positives, ViewOptions
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import OF_DOCUMENTS, STATIC, Learner, Loss, Method, MethodOptions

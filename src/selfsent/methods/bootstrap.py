@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed, concatenate
 from selfsent.distributed import gather, world_size
-from selfsent.fast.packing import Packed, concatenate
 from selfsent.foreign.torch import move_all
 from selfsent.methods.contrast import PairOptions, nt_xent
 from selfsent.methods.method import OF_SENTENCES, Learner, Loss, Method

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed
 from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords, RepeatWords
 from selfsent.data.views.positives import Passage, Span, Surroundings
 from selfsent.data.views.view import View
 from selfsent.distributed import gather, rank
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed
 from selfsent.methods.method import MethodOptions
 from selfsent.models.encoder import Encoder
 from selfsent.settings import setting

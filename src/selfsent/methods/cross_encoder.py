@@ -11,9 +11,9 @@ from typing import Any, Literal, Self
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.method import Facts, Labels, Learner, Loss, Method, MethodOptions
 from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.encoder import Encoder

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.noise import MaskTokens
 from selfsent.data.views.positives import Span
 from selfsent.data.views.view import View
-from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import nt_xent
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
 from selfsent.methods.mlm import added_loss

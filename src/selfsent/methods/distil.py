@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import ranking_loss, similarity_loss
 from selfsent.methods.method import Facts, Learner, Loss, Method, MethodOptions
 from selfsent.models.encoder import Encoder

@@ -10,8 +10,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from selfsent.data.packed import Packed
 from selfsent.data.views.view import View
-from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.layers import Layers

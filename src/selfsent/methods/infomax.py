@@ -10,9 +10,9 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed
 from selfsent.distributed import gather, rank
 from selfsent.errors import BaseEncoderError
-from selfsent.fast.packing import Packed
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from torch import Tensor, nn
 
+from selfsent.data.packed import Packed
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import Network, at_once
 from selfsent.models.encoder import Encoder, Pooling
 from selfsent.settings import Settings, check_limits

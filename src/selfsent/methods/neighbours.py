@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import POSITIVES, Positives, ViewOptions, ranking_loss, similarity_loss
 from selfsent.methods.method import OF_DOCUMENTS, Facts, Learner, Loss, Method
 from selfsent.models.encoder import Encoder

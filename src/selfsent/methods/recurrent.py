@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from selfsent.data.packed import Packed
 from selfsent.data.views.noise import DeleteWords, InTurn, MaskWords, SwapPairs
 from selfsent.data.views.positives import Beside
 from selfsent.data.views.view import View
-from selfsent.fast.packing import Packed
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
 from selfsent.models.decoders.recurrent import Reads, RecurrentDecoder

@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
-from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.method import Facts, Labels, Learner, Loss, Method, MethodOptions
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting

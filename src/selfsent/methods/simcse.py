@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.noise import MaskTokens
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed, concatenate
 from selfsent.methods.contrast import PairOptions, ranking_loss
 from selfsent.methods.method import OF_SENTENCES, Learner, Loss, Method
 from selfsent.methods.mlm import added_loss

@@ -9,11 +9,11 @@ from typing import Literal, cast
 
 from torch import Tensor, nn
 
+from selfsent.data.packed import Packed
 from selfsent.data.views.noise import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.fast.filled_rows import filled
-from selfsent.fast.packing import Packed
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.decoders.checkpoint import CheckpointDecoder

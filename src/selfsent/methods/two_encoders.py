@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed
 from selfsent.data.views.view import NegativeSampler, View
 from selfsent.distributed import world_size
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed
 from selfsent.methods.contrast import POSITIVES, Positives, ViewOptions, ranking_loss
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
 from selfsent.models.dropout import without_dropout

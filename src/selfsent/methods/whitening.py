@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from selfsent.data.packed import Packed
 from selfsent.distributed import gather
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import Packed
 from selfsent.methods.method import ONE_PASS, Learner, Method, MethodOptions
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from selfsent.fast.packing import Packed
+from selfsent.data.packed import Packed
 from selfsent.fast.two_threads import share_out
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent

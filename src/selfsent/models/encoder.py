@@ -12,8 +12,8 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
+from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.fast.packing import Packed
 from selfsent.files import write_json
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.weight import SEARCH_FILE, SEARCH_WEIGHT

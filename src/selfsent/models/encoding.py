@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from selfsent.data.packed import Packed
 from selfsent.errors import ONE_STRING, SettingsError
-from selfsent.fast.packing import Packed
 from selfsent.fast.two_threads import share_out
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder

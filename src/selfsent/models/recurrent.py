@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
-from selfsent.fast.packing import Packed
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.layers import Layers
 from selfsent.models.token_states import Read, TokenStates, last_layer

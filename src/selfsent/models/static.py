@@ -12,9 +12,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from selfsent.data.packed import Packed
 from selfsent.data.tokenizing import Reader
 from selfsent.errors import BaseEncoderError
-from selfsent.fast.packing import Packed
 from selfsent.lexical.weight import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.layers import Layers

@@ -9,9 +9,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from selfsent.data.packed import Packed
 from selfsent.fast import attention
 from selfsent.fast.filled_rows import filled
-from selfsent.fast.packing import Packed
 from selfsent.foreign.transformers import attention_of, not_packed
 from selfsent.models.dropout import without_dropout
 

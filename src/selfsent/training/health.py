@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.fast.packing import Packed
+from selfsent.data.packed import Packed
 from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder

@@ -14,12 +14,12 @@ from accelerate import DistributedType
 from torch import Tensor
 
 from selfsent.data.batches import Batches
+from selfsent.data.packed import Packed
 from selfsent.data.random import make_key
 from selfsent.distributed import broadcast, mean_over_processes, rank, wait, world_size
 from selfsent.errors import Interrupted, TrainingError
 from selfsent.fast.gradients import clear_gradients, release
 from selfsent.fast.lookups import put_lookups
-from selfsent.fast.packing import Packed
 from selfsent.fast.prefetch import Ahead
 from selfsent.methods import Learner, Loss
 from selfsent.models.dropout import without_dropout

@@ -3,11 +3,11 @@ import pytest
 
 import tiny
 from naive.noise import delete, is_subsequence, pick, repeat, words_of
+from selfsent.data.packed import IGNORED
 from selfsent.data.random import make_key, uniforms
 from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords, RepeatWords
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
-from selfsent.fast.packing import IGNORED
 
 KEY = make_key(0, 0, 1)
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import tiny
+from selfsent.data.packed import IGNORED
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.data.views.view import View
-from selfsent.fast.packing import IGNORED
 
 
 def tokens_of(tokenizer, sentences):

@@ -206,7 +206,7 @@ class MaskTokens:
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Mask tokens of every sentence, and set the targets."""
-        from selfsent.fast.packing import IGNORED  # torch is slow to import, and makers of text need none
+        from selfsent.data.packed import IGNORED  # torch is slow to import, and makers of text need none
 
         if template.mask is None:
             raise SettingsError("masking needs a mask token, which this base has not: choose another base or method")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from selfsent.fast.packing import Packed
+    from selfsent.data.packed import Packed
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Template:
 
     def pack(self, tokens: Tokens, max_length: int) -> Packed:
         """Cut sentences to `max_length` tokens in all, put the special tokens around them, and pack them."""
-        from selfsent.fast.packing import IGNORED, Packed  # torch is slow to import, and makers of text need none
+        from selfsent.data.packed import IGNORED, Packed  # torch is slow to import, and makers of text need none
 
         room = max_length - len(self.prefix) - len(self.suffix)
         within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
@@ -135,7 +135,7 @@ class Template:
 
     def pack_pairs(self, first: Tokens, second: Tokens, max_length: int) -> Packed:
         """Join two texts as one input each, with the special tokens of a pair; the longer one is cut first."""
-        from selfsent.fast.packing import Packed
+        from selfsent.data.packed import Packed
 
         room = max_length - len(self.prefix) - len(self.between) - len(self.suffix)
         kept = _longest_first(first.lengths, second.lengths, room)

@@ -7,8 +7,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
-from selfsent.fast.packing import Packed
 from selfsent.foreign.transformers import silent
 from selfsent.models.decoders.cross_attention import from_one_slot, start_for
 from selfsent.models.dropout import DROPOUTS

@@ -9,10 +9,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.attention import ATTENTION, register
 from selfsent.fast.filled_rows import filled
-from selfsent.fast.packing import Packed
 from selfsent.foreign.transformers import attend_then_feed, set_attention
 from selfsent.models.decoders.cross_attention import CrossAttention, start_for
 from selfsent.models.encoder import Encoder

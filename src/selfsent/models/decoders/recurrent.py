@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from selfsent.fast.packing import Packed
+from selfsent.data.packed import Packed
 from selfsent.models.decoders.cross_attention import start_for
 from selfsent.models.encoder import Encoder
 from selfsent.models.recurrent import begin_orthogonal, run

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from selfsent.fast.packing import Packed
+from selfsent.data.packed import Packed
 from selfsent.models.heads.module import OwnModule
 from selfsent.models.heads.options import CNN_POOL
 

@@ -19,7 +19,7 @@ from sentence_transformers.sentence_transformer.modules import CNN, WordWeights
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from selfsent.fast.packing import Packed
+from selfsent.data.packed import Packed
 
 
 def ngram_modules(

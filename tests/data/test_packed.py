@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from naive.objectives import attention
+from selfsent.data.packed import IGNORED, Packed, concatenate
 from selfsent.fast.attention import packed_attention
-from selfsent.fast.packing import IGNORED, Packed, concatenate
 
 LENGTHS = [3, 9, 1, 8, 8, 5, 2, 1, 7]
 
@@ -152,6 +152,6 @@ def test_torch_is_told_to_keep_the_code_of_few_shapes_unless_the_user_said_how_m
     names = ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY")
     environment = {name: value for name, value in os.environ.items() if name not in names}
     environment |= dict.fromkeys(names, given) if given else {}
-    script = f"import os, selfsent.fast.packing; print(*(os.environ[name] for name in {names}))"
+    script = f"import os, selfsent.data.packed; print(*(os.environ[name] for name in {names}))"
     told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert told.stdout.split() == [given or "256"] * 2
