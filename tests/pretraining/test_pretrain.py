@@ -9,10 +9,13 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 import selfsent
 import tiny
 from naive import cooccurrence as naive
+from selfsent.data.corpus import read_corpus
 from selfsent.data.views import Tokens
 from selfsent.errors import Interrupted, SettingsError
 from selfsent.models.loading import load_encoder
 from selfsent.pretraining import counts
+from selfsent.pretraining import pretrain as module
+from selfsent.pretraining.options import Options
 from selfsent.pretraining.pretrain import pretrain
 from selfsent.training.loop import Loop
 
@@ -64,6 +67,15 @@ def test_a_run_that_was_interrupted_ends_with_the_same_weights(run, text, tmp_pa
     cut, wanted = weights(again), weights(run)
     assert cut.keys() == wanted.keys()
     assert [name for name in wanted if not torch.equal(cut[name], wanted[name])] == []
+
+
+def test_starting_weights_are_the_same_in_every_cache(text, tmp_path, monkeypatch):
+    made, options = [], Options(**SHAPE, vocabulary_size=200)
+    for name in ("one", "other"):
+        monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / name))
+        corpus = read_corpus(text)
+        made.append(load_file(module._base(corpus, None, options, 3, tiny.heard()) / "model.safetensors"))
+    assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])
 
 
 def test_the_model_loads_everywhere(run):

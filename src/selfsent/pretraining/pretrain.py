@@ -9,10 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from selfsent.api import reads_documents, train
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import build_table
-from selfsent.distributed import join, rank, wait
+from selfsent.distributed import by_first, join
 from selfsent.files import write_text
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import RAW
@@ -26,6 +28,7 @@ from selfsent.pretraining.vocabulary import Text, given_tokenizer, text_of, trai
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.training.budget import Clock
+from selfsent.training.fit import random_apart
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.save import save_model
 
@@ -89,9 +92,7 @@ def pretrain(
         base = _base(text, given, options, int(settings["seed"]), told)
         common: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": told, "clock": clock}
         run = train(text, "mlm", base, output, **common, **settings)
-        if rank() == 0:
-            run.record["fills"] = _publish(run.directory / "model", sources, prompts)
-        wait()
+        run.record["fills"] = by_first(lambda: _publish(run.directory / "model", sources, prompts))
     return run
 
 
@@ -106,13 +107,13 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
         if options.start == "counts":
             advance = partial(progress.count, "tokenising", total=len(corpus))
             table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
-            start_from_counts(model, table, tokenizer.mask_token_id, seed)
+            with random_apart():
+                torch.manual_seed(seed)
+                start_from_counts(model, table, tokenizer.mask_token_id, seed)
         save_language_model(model, tokenizer, folder)
 
-    if rank() == 0:
-        in_cache(key, write)
-    wait()
-    return in_cache(key, write)
+    by_first(lambda: in_cache(key, write))
+    return in_cache(key, write)  # on a machine that does not see the first one's cache, made again
 
 
 def _publish(directory: Path, sources: Sequence[str], prompts: Sequence[str]) -> Fills:
