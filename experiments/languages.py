@@ -43,7 +43,7 @@ from selfsent.recipes.parts import placed
 RECIPE = shipped()["multilingual"]
 PRETRAINING: dict[str, Any] = {
     **{"layers": 2, "hidden_size": 192, "heads": 6, "feed_forward": 768, "vocabulary_size": 20_000},
-    **{"batch_size": 16, "max_length": 128, "learning_rate": 2e-3, "steps": 2200},
+    **{"batch_size": 48, "max_length": 128, "learning_rate": 2e-3, "steps": 2200},
 }
 PAIRS = 20_000
 """Pairs drawn of each language: no row sees them all. (There are 28 thousand of Arabic and 101 thousand of French.)"""
