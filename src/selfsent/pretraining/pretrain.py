@@ -63,7 +63,7 @@ def pretrain(
         overwrite: throw away the run in `output`.
         progress: hears the run; by default it is shown, as in `selfsent.train`.
         quiet: nothing is shown.
-        **changes: fields of `Options`, and whatever `selfsent.train` takes.
+        **changes: fields of `Options`, of `selfsent.settings.Settings` and of `RunConfig`, and `hold_out`.
 
     Returns:
         The run. `record["fills"]` holds for each prompt the words that the encoder fills in, and their probabilities.
