@@ -19,6 +19,7 @@ CORPORA = {"cranfield": PAIRS, "cisi": PAIRS, "counsel": DOCUMENTS, "scitldr": D
 
 
 def main() -> None:
+    """Train what is not there yet, and write the scores of all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--runs", type=Path, required=True)
