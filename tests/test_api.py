@@ -281,3 +281,13 @@ def test_so_does_a_run_where_bases_and_teachers_are_named(scored_run, tmp_path):
 
     assert [base.name for base in known_bases(scored_run, print)] == [str(scored_run.directory)]
     assert get_method("distil").options(teacher=scored_run).teachers == (str(scored_run.directory),)
+
+
+def test_views_that_were_made_of_one_text_are_no_pairs_to_be_searched(base, tmp_path):
+    heard = []
+    told = tiny.heard(notice=heard.append)
+    corpus, common = tiny.make_sentences(300, seed=5), {"steps": 1, "batch_size": 8, "progress": told}
+    run = selfsent.train(corpus, "simcse", base, tmp_path / "run", views=f"mlm:model={base}", **common)
+    assert run.search is None
+    assert run.record["asked"]["corpus"]["sentences"] == 300
+    assert any(line.startswith("no label-free score: the corpus has no documents") for line in heard)
