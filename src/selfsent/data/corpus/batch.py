@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from selfsent.data.corpus.streams import fail
 
 BATCH_ROWS = 8192
 BATCH_CHARACTERS = 1 << 23
+_SHOWN_COLUMNS = 20
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 """A whole number that is written as a program would: 0042 stays text."""
 
@@ -74,11 +75,6 @@ class Batch:
     """Files that begin with this batch."""
     skipped_files: int = 0
 
-    @classmethod
-    def start(cls, columns: Columns) -> Batch:
-        """The beginning of a file, no rows yet."""
-        return cls([[] for _ in columns.kept], files=1)
-
     def __len__(self) -> int:
         return len(self.texts[0])
 
@@ -101,22 +97,13 @@ class Batch:
         return replace(self, texts=[list(map("\n\n".join, zip(*self.texts, strict=True)))])
 
 
-Place = Callable[[int], dict[str, int]]
-"""From a row of a batch to its `line=` or `row=` in the file, for errors."""
-
-
-def at_lines(numbers: list[int]) -> Place:
-    """The place of each row, from its line number."""
-    return lambda row: {"line": numbers[row]}
-
-
-def at_rows(start: int) -> Place:
-    """The place of each row, from the number of the first."""
-    return lambda row: {"row": start + row}
-
-
 def make_batch(
-    values: Mapping[str, Sequence[Any]], name: str, columns: Columns, place: Place, typed: bool = True
+    values: Mapping[str, Sequence[Any]],
+    name: str,
+    columns: Columns,
+    numbers: Sequence[int],
+    unit: Literal["line", "row"] = "row",
+    typed: bool = True,
 ) -> Batch:
     """A batch from whole columns of a table, after a look at every value.
 
@@ -124,7 +111,8 @@ def make_batch(
         values: (rows,) for each wanted column.
         name: what errors call the source.
         columns: which is which.
-        place: from a row (0 to rows - 1) to its `line=` or `row=`.
+        numbers: (rows,) where each row stands in the source, for errors.
+        unit: what is counted.
         typed: whether the source tells numbers from text.
 
     Raises:
@@ -142,7 +130,7 @@ def make_batch(
             row = converted.index(None)
             found = values[wanted][row]
             found = "no value" if found is None or found == "" else f"{type(found).__name__} {str(found)[:40]!r}"
-            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **place(rows[row]))
+            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **{unit: numbers[rows[row]]})
         return converted
 
     batch = Batch(
@@ -208,3 +196,26 @@ def _as_number(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def check_header(header: list[str], name: str, columns: Columns) -> None:
+    """Refuse a table that lacks a wanted column, or has it twice.
+
+    Raises:
+        CorpusError: it does.
+    """
+    for wanted in columns.wanted:
+        if wanted not in header:
+            fail(name, missing_column(wanted, header, "column"))
+        if header.count(wanted) > 1:
+            fail(name, f"{header.count(wanted)} columns are called {wanted!r}: rename all but one")
+
+
+def missing_column(wanted: str, found: list[str], kind: str) -> str:
+    """What to say when a column (or field) is not among those found."""
+    shown = ", ".join(repr(column[:40]) for column in found[:_SHOWN_COLUMNS])
+    more = f" and {len(found) - _SHOWN_COLUMNS} more" if len(found) > _SHOWN_COLUMNS else ""
+    flags = "--text-column, --text-columns, --document-column and the like"
+    several = set(wanted.split(",")) - {wanted} <= set(found) and "," in wanted
+    advice = "to join columns, give --text-column once for each" if several else f"name the right one ({flags})"
+    return f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: {advice}"

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import compress
 from pathlib import Path
@@ -20,6 +20,7 @@ from selfsent.data.corpus.cleaners import Cleaners, look
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.data.corpus.near import NearDuplicates
 from selfsent.data.corpus.sentences import split_sentences
+from selfsent.data.corpus.sources import Source
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import TABLE, Corpus, CorpusReport
 from selfsent.data.corpus.writer import ArrayFile, OriginsFile, TableFile, describe, digest_file, write_labels
@@ -28,22 +29,18 @@ Integers = NDArray[np.int64]
 
 
 def build_table(
-    batches: Iterable[Batch],
+    source: Source,
     directory: Path,
-    columns: Columns,
-    source: str,
     split: bool,
-    banned: Corpus | None = None,
-    cleaners: Cleaners | None = None,
-    near: NearDuplicates | None = None,
+    banned: Corpus | None,
+    cleaners: Cleaners,
+    near: NearDuplicates | None,
 ) -> str:
     """Write the whole corpus into an empty folder.
 
     Args:
-        batches: raw rows, in order.
+        source: what is read.
         directory: an existing, empty folder.
-        columns: the columns of the source.
-        source: what the user named, for messages and cards.
         split: whether each text is to be split into sentences.
         banned: sentences that no row may hold.
         cleaners: what is taken out of texts before anything else.
@@ -53,14 +50,14 @@ def build_table(
         The fingerprint of the contents.
 
     Raises:
-        CorpusError: a fault in the source, or fewer than two distinct sentences.
+        CorpusError: a fault in the source, or no text in it.
     """
     with ExitStack() as opened, _progress() as show:
         unwanted = frozenset(map(letters, banned.texts() if banned else ())) - {""}
-        builder = _Builder(directory, columns, split, opened, unwanted, cleaners or Cleaners(None), near)
-        for batch in batches:
+        builder = _Builder(directory, source.columns, split, opened, unwanted, cleaners, near)
+        for batch in source.batches():
             show(builder.add(batch))
-        return builder.finish(source)
+        return builder.finish(source.name)
 
 
 class _Builder:
@@ -74,11 +71,8 @@ class _Builder:
         cleaners: Cleaners,
         near: NearDuplicates | None,
     ) -> None:
-        self._directory = directory
-        self._columns = columns
-        self._split = split
-        self._banned = banned
-        self._cleaners, self._near = cleaners, near
+        self._directory, self._columns, self._split = directory, columns, split
+        self._banned, self._cleaners, self._near = banned, cleaners, near
         self._looked_at, self._signs = 0, Counter[str]()
         self._one_a_line = True
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)

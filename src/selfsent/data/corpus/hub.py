@@ -11,13 +11,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, at_rows, make_batch
-from selfsent.data.corpus.header import missing_column
+from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, check_header, make_batch
 from selfsent.data.corpus.streams import fail
 
 _IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")
-
-
 _PATIENCE = 1.5
 
 
@@ -75,20 +72,16 @@ class HubDataset:
         start = 1
         try:
             rows = datasets.load_dataset(self.name, self.config, split=self.split, streaming=True)
-            yield Batch.start(columns)
+            yield Batch([[] for _ in columns.kept], files=1)
             for values in rows.iter(batch_size=BATCH_ROWS):
-                yield self._batch(values, columns, start)
-                start += len(values[columns.texts[0]])
+                check_header(list(values), self.name, columns)
+                numbers = range(start, start + len(values[columns.texts[0]]))
+                yield make_batch(values, self.name, columns, numbers)
+                start = numbers.stop
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             # What the library raises has many kinds and pages of text; the first line says it.
             reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
             fail(self.name, f"no such file, and not to be had as a hub data set: {reason}")
-
-    def _batch(self, values: dict[str, list[object]], columns: Columns, start: int) -> Batch:
-        for wanted in columns.wanted:
-            if wanted not in values:
-                fail(self.name, missing_column(wanted, list(values), "column"))
-        return make_batch(values, self.name, columns, at_rows(start))
 
 
 def require_hub(name: str, missing: str = "no such file, and ") -> None:

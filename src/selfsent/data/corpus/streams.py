@@ -8,9 +8,13 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NoReturn, Protocol, cast
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 from selfsent.errors import CorpusError, SettingsError
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus.remote import RemoteFile
 
 COMPRESSION = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 LONGEST_RECORD = 1 << 24
@@ -33,37 +37,10 @@ _MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd-compressed: its name must end in .zst",
     b"PAR1": "a parquet file: its name must end in .parquet",
     b"BZh": "bzip2-compressed: its name must end in .bz2",
-    b"\xfd7zXZ\x00": "xz-compressed: recompress it with gzip or zstd",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"Rar!\x1a\x07": "a rar archive",
     b"%PDF-": "a PDF document",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"GIF8": "a picture",
-    b"\x7fELF": "a program",
-    b"SQLite format 3\x00": "an SQLite database",
-    b"ARROW1": "an Arrow file",
     b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
     b"\xfe\xff": "UTF-16 text: convert it to UTF-8",
 }
-
-
-class Readable(Protocol):
-    """What readers need of a file: a `Path` has it, and so has a file elsewhere."""
-
-    @property
-    def suffix(self) -> str:
-        """The end of its name, such as `.gz`."""
-
-    @property
-    def suffixes(self) -> list[str]:
-        """All ends of its name."""
-
-    def is_file(self) -> bool:
-        """Whether it is a file and no pipe."""
-
-    def open(self, mode: Any = "rb") -> Any:
-        """A stream of its bytes."""
 
 
 def fail(name: str, problem: str, line: int | None = None, row: int | None = None) -> NoReturn:
@@ -74,7 +51,7 @@ def fail(name: str, problem: str, line: int | None = None, row: int | None = Non
 
 
 @contextmanager
-def open_file(path: Readable) -> Iterator[IO[bytes]]:
+def open_file(path: Path | RemoteFile) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, decompressed when its name ends in .gz, .zst or .bz2.
 
     Raises:
@@ -128,10 +105,9 @@ class _Unpacked:
             )
         return found
 
-
-def is_unpacked(file: IO[bytes]) -> bool:
-    """Whether a file that `open_file` opened is a stream, which can only be read from its beginning."""
-    return isinstance(file, _Unpacked)
+    def seekable(self) -> bool:
+        """False: it can be read from its beginning alone."""
+        return False
 
 
 def chunks(file: IO[bytes], name: str) -> Iterator[bytes]:
