@@ -40,33 +40,22 @@ def with_views(
     check_pairings([pairing])
     key = plan_key(corpus, [pairing], seed)
     directory = corpus.directory / f"views-{key}"
-    if not is_whole(directory):
-        with locked_part(corpus.directory / f"views-{key}.lock", 0, 1, patient=True):  # another may be making them
-            if not is_whole(directory):
-                _make(corpus, pairing, directory, key, seed, advance, notice)
-    return Corpus(directory)
-
-
-def _make(
-    corpus: Corpus,
-    pairing: Pairing,
-    directory: Path,
-    key: str,
-    seed: int,
-    advance: Callable[[int], None],
-    notice: Callable[[str], None],
-) -> None:
-    """Make the views, or go on where a call before this one was stopped."""
-    shutil.rmtree(directory, ignore_errors=True)
     made = directory.with_suffix(".parquet")
-    if not made.exists():  # whole, where another call was stopped behind it
-        augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
-    try:
-        _build(corpus, made, directory, [maker.spec for maker in pairing], key)
-    except OSError:
-        if not is_whole(directory):  # otherwise another process was first, where there are no locks
-            raise
-    made.unlink(missing_ok=True)
+    # Where views are missing, another process may be making them.
+    while not is_whole(directory):
+        with locked_part(directory.with_suffix(".lock"), 0, 1, patient=True):
+            if is_whole(directory):
+                break
+            shutil.rmtree(directory, ignore_errors=True)
+            if not made.exists():  # whole, where another call was stopped behind it
+                augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
+            try:
+                _build(corpus, made, directory, [maker.spec for maker in pairing], key)
+            except OSError:
+                if not is_whole(directory):  # otherwise another process was first, where there are no locks
+                    raise
+            made.unlink(missing_ok=True)
+    return Corpus(directory)
 
 
 def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: str) -> None:

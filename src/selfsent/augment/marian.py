@@ -46,12 +46,12 @@ def marian(model: str, beams: int) -> Iterator[Translator]:
     yield translate
 
 
-def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+def batches(lengths: Sequence[int], tokens: int = _TOKENS) -> Iterator[list[int]]:
     """Numbers of sentences of similar length, as many at a time as fit into a padded block."""
     order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
     begin = 0
     while begin < len(order):
-        chosen = order[begin : begin + max(1, _TOKENS // max(1, lengths[order[begin]]))]
+        chosen = order[begin : begin + max(1, tokens // max(1, lengths[order[begin]]))]
         yield chosen
         begin += len(chosen)
 

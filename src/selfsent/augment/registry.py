@@ -6,19 +6,16 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from selfsent.augment.language_pairs import Pairs
-from selfsent.augment.maker import Maker
+from selfsent.augment.augmenter import Augmenter, Pairs
 from selfsent.augment.mlm import MaskAndRefill
-from selfsent.augment.noise import Dropout, Repetition, WordNoise
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.errors import SettingsError, guess
 
-_ALL: tuple[type[Maker], ...] = (Synonym, MaskAndRefill, Translate, Pairs, WordNoise, Repetition, Dropout)
-MAKERS: dict[str, type[Maker]] = {maker.name: maker for maker in _ALL}
+MAKERS: dict[str, type[Augmenter]] = {each.name: each for each in (Synonym, MaskAndRefill, Translate, Pairs)}
 
 
-def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
+def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter:
     """A maker from `NAME[:OPTION=VALUE]...`.
 
     Args:
@@ -43,26 +40,20 @@ def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
     return MAKERS[name](**values)
 
 
-def parse_makers(views: str) -> list[Maker]:
+def parse_makers(views: str) -> list[Augmenter]:
     """One or two makers between commas, as `selfsent train --views` takes them.
 
     Raises:
-        SettingsError: as `parse_maker`, or training itself does better what a maker does.
+        SettingsError: as `parse_maker`.
     """
-    makers = [parse_maker(spec.strip()) for spec in views.split(",")]
-    for maker in makers:
-        if maker.instead:
-            raise SettingsError(
-                f"--views would make {maker.name} once, and training draws it anew whenever a sentence is read:"
-                f" {maker.instead}"
-            )
-    return makers
+    return [parse_maker(spec.strip()) for spec in views.split(",")]
 
 
 def _converted(value: str, kind: str, spec: str) -> Any:
-    convert = {"int": int, "float": float}.get(kind.split(" |")[0], str)
+    if not kind.startswith(("int", "float")):
+        return value
     try:
-        return convert(value)
+        return int(value) if kind.startswith("int") else float(value)
     except ValueError:
-        what = "a whole number" if convert is int else "a number"
+        what = "a whole number" if kind.startswith("int") else "a number"
         raise SettingsError(f"{spec}: {value!r} is not {what}") from None

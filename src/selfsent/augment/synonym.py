@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
 from selfsent.augment.inflection import Form, article_before, form_of, inflected, with_capitals_of
-from selfsent.augment.maker import Change, Maker, Sentences, state_of
 from selfsent.augment.wordnet import PARTS, Part, WordNet, find_wordnet
 from selfsent.settings import setting
 
@@ -50,7 +50,7 @@ _STOP |= _DETERMINERS | _BEFORE_VERBS
 
 
 @dataclass(frozen=True)
-class Synonym(Maker):
+class Synonym(Augmenter):
     """A share of the words gives way to synonyms, in the same inflection and with the same capitals."""
 
     name = "synonym"
@@ -59,7 +59,7 @@ class Synonym(Maker):
 
     ratio: float = setting(
         0.3,
-        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2; repeat-words: at most, 0.32)",
+        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2)",
         above=0.0,
         maximum=1.0,
     )
@@ -85,14 +85,8 @@ class Synonym(Maker):
         yield change
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """A word that can be replaced: its place among the words of the sentence, and what WordNet has for it."""
-
-    place: int
-    part: Part
-    form: Form
-    senses: tuple[tuple[str, ...], ...]
+_Choice = tuple[int, Part, Form, tuple[tuple[str, ...], ...]]
+"""A word that can be replaced: its place among the words of the sentence, its part of speech and form, its senses."""
 
 
 class _Words:
@@ -111,22 +105,18 @@ class _Words:
         choices = [choice for choice in (self._choice(text, found, place) for place in range(len(found))) if choice]
         if not choices:
             return text
-        rows, places = np.full(len(choices), row), np.array([choice.place for choice in choices])
+        rows, places = np.full(len(choices), row), np.array([place for place, *_ in choices])
         order, sense, synonym = (uniforms(key, rows, places, draw).tolist() for draw in range(3))
         wanted = max(1, round(ratio * len(found)))
-        drawn = sorted(sorted(range(len(choices)), key=order.__getitem__)[:wanted])
         parts, end = [], 0
-        for number in drawn:
-            choice, match = choices[number], found[choices[number].place]
-            new = self._drawn(choice, match[0], sense[number], synonym[number])
+        for number in sorted(sorted(range(len(choices)), key=order.__getitem__)[:wanted]):
+            place, part, form, senses = choices[number]
+            match, words = found[place], senses[int(sense[number] * len(senses))]
+            new = inflected(words[int(synonym[number] * len(words))], part, form, self.wordnet.irregular)
+            new = with_capitals_of(new, match[0])
             parts += [_agreeing(text[end : match.start()], new), new]
             end = match.end()
         return "".join([*parts, text[end:]])
-
-    def _drawn(self, choice: _Choice, word: str, sense: float, synonym: float) -> str:
-        words = choice.senses[int(sense * len(choice.senses))]
-        new = inflected(words[int(synonym * len(words))], choice.part, choice.form, self.wordnet.irregular)
-        return with_capitals_of(new, word)
 
     def _choice(self, text: str, found: Sequence[re.Match[str]], place: int) -> _Choice | None:
         match = found[place]
@@ -141,7 +131,7 @@ class _Words:
         senses = self.wordnet.senses(lemma, part)
         kept = [_usable(words, lemma, word) for words in (senses[:1] if self.sense == "first" else senses)]
         filled = tuple(words for words in kept if words)
-        return _Choice(place, part, form_of(lower, lemma, part, before), filled) if filled else None
+        return (place, part, form_of(lower, lemma, part, before), filled) if filled else None
 
     def _part(self, word: str, before: str) -> Part | None:
         """The part of speech: how often WordNet's makers met each, weighed by the word in front and by the ending."""
@@ -150,9 +140,7 @@ class _Words:
             lemma = self.wordnet.lemma(word, part)
             if lemma:
                 weights[part] = (self.wordnet.count(lemma, part) + 0.5) * _likely(word, lemma, part, before)
-        if not weights:
-            return None
-        return max(weights, key=weights.__getitem__)
+        return max(weights, key=weights.__getitem__, default=None)
 
 
 def _likely(word: str, lemma: str, part: Part, before: str) -> float:

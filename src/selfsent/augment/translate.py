@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from selfsent.augment.apertium import Translator, apertium, mode_file
-from selfsent.augment.maker import Change, Maker, Sentences, state_of
+from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
 
 @dataclass(frozen=True)
-class Translate(Maker):
+class Translate(Augmenter):
     """The sentence, translated into another language and back."""
 
     name = "translate"

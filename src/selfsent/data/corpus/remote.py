@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -124,24 +125,19 @@ class RemoteFile:
         """True, as of a `Path` that is no pipe."""
         return True
 
-    def is_folder(self, is_known: Callable[[RemoteFile], bool]) -> bool:
-        """Whether it is none; the web has no folders, but pages of links, whose addresses end in a slash."""
-        return self.path.endswith("/") and not is_known(self) if self.is_web else self.info["type"] == "directory"
-
     def open(self, mode: str = "rb") -> IO[bytes]:
         """A stream of its bytes, whose faults are `CorpusError`."""
         return io.BufferedReader(_Watched(self), _BUFFER)
 
     def opened(self) -> tuple[Any, bool]:
         """The stream of the driver, and whether it can seek: not where a web server's file is read as it comes."""
-        if not self.is_web:
-            return self.filesystem.open(self.path, "rb", block_size=_BLOCK, cache_type="readahead"), True
-        if self.suffix == ".parquet" and self.size:
+        if not self.is_web or (self.suffix == ".parquet" and self.size):
             file = self.filesystem.open(self.path, "rb", block_size=_BLOCK, cache_type="readahead")
             try:
-                file.seek(self.size - 1)
-                file.read(1)
-                file.seek(0)
+                if self.is_web and self.size:
+                    file.seek(self.size - 1)
+                    file.read(1)
+                    file.seek(0)
                 return file, True
             except (OSError, ValueError):  # this server sends whole files alone
                 file.close()
@@ -217,18 +213,15 @@ def filesystem_of(address: str) -> tuple[Any, str]:
             from selfsent.data.corpus.hub import require_hub
 
             require_hub(address, "")
-        options = _web_options() if protocol in _WEB else {}
+        options: dict[str, Any] = {}
+        if protocol in _WEB:  # a long file may take any time; proxies of the environment hold
+            from aiohttp import ClientTimeout
+
+            timeout = ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
+            options = {"client_kwargs": {"timeout": timeout, "trust_env": True}}
         filesystem, path = url_to_fs(address, **options)
         filesystem.invalidate_cache()  # what was listed before may have changed
     return filesystem, path
-
-
-def _web_options() -> dict[str, Any]:
-    """A long file may take any time; proxies of the environment hold."""
-    from aiohttp import ClientTimeout
-
-    timeout = ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
-    return {"client_kwargs": {"timeout": timeout, "trust_env": True}}
 
 
 def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[RemoteFile]:
@@ -243,27 +236,23 @@ def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[Re
     """
     filesystem, path = filesystem_of(address)
     web = protocol_of(address) in _WEB
+
+    def below(found: Mapping[str, Mapping[str, Any]]) -> list[RemoteFile]:
+        """In order, without folders and what lies hidden below what was asked for."""
+        files = (RemoteFile(filesystem, name, info) for name, info in sorted(found.items()))
+        return [f for f in files if f.info["type"] != "directory" and f.path.count("/.") == path.count("/.")]
+
     with telling(address):
-        if any(sign in path for sign in ("*[" if web else "*?[")):
-            found = _files(filesystem, filesystem.glob(path, detail=True), path.count("/."))
+        pattern = any(sign in path for sign in ("*[" if web else "*?["))
+        found = [RemoteFile(filesystem, path, {} if web or pattern else filesystem.info(path))]
+        if pattern:
+            found = below(filesystem.glob(path, detail=True))
             if not found:
                 fail(shown(address), "no file matches this pattern")
-        elif (file := RemoteFile(filesystem, path, {} if web else filesystem.info(path))).is_folder(is_known):
-            below = _files(filesystem, filesystem.find(path, detail=True), path.count("/."))
-            found = [each for each in below if is_known(each)]
+        # The web has no folders, but pages of links, whose addresses end in a slash.
+        elif path.endswith("/") and not is_known(found[0]) if web else found[0].info["type"] == "directory":
+            found = [file for file in below(filesystem.find(path, detail=True)) if is_known(file)]
             if not found:
                 fail(shown(address), "no text in this folder")
-        else:
-            found = [file]
-        return list(map(_with_info, found))
-
-
-def _files(filesystem: Any, found: Mapping[str, Mapping[str, Any]], hidden: int) -> list[RemoteFile]:
-    """What was found, in order, without folders and what lies hidden below what was asked for."""
-    files = (RemoteFile(filesystem, path, info) for path, info in sorted(found.items()) if info["type"] != "directory")
-    return [file for file in files if file.path.count("/.") == hidden]
-
-
-def _with_info(file: RemoteFile) -> RemoteFile:
-    """A listing of a web server tells nothing of its files."""
-    return RemoteFile(file.filesystem, file.path, file.filesystem.info(file.path)) if file.is_web else file
+        # A listing of a web server tells nothing of its files.
+        return [dataclasses.replace(file, info=filesystem.info(file.path)) for file in found] if web else found

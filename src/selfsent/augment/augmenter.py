@@ -1,15 +1,16 @@
-"""What a maker of views is: options, and a change of sentences that depends on nothing but key and row."""
+"""What an augmenter is: options, and a change of sentences that depends on nothing but key and row."""
 
 from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from selfsent.errors import SettingsError
 from selfsent.settings import check_limits
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ Change = Callable[[Sentences, int], list[str]]
 
 
 @dataclass(frozen=True)
-class Maker(ABC):
+class Augmenter(ABC):
     """A way to say a sentence otherwise; its fields are its options, made with `selfsent.settings.setting`."""
 
     name: ClassVar[str]
@@ -44,10 +45,6 @@ class Maker(ABC):
     """One line for the help text."""
     random: ClassVar[bool] = True
     """Whether another key gives another view."""
-    same: ClassVar[bool] = False
-    """Whether its views are meant to be the sentences themselves."""
-    instead: ClassVar[str] = ""
-    """What draws it anew in training whenever a sentence is read, which is better; empty where nothing does."""
     unchanged: ClassVar[str]
     """Why it may change no sentence at all, and what to do then."""
 
@@ -67,7 +64,7 @@ class Maker(ABC):
     @property
     def spec(self) -> str:
         """Its name and the options that are not the default or that it always names, as on the command line."""
-        values = [(f.name, getattr(self, f.name), f.default) for f in _fields(self)]
+        values = [(f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self)]
         given = [f"{name}={value}" for name, value, usual in values if name in self.always or value != usual]
         return ":".join([self.name, *given])
 
@@ -84,8 +81,28 @@ class Maker(ABC):
         """
 
 
-def _fields(maker: Maker) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(maker)
+@dataclass(frozen=True)
+class Pairs(Augmenter):
+    """The corpus' second text column: premise and hypothesis, two captions, a sentence and its translation.
+
+    Raises:
+        SettingsError: the corpus has one text column.
+    """
+
+    name = "pairs"
+    about = "the second text column of the corpus: entailments, captions, translations"
+    random = False
+    unchanged = "the two columns hold the same texts: name others with --text-columns"
+
+    def start(self) -> AbstractContextManager[Change]:
+        """Nothing has to be opened."""
+
+        def others(sentences: Sentences, key: int) -> list[str]:
+            if sentences.others is None:
+                raise SettingsError("pairs needs a corpus with two text columns: name them with --text-columns A,B")
+            return sentences.others
+
+        return nullcontext(others)
 
 
 def state_of(path: str | Path) -> list[Any]:
