@@ -6,8 +6,7 @@ import bisect
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -21,8 +20,7 @@ _MEMORY = threading.Lock()
 """Of all readers: one of its own could not be copied with the encoder that it belongs to."""
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """The tokens of some texts, one text behind the other, without special tokens.
 
     Args:
@@ -54,7 +52,7 @@ class Read:
 
     def joined(self, other: Read) -> Read:
         """These texts, and behind them others."""
-        return Read(*(np.concatenate(both) for both in zip(_fields(self), _fields(other), strict=True)))
+        return Read(*map(np.concatenate, zip(self, other, strict=True)))
 
 
 class Reader:
@@ -118,12 +116,7 @@ class Reader:
     def _fits(self, space: str) -> bool:
         """Whether texts that are cut at their spaces give the same tokens as whole ones."""
         texts = list(_probes(self.tokenizer))
-        whole, cut = self._whole(texts), self._by_pieces(texts, space)
-        return all(np.array_equal(one, other) for one, other in zip(_fields(whole), _fields(cut), strict=True))
-
-
-def _fields(read: Read) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return read.ids, read.lengths, read.word_starts
+        return all(map(np.array_equal, self._whole(texts), self._by_pieces(texts, space)))
 
 
 def _cut(text: str, space: str) -> list[str]:

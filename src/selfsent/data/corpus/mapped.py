@@ -40,3 +40,8 @@ class MappedTable:
             cells[here] = self._batches[batch].column(column).take(rows[here] - self._starts[batch]).to_pylist()
         found: list[Any] = cells.tolist()
         return found
+
+
+def mapped_array(path: Path) -> NDArray[Any] | None:
+    """A `.npy` file, memory-mapped; None where there is none."""
+    return np.load(path, mmap_mode="r", allow_pickle=False) if path.exists() else None

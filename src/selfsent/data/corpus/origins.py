@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.mapped import MappedTable
+from selfsent.data.corpus.mapped import MappedTable, mapped_array
 
 PIECES, FIRST, ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
@@ -40,12 +40,12 @@ class Origins:
     """
 
     def __init__(self, directory: Path, count: int, kinds: Mapping[str, str]) -> None:
-        known = (directory / PIECES).exists()
-        self.table_rows: Integers = _array(directory / PIECES) if known else np.arange(count)
+        table_rows, first = mapped_array(directory / PIECES), mapped_array(directory / FIRST)
+        self.table_rows: Integers = np.arange(count) if table_rows is None else table_rows
         """(pieces,) the row of the corpus that has the text of each piece; -1 for an empty one, or one left out."""
-        self.first: Integers = _array(directory / FIRST) if known else np.arange(count)
+        self.first: Integers = np.arange(count) if first is None else first
         """(count,) the first piece with the text of each row of the corpus."""
-        self._rows: Integers | None = _array(directory / ROWS) if (directory / ROWS).exists() else None
+        self._rows: Integers | None = mapped_array(directory / ROWS)
         self._carried = MappedTable(directory / CARRIED) if kinds else None
         self._kinds = {name: KINDS[kind] for name, kind in kinds.items()}
 
@@ -77,8 +77,8 @@ class Origins:
         """(count,) how many pieces have the text of each row of the corpus."""
         counts = np.zeros(len(self.first), dtype=np.int64)
         for start in range(0, len(self), _TOGETHER):
-            rows, found = np.unique(self.table_rows[start : start + _TOGETHER], return_counts=True)
-            counts[rows[rows >= 0]] += found[rows >= 0]
+            rows = np.asarray(self.table_rows[start : start + _TOGETHER])
+            np.add.at(counts, rows[rows >= 0], 1)
         return counts
 
     def places(self, pieces: Integers) -> dict[str, Integers]:
@@ -136,8 +136,3 @@ def _typed(value: Any, kind: type) -> Any:
     if value is None or isinstance(value, kind):
         return value
     return float(value) if kind is float else json.dumps(value)
-
-
-def _array(path: Path) -> Integers:
-    array: Integers = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array

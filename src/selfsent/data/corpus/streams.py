@@ -6,8 +6,9 @@ import codecs
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
@@ -140,12 +141,18 @@ def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterat
     Raises:
         CorpusError: the file is binary, not UTF-8, or holds a line that is too long.
     """
-    decode = _decoder(name)
+    # Typeshed knows only text for an inner decoder of None; with an inner decoder bytes go in.
+    decoder: Any = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
     number, tail = 1, ""
-    for index, chunk in enumerate(chunks(file, name)):
+    for index, chunk in enumerate(chain(chunks(file, name), [b""])):
         if index == 0:
             _refuse_binary(chunk, name)
-        text = decode(chunk, number)
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            line = number + len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
+            byte = error.object[error.start]
+            fail(name, f"not UTF-8 (byte 0x{byte:02X}): convert it, for example with iconv -f latin1 -t utf-8", line)
         if index == 0:
             text = text.removeprefix("\ufeff")
         lines = text.split("\n")
@@ -160,26 +167,8 @@ def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterat
         if lines:
             yield number, lines
             number += len(lines)
-    tail += decode(b"", number)
     if tail:
         yield number, [tail]
-
-
-def _decoder(name: str) -> Callable[[bytes, int], str]:
-    """A function from the next chunk (empty at the end) and its line number to text with plain line ends."""
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
-
-    def decode(chunk: bytes, number: int) -> str:
-        try:
-            # Typeshed knows only text for an inner decoder of None; with an inner decoder bytes go in.
-            data: Any = chunk
-            return decoder.decode(data, final=not chunk)
-        except UnicodeDecodeError as error:
-            line = number + len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
-            byte = error.object[error.start]
-            fail(name, f"not UTF-8 (byte 0x{byte:02X}): convert it, for example with iconv -f latin1 -t utf-8", line)
-
-    return decode
 
 
 def _refuse_binary(start: bytes, name: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.cleaners import HELD, advice
-from selfsent.data.corpus.mapped import MappedTable
+from selfsent.data.corpus.mapped import MappedTable, mapped_array
 from selfsent.data.corpus.origins import Origins
 from selfsent.display import counted
 from selfsent.integrity import damaged, is_signed, tell_damaged
@@ -126,10 +126,10 @@ class Corpus:
         self.report = CorpusReport(**description["report"])
         self.source: str = description["source"]
         self.label_names: tuple[str, ...] | None = tuple(description["label_names"] or ()) or None
-        self.documents: NDArray[np.int64] | None = self._array("document")
+        self.documents: NDArray[np.int64] | None = mapped_array(directory / "document.npy")
         """Number of the document of each row (rows,), 0, 1, 2, ... by first appearance; None without documents."""
-        self.labels: NDArray[np.int64] | None = self._array("label")
-        self.scores: NDArray[np.float64] | None = self._array("score")
+        self.labels: NDArray[np.int64] | None = mapped_array(directory / "label.npy")
+        self.scores: NDArray[np.float64] | None = mapped_array(directory / "score.npy")
         self._carried: dict[str, str] = description.get("carried", {})
 
     def __len__(self) -> int:
@@ -194,7 +194,3 @@ class Corpus:
         if column not in self.text_columns:
             raise KeyError(f"no text column {column!r}; there are {', '.join(self.text_columns)}")
         return self.text_columns.index(column)
-
-    def _array(self, name: str) -> NDArray[Any] | None:
-        path = self.directory / f"{name}.npy"
-        return np.load(path, mmap_mode="r", allow_pickle=False) if path.exists() else None
