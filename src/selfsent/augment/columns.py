@@ -12,7 +12,7 @@ from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, is_whole
 from selfsent.data.corpus.writer import TableFile, describe
-from selfsent.files import new_folder
+from selfsent.files import whole_directory
 from selfsent.locks import locked_part
 
 
@@ -49,11 +49,7 @@ def with_views(
             shutil.rmtree(directory, ignore_errors=True)
             if not made.exists():  # whole, where another call was stopped behind it
                 augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
-            try:
-                _build(corpus, made, directory, [maker.spec for maker in pairing], key)
-            except OSError:
-                if not is_whole(directory):  # otherwise another process was first, where there are no locks
-                    raise
+            _build(corpus, made, directory, [maker.spec for maker in pairing], key)
             made.unlink(missing_ok=True)
     return Corpus(directory)
 
@@ -63,8 +59,7 @@ def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: 
     import pyarrow.parquet as pq
 
     columns = ("text", "view2") if len(makers) == 1 else ("text", "view1", "view2")
-    temporary = new_folder(corpus.directory, ".views-")
-    try:
+    with whole_directory(directory) as temporary:
         with ExitStack() as opened:
             table = TableFile(temporary / TABLE, columns, False, opened)
             for batch in opened.enter_context(pq.ParquetFile(made)).iter_batches(columns=list(columns)):
@@ -77,6 +72,3 @@ def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: 
         description |= {"text_columns": columns, "view_columns": columns[-2:], "fingerprint": key}
         description["source"] += f", views by {', '.join(makers)}"
         describe(temporary, description)
-        temporary.rename(directory)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from tokenizers import Tokenizer
 from selfsent.data.corpus import Corpus
 from selfsent.data.tokenizing import Reader
 from selfsent.data.views import Tokens
-from selfsent.files import new_folder, saying
+from selfsent.files import whole_directory
 from selfsent.integrity import checksums, damaged, is_signed, signed, tell_damaged
 
 _FORMAT = 1
@@ -98,22 +97,11 @@ def build_table(
     """
     content = tokenizer.backend_tokenizer.to_str()
     key = hashlib.sha256(f"{_FORMAT}|{longest}|{column}|{content}".encode()).hexdigest()[:16]
-    folder = folder or corpus.directory
-    target = folder / f"tokens-{key}"
+    target = (folder or corpus.directory) / f"tokens-{key}"
     if (known := _kept(target)) is not None:
         return known
-    reader = Reader(Tokenizer.from_str(content))
-    temporary = new_folder(folder, ".tokens-")
-    try:
-        with saying(folder):
-            _write(corpus, reader, column, longest, temporary, advance)
-        try:
-            temporary.rename(target)
-        except OSError:
-            if _kept(target) is None:
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with whole_directory(target) as temporary:
+        _write(corpus, Reader(Tokenizer.from_str(content)), column, longest, temporary, advance)
     return TokenTable(target)
 
 
@@ -144,9 +132,6 @@ def _write(
             offsets[done + 1 : done + 1 + len(texts)] = read.lengths
             done += len(texts)
             advance(len(texts))
-        for file in (ids, starts):
-            file.flush()
-            os.fsync(file.fileno())
     np.cumsum(offsets, out=offsets)
     np.save(directory / "offsets.npy", offsets)
     about = {"dtype": dtype.name, "rows": done, "tokens": int(offsets[-1]), "sums": checksums(directory, _FILES)}

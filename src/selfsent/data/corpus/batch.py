@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -188,6 +188,18 @@ def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
 def as_text(value: Any) -> str | None:
     """What a column of text holds of such a value: what is no text, as JSON writes it."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def common_kind(kinds: Collection[str]) -> str:
+    """The kind of column, of `bool`, `int`, `float` and `str`, that holds values of all these kinds."""
+    return next(iter(kinds)) if len(kinds) == 1 else "float" if set(kinds) == {"int", "float"} else "str"
+
+
+def as_kind(value: Any, kind: str) -> Any:
+    """A carried value as a column of that kind holds it."""
+    if kind == "str":
+        return as_text(value)
+    return float(value) if kind == "float" and value is not None else value
 
 
 def _as_number(value: Any) -> float | None:

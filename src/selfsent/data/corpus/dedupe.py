@@ -38,11 +38,6 @@ class KeySet:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by the tables."""
-        return sum(shard.nbytes for shard in self._shards)
-
     def add(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Add keys (n,), none of them zero; true (n,) where a key occurs for the first time, in this batch or ever."""
         distinct, first = np.unique(keys, return_index=True)
@@ -80,10 +75,6 @@ class _Shard:
         self.keys: NDArray[np.uint64] = _zeros(size, np.uint64)
         self.numbers: NDArray[np.int64] = _zeros(size if numbered else 0, np.int64)
         self._used = 0
-
-    @property
-    def nbytes(self) -> int:
-        return self.keys.nbytes + self.numbers.nbytes
 
     def insert(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
         """Insert distinct keys (n,); which of them are new (n,), and the slot each now lies in (n,)."""

@@ -55,11 +55,6 @@ class NearDuplicates:
         """What a table depends on, as JSON."""
         return ["near-duplicates", _VERSION]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return sum(band.nbytes for band in self._bands)
-
     def new(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Which texts (n,) are like none before them, here or in an earlier call."""
         fresh = np.ones(len(texts), dtype=bool)

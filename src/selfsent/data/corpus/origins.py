@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.batch import as_kind
 from selfsent.data.corpus.mapped import MappedTable, mapped_array
 
 PIECES, FIRST, ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
@@ -127,12 +128,5 @@ class Origins:
         found: dict[str, list[Any]] = {name: numbers.tolist() for name, numbers in places.items()}
         for place, (name, kind) in enumerate(self._kinds.items()):
             cells = self._carried.take(place, places["row"]) if self._carried else []
-            found[name] = [_typed(json.loads(cell), kind) for cell in cells]
+            found[name] = [as_kind(json.loads(cell), kind.__name__) for cell in cells]
         return found
-
-
-def _typed(value: Any, kind: type) -> Any:
-    """A value of a column whose values may have several types."""
-    if value is None or isinstance(value, kind):
-        return value
-    return float(value) if kind is float else json.dumps(value)

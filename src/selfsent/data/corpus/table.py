@@ -55,12 +55,6 @@ class CorpusReport:
         """Which cleaners the texts ask for, in one line, and by which flag; None where they ask for none."""
         return advice(self.holds, flag)
 
-    @property
-    def whole(self) -> bool:
-        """Whether nothing was dropped, cut or freed of characters."""
-        lost = self.empty, self.duplicates, self.near_duplicates, self.excluded, self.skipped_files
-        return not any((*lost, self.control_characters, self.too_long, *(n for n, _ in self.rid_of.values())))
-
     def summary(self, between: str = "\n") -> str:
         """One line for the user, a second one, or what stands for it, where texts were changed or files skipped."""
         dropped = [f"{self.empty:,} empty"] if self.empty else []

@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.batch import common_kind
 from selfsent.data.corpus.origins import CARRIED, FIRST, PIECES, ROWS
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import DESCRIPTION, TABLE
@@ -129,10 +130,7 @@ class OriginsFile:
     @property
     def kinds(self) -> dict[str, str]:
         """The type that holds all values of each carried column, by name."""
-        return {
-            name: found.pop() if len(found) == 1 else "float" if found == {"int", "float"} else "str"
-            for name, found in ((name, set(found)) for name, found in self._found.items())
-        }
+        return {name: common_kind(found) for name, found in self._found.items()}
 
 
 def describe(directory: Path, description: Mapping[str, Any]) -> None:
