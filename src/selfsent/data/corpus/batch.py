@@ -1,4 +1,4 @@
-"""Rows on their way from a source to the table, and the look at every value they hold."""
+"""Batches of rows from readers, and the validation of their values."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class Columns:
 
     @property
     def wanted(self) -> list[str]:
-        """All their names, each once."""
+        """Names of all columns read, each once."""
         extra = (self.document, self.label, self.score, *(name for name, _ in self.where), *(self.carried or ()))
         return list(dict.fromkeys([*self.texts, *(name for name in extra if name is not None)]))
 
     @property
     def condition(self) -> str:
-        """What rows must have, in words, behind what is said of them; empty where all are read."""
+        """The `where` filter as a suffix for messages; empty without a filter."""
         return "".join(f", where {name} is {' or '.join(values)}" for name, values in self.where)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The text columns of the table that comes of it."""
+        """Text columns of the resulting table."""
         return ("text",) if self.stacked or self.merged else self.texts
 
 
@@ -72,14 +72,14 @@ class Batch:
     carried: list[list[Any]] | None = None
     """One list of (rows,) for each carried column."""
     files: int = 0
-    """Files that begin with this batch."""
+    """Number of files that begin with this batch."""
     skipped_files: int = 0
 
     def __len__(self) -> int:
         return len(self.texts[0])
 
     def stacked(self) -> Batch:
-        """The same texts in one column, those of a row one behind the other."""
+        """The batch with one text column: the texts of a row become consecutive rows."""
 
         def repeated(column: list[Any] | None) -> list[Any] | None:
             return None if column is None else [value for value in column for _ in self.texts]
@@ -93,7 +93,7 @@ class Batch:
         )
 
     def merged(self) -> Batch:
-        """The same with one text a row: those of its columns, a blank line between them."""
+        """The batch with one text column: the texts of a row are joined by a blank line."""
         return replace(self, texts=[list(map("\n\n".join, zip(*self.texts, strict=True)))])
 
 
@@ -105,7 +105,7 @@ def make_batch(
     unit: Literal["line", "row"] = "row",
     typed: bool = True,
 ) -> Batch:
-    """A batch from whole columns of a table, after a look at every value.
+    """Validate columns of a table and make a batch of them.
 
     Args:
         values: (rows,) for each wanted column.
@@ -152,7 +152,7 @@ def _rows_where(values: Mapping[str, Sequence[Any]], columns: Columns) -> Sequen
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value from Python stands for none: None, NaN, or pandas' NA."""
+    """Whether a Python value means "missing": None, NaN, or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
@@ -169,7 +169,7 @@ def _as_name(value: Any) -> str | None:
 
 
 def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
-    """A value as tables of results hold it: text that is a whole number becomes one where numbers come as text."""
+    """A carried value as results store it; in formats without types, text that is a whole number becomes an int."""
     if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, float) and math.isnan(value):
@@ -186,7 +186,7 @@ def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
 
 
 def as_text(value: Any) -> str | None:
-    """What a column of text holds of such a value: what is no text, as JSON writes it."""
+    """A carried value as text; other types as JSON."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
@@ -224,7 +224,7 @@ def check_header(header: list[str], name: str, columns: Columns) -> None:
 
 
 def missing_column(wanted: str, found: list[str], kind: str) -> str:
-    """What to say when a column (or field) is not among those found."""
+    """Message for a missing column (or field)."""
     shown = ", ".join(repr(column[:40]) for column in found[:_SHOWN_COLUMNS])
     more = f" and {len(found) - _SHOWN_COLUMNS} more" if len(found) > _SHOWN_COLUMNS else ""
     flags = "--text-column, --text-columns, --document-column and the like"

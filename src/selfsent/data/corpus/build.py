@@ -77,8 +77,8 @@ class _Builder:
         self._one_a_line = True
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
-        # Blank lines count as borders only if some lie between texts, which is known at the end: until then both
-        # numberings are kept, by document and by row.
+        # Blank lines are document borders only if some lie between texts, which is known at the end. Until then
+        # both numberings are written, by document and by row.
         self._documents = _Documents(directory / "document.npy", opened)
         self._rows = _Documents(directory / "row.npy", opened) if split else None
         self._all_documented = True
@@ -89,17 +89,17 @@ class _Builder:
         self._counts: Counter[str] = Counter()
 
     def add(self, batch: Batch) -> int:
-        """Add the rows of a batch that are neither empty nor known; the number of rows kept so far."""
+        """Add the new, non-empty rows of a batch; returns the number of rows kept so far."""
         count = self._counts
         self._separated |= batch.separated
         count["files"] += batch.files
         count["skipped_files"] += batch.skipped_files
-        # Documents that no column tells come from a source which splits its texts itself.
+        # Documents without a document column come from a source that splits its texts itself.
         told = batch.documents is not None and self._columns.document is None
         self._one_a_line &= batch.blocks is not None or told or not len(batch)
         texts, origin = self._cleaned(batch)
         filled = np.fromiter(map(all, zip(*texts, strict=True)), dtype=bool, count=len(origin))
-        # A blank line of plain text is a border, and no text that got lost.
+        # A blank line of plain text is a document border, not a lost text.
         borders = 0 if batch.blocks is None else sum(not text or text.isspace() for text in batch.texts[0])
         count["empty"] += int(len(filled) - filled.sum()) - borders
         if self._banned:
@@ -132,7 +132,7 @@ class _Builder:
     def _numbered(
         self, origins: OriginsFile, batch: Batch, keys: NDArray[np.uint64], filled: NDArray[np.bool_], origin: Integers
     ) -> NDArray[np.bool_]:
-        """Tell where each piece of a batch goes, (n,); true for those of the filled ones that are new."""
+        """Record the table row of each piece of a batch; returns which of the non-empty ones are new, (filled,)."""
         known = len(self._seen)
         numbers = self._seen.number(keys)
         first = numbers > np.maximum.accumulate(np.concatenate([[known - 1], numbers]))[:-1]
@@ -149,7 +149,7 @@ class _Builder:
         return not any(letters(text) in self._banned for text in row)
 
     def finish(self, source: str) -> str:
-        """Close all files, decide what documents and labels are, describe the whole; the fingerprint."""
+        """Close all files, settle documents and labels, write the description; returns the fingerprint."""
         if not len(self._seen):
             left_out = " besides what is to be left out" if self._counts["excluded"] else ""
             fail(source, "no text in it" + self._columns.condition + left_out)
@@ -235,7 +235,7 @@ class _Builder:
             self._documents.follow(np.zeros(len(origin), dtype=np.int64))
 
     def _finish_documents(self) -> int:
-        """Keep the numbering that holds, if any; the number of documents."""
+        """Keep the numbering that applies, if any; returns the number of documents."""
         self._documents.file.close()
         if self._rows is not None:
             self._rows.file.close()
@@ -265,12 +265,12 @@ class _Documents:
         return len(self._known) if self.looked_up else self._changes
 
     def look_up(self, values: list[str]) -> None:
-        """Rows (n,) named by a value that may come back at any time."""
+        """Append rows (n,) whose documents are named by values, which may recur anywhere."""
         self.looked_up = True
         self.file.append(self._known.number(hash_keys(values, len(values))))
 
     def follow(self, keys: Integers) -> None:
-        """Rows (n,) with a key that never decreases: a new document begins wherever it changes."""
+        """Append rows (n,) whose keys never decrease: a new document begins wherever the key changes."""
         changed = np.diff(keys, prepend=self._last) != 0
         self._last = int(keys[-1])
         self.file.append(self._changes - 1 + np.cumsum(changed))
@@ -292,7 +292,7 @@ def _cut(column: list[str], too_long: set[int]) -> list[str]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int], None]]:
-    """A line on a terminal's standard error that counts sentences; nothing when it is not a terminal."""
+    """A counter on standard error if it is a terminal; otherwise nothing."""
     if not sys.stderr.isatty():
         yield lambda kept: None
         return

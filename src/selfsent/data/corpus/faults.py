@@ -1,4 +1,4 @@
-"""What went wrong with a file elsewhere, in a line, whichever library said it."""
+"""One-line messages for the exceptions of fsspec's drivers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AWAY = "Connect|Timeout|gaierror|DNS|Endpoint"
 
 
 def why(error: BaseException, protocol: str) -> str:
-    """What to tell of an error that a driver raised.
+    """The message for an exception that a driver raised.
 
     Args:
         error: of whatever class; a library may have wrapped what was first.
@@ -51,7 +51,7 @@ def why(error: BaseException, protocol: str) -> str:
 
 
 def _codes(error: BaseException) -> list[Any]:
-    """What a web server or service answered, wherever a library keeps it."""
+    """Status and error codes of an exception, wherever the library keeps them."""
     response = getattr(error, "response", None)
     if isinstance(response, dict):  # botocore's
         told = response.get("ResponseMetadata", {}).get("HTTPStatusCode")

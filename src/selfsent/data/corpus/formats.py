@@ -75,7 +75,7 @@ def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
         blank += 1
     delimiter = ";" if ";" in header_line and "," not in header_line else ","
     limit = csv.field_size_limit()
-    # The limit belongs to the whole process: never lowered, and put back after.
+    # The limit is global to the process: never lowered, and restored afterwards.
     csv.field_size_limit(max(limit, LONGEST_RECORD))
     try:
         reader = csv.reader(chain(repeat("\n", blank), [header_line], lines), delimiter=delimiter, strict=True)
@@ -148,7 +148,7 @@ def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Column
 
 
 def _checked_csv(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a csv reader with the number of the line each begins on."""
+    """Rows of a csv reader with the line number each begins on."""
     while True:
         number = reader.line_num + 1
         try:

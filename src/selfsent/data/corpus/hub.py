@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub: from a local mirror first, then from the hub itself, as a stream."""
+"""Data sets of the Hugging Face hub, from a local mirror first, then streamed from the hub."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ class HubDataset:
 
 
 def require_hub(name: str, missing: str = "no such file, and ") -> None:
-    """Knock at the hub first: without a network the library would try again for half a minute.
+    """Fail fast without a network: the library would retry for half a minute.
 
     Raises:
-        CorpusError: it cannot be reached; `missing` is said before that.
+        CorpusError: it cannot be reached; `missing` begins the message.
     """
     hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
     if getproxies():

@@ -1,4 +1,4 @@
-"""A corpus that Python has in memory: texts one by one, or a table of pandas, polars, pyarrow or datasets."""
+"""Corpora in memory: an iterable of texts, or a table of pandas, polars, pyarrow or datasets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME = "the table given from Python"
 
 
 def is_table(source: Any) -> bool:
-    """Whether something from Python has columns: a table, a dictionary of them, or a list of rows by name."""
+    """Whether an object has columns: a table, a dictionary of columns, or a list of rows by name."""
     if isinstance(source, list | tuple):
         return bool(source) and isinstance(source[0], Mapping)
     framed = hasattr(source, "columns") and hasattr(source, "shape")

@@ -1,4 +1,4 @@
-"""A corpus of several sources, each with columns of its own: the same pairs of sentences under other names."""
+"""Corpora of several sources with different column names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES = ("first", "second", "third")
 
 
 def options_of(columns: Columns) -> tuple[list[object], list[object]]:
-    """What a table depends on beside the files, as JSON: what was always there, and what came later."""
+    """Cache key of the columns, as JSON: the original options, and those added later."""
     options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
     options += ["merged"] if columns.merged else []
     options += [] if columns.carried is None else [["carried", *columns.carried]]
@@ -30,7 +30,7 @@ def options_of(columns: Columns) -> tuple[list[object], list[object]]:
 
 
 def sources_of(source: SourceName | Parts, common: Mapping[str, Any]) -> list[Source]:
-    """Find out what a user means, without reading it.
+    """Resolve what a user named, without reading it.
 
     Args:
         source: as for `read_corpus`.
@@ -56,7 +56,7 @@ def sources_of(source: SourceName | Parts, common: Mapping[str, Any]) -> list[So
 
 
 def joined(parts: Sequence[Source]) -> Source:
-    """Sources one behind the other as one; text columns that differ in name are called first, second and third.
+    """Concatenate sources; text columns with different names become first, second and third.
 
     Raises:
         SettingsError: they do not have the same kinds of columns.

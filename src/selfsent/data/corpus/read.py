@@ -1,4 +1,4 @@
-"""`read_corpus`: the way in. What was read once is kept in a cache and opened from there."""
+"""`read_corpus`: the entry point. Corpora are cached; a second call opens the cached table."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from selfsent.errors import CorpusError, OutputError, SettingsError
 from selfsent.files import cache_folder, new_folder, read_json, write_json
 
 _VERSION = 2
-"""Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
+"""Version of the table format and of cleaning, splitting and harvesting; raise it when one of them changes."""
 _LOOKED_AT, _BEGINNING = 1000, 5000
-"""Texts that decide whether all are split, and characters of each that are looked at."""
+"""Texts sampled to decide whether to split all of them, and the characters read of each."""
 _SMALL = 2**20
-"""Bytes of a corpus that is read in well under a second."""
+"""Bytes of a corpus that is read in well under a second; larger ones are only probed."""
 
 
 def read_corpus(
@@ -129,7 +129,7 @@ def _folder(cache: str | Path | None) -> Path:
 
 
 def _decided(source: Source, folder: Path, cleaners: Cleaners) -> tuple[Source, bool]:
-    """As `_looked_at`; what was found is kept beside the tables, so that a source that is known is not read again."""
+    """`_looked_at`, cached beside the tables, so that a known source is not read again."""
     if source.identity is None:
         return _looked_at(source, cleaners)
     always, later = options_of(source.columns)
@@ -143,14 +143,14 @@ def _decided(source: Source, folder: Path, cleaners: Cleaners) -> tuple[Source, 
 
 
 def _looked_at(source: Source, cleaners: Cleaners) -> tuple[Source, bool]:
-    """The same source, and whether its texts are to be split: by a look at the first of them, which is not lost."""
+    """The source, and whether to split its texts, judged by a sample; the sampled rows are read again from memory."""
     if len(source.columns.kept) > 1 or source.columns.document:
         return source, False
     batches = source.batches()
     first: list[Batch] = []
     while sum(map(len, first)) < _LOOKED_AT and (batch := next(batches, None)) is not None:
         first.append(batch)
-    # What comes through a pipe comes once, and a network is slow.
+    # A pipe can be read only once, and a network is slow.
     source = replace(source, read=lambda columns: chain(first, batches))
     if any(batch.separated or batch.documents for batch in first):
         return source, False
@@ -163,7 +163,7 @@ def _looked_at(source: Source, cleaners: Cleaners) -> tuple[Source, bool]:
 def _texts(
     source: SourceName | Parts, columns: Columns, clean: str | Sequence[str] | None, cache: str | Path | None
 ) -> Corpus:
-    """The sentences of another source, which has the same text columns if it does not say otherwise."""
+    """The corpus of texts to exclude; it has the same text columns unless it names others."""
     sources = [source] if isinstance(source, str | Path | Mapping) else source
     parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
     same = {"text_column": columns.texts} if columns.merged else {"text_columns": columns.texts, "stack": True}
@@ -172,7 +172,7 @@ def _texts(
 
 
 def check_corpus(source: SourceName | Parts, **options: Any) -> None:
-    """Find the faults of a small corpus, or those at the beginning of a large one, before anything slow is begun.
+    """Report faults of a small corpus, or at the start of a large one, before any slow work begins.
 
     Args:
         source: as for `read_corpus`; what does not lie in files is left alone.
@@ -197,7 +197,7 @@ def check_corpus(source: SourceName | Parts, **options: Any) -> None:
 
 
 def _build(source: Source, folder: Path, options: list[object], **how: Any) -> Corpus:
-    """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
+    """Build the table in a temporary folder, then rename it; the loser of a race uses the table of the winner."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         building = new_folder(folder, ".building-")

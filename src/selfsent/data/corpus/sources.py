@@ -36,29 +36,29 @@ Files = list[Path | RemoteFile]
 
 _KNOWN = f"{', '.join(READERS)}, each also with .gz, .zst or .bz2"
 _PROBED, _PROBED_REMOTE = 200, 8
-"""Files behind the first that are looked into before anything is read."""
+"""Files after the first that are probed before anything is read."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Something to read rows from."""
+    """A source of rows, and the columns to read."""
 
     name: str
     identity: Any
-    """What the rows depend on, as JSON; None if only reading them can tell."""
+    """Cache key of the contents, as JSON; None if unknown before reading."""
     read: Callable[[Columns], Iterator[Batch]]
     size: int | None = None
-    """Bytes on disk; None if it does not lie in files."""
+    """Bytes on disk; None if the source is not a set of files."""
     columns: Columns = field(default_factory=Columns)
-    """What is read of it."""
+    """Columns to read."""
 
     def batches(self) -> Iterator[Batch]:
-        """The rows of the columns."""
+        """Read the columns."""
         return self.read(self.columns)
 
 
 def find_source(source: SourceName) -> Source:
-    """Find out what a user means, without reading it.
+    """Resolve what a user named, without reading it.
 
     Raises:
         CorpusError: nothing is there, or nothing that can be read.
@@ -78,7 +78,7 @@ def find_source(source: SourceName) -> Source:
 
 
 def named(sources: Iterable[str]) -> str:
-    """What several are called together."""
+    """One name for several sources."""
     several = list(sources)
     return ", ".join(several[:3]) + (", ..." if len(several) > 3 else "")
 
@@ -90,7 +90,7 @@ def total(sizes: Iterable[int | None]) -> int | None:
 
 
 def _looked_into(source: Iterable[Any]) -> tuple[Iterable[Any], bool]:
-    """What was given, and whether it begins like a list of files; an iterator is put together again."""
+    """The items, and whether the first one is a path; a consumed iterator is chained together again."""
     rest = iter(source)
     first = next(rest, None)
     return chain([first], rest) if rest is source and first is not None else source, _is_path(first)
@@ -181,7 +181,7 @@ def _files(files: Files, name: str) -> Source:
 
 
 def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
-    """What is different when a file has changed, as JSON; None where nothing tells, as of a pipe."""
+    """Value that changes with the file, as JSON; None if there is none, as for a pipe."""
     if isinstance(file, RemoteFile):
         return file.state
     state = file.stat()
@@ -189,14 +189,14 @@ def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
 
 
 def size_of(file: Path | RemoteFile) -> int | None:
-    """Bytes of a file; None where nothing tells."""
+    """Bytes of a file; None if unknown."""
     if isinstance(file, RemoteFile):
         return file.size
     return file.stat().st_size if file.is_file() else None
 
 
 def _read_files(files: Files, columns: Columns) -> Iterator[Batch]:
-    # A fault at the beginning of a later file is found before hours are spent on the earlier ones.
+    # Finds faults at the start of later files before hours are spent on earlier ones.
     for path in files[1 : _PROBED if isinstance(files[0], Path) else _PROBED_REMOTE]:
         if path.is_file():
             next(islice(read_file(path, columns), 1, None), None)

@@ -1,4 +1,4 @@
-"""From a file to lines of text: decompression, UTF-8, line ends, in bounded memory and with the place of a fault."""
+"""From a file to lines of text: decompression, UTF-8 and line ends, in bounded memory, faults with line numbers."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LONGEST_RECORD = 1 << 24
 """Characters of the longest line, cell or JSON object that is read; a longer one is refused."""
 
 SMALL = 1 << 26
-"""Bytes that any compressed file may unpack to."""
+"""Bytes that any compressed file may decompress to."""
 LARGEST_RATIO = 200
-"""Times as many bytes as were read that may come out; texts get no smaller than a twentieth, logs than a hundredth."""
+"""Largest compression ratio accepted; text compresses to a twentieth at best, logs to a hundredth."""
 UNPACKED = "SELFSENT_MOST_UNPACKED"
-"""The variable of the environment that holds another limit for all of a file, in bytes."""
+"""Environment variable with another limit on the decompressed bytes of a file."""
 
 _FIRST_CHUNK = 1 << 16
 _CHUNK = 1 << 20
@@ -74,7 +74,7 @@ def open_file(path: Path | RemoteFile) -> Iterator[IO[bytes]]:
 
 
 class _Unpacked:
-    """What a compressed file holds, up to a limit: a few kilobytes may hold as many gigabytes.
+    """A decompressed stream with a size limit, against decompression bombs.
 
     Args:
         stream: of pyarrow.
@@ -90,10 +90,10 @@ class _Unpacked:
         self._given = int(given) if given else None
 
     def read(self, size: int) -> bytes:
-        """Up to so many bytes.
+        """Read up to `size` bytes.
 
         Raises:
-            CorpusError: there are more than may be.
+            CorpusError: the limit is exceeded.
         """
         found = bytes(self._stream.read(size))
         self._done += len(found)
@@ -107,12 +107,12 @@ class _Unpacked:
         return found
 
     def seekable(self) -> bool:
-        """False: it can be read from its beginning alone."""
+        """False: it can only be read from the start."""
         return False
 
 
 def chunks(file: IO[bytes], name: str) -> Iterator[bytes]:
-    """The bytes of a stream, the first chunk small so that a bad file is found out at once.
+    """The bytes of a stream in chunks; the first is small, so that a bad file fails at once.
 
     Raises:
         CorpusError: the stream breaks off or cannot be decompressed.
