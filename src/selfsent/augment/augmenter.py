@@ -1,4 +1,4 @@
-"""What an augmenter is: options, and a change of sentences that depends on nothing but key and row."""
+"""The interface of augmenters: options, and a function of sentences that depends on key and row alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sentences:
-    """Some sentences of a corpus, one behind the other.
+    """Consecutive sentences of a corpus.
 
     Args:
         texts: (n,) the sentences.
@@ -33,43 +33,43 @@ class Sentences:
 
 
 Change = Callable[[Sentences, int], list[str]]
-"""(sentences, key) -> (n,) views of them; a view that could not be made is empty or the sentence itself."""
+"""(sentences, key) -> (n,) views; a view that could not be made is empty or the sentence itself."""
 
 
 @dataclass(frozen=True)
 class Augmenter(ABC):
-    """A way to say a sentence otherwise; its fields are its options, made with `selfsent.settings.setting`."""
+    """A text augmentation; its fields are its options, made with `selfsent.settings.setting`."""
 
     name: ClassVar[str]
     about: ClassVar[str]
     """One line for the help text."""
     random: ClassVar[bool] = True
-    """Whether another key gives another view."""
+    """Whether views depend on the key."""
     unchanged: ClassVar[str]
-    """Why it may change no sentence at all, and what to do then."""
+    """The likely reason, and the remedy, if it changes no sentence."""
 
     def __post_init__(self) -> None:
         check_limits(self)
 
     @property
     def chunk(self) -> int:
-        """Sentences made and kept together. Part of the result: a model's batches are cut inside of it."""
+        """Sentences per chunk. It affects results: batches of models do not cross chunks."""
         return 256
 
     @property
     def always(self) -> tuple[str, ...]:
-        """Options that its spec names even where they are the default."""
+        """Options that the spec includes even if they have their defaults."""
         return ()
 
     @property
     def spec(self) -> str:
-        """Its name and the options that are not the default or that it always names, as on the command line."""
+        """Its name with all options that differ from their defaults or are in `always`, as on the command line."""
         values = [(f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self)]
         given = [f"{name}={value}" for name, value, usual in values if name in self.always or value != usual]
         return ":".join([self.name, *given])
 
     def identity(self) -> Any:
-        """What its views depend on, as JSON: options, and the state of the files it reads."""
+        """Cache key of its views, as JSON: options, and the state of the files it reads."""
         return [self.name, dataclasses.asdict(self)]
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Pairs(Augmenter):
 
 
 def state_of(path: str | Path) -> list[Any]:
-    """Sizes and times of the files at a path: another state, other views. Empty for what is no path."""
+    """Sizes and times of the files at a path, for cache keys; empty if there are none."""
     root = Path(path).expanduser()
     files = sorted(file for file in root.rglob("*") if file.is_file()) if root.is_dir() else [root]
     return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]

@@ -41,7 +41,7 @@ def with_views(
     key = plan_key(corpus, [pairing], seed)
     directory = corpus.directory / f"views-{key}"
     made = directory.with_suffix(".parquet")
-    # Where views are missing, another process may be making them.
+    # Another process may be making missing views.
     while not is_whole(directory):
         with locked_part(directory.with_suffix(".lock"), 0, 1, patient=True):
             if is_whole(directory):
@@ -55,7 +55,7 @@ def with_views(
 
 
 def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: str) -> None:
-    """Turn the file of views into a corpus; of one maker, the sentence itself is the first view."""
+    """Turn the file of views into a corpus; with one augmenter, the sentence itself is the first view."""
     import pyarrow.parquet as pq
 
     columns = ("text", "view2") if len(makers) == 1 else ("text", "view1", "view2")

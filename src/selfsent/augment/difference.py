@@ -7,12 +7,12 @@ from dataclasses import astuple, dataclass
 from operator import add
 
 _MEASURED = 2000
-"""Characters at the beginning of a text that are compared: the time grows with their square."""
+"""Characters compared of each text: the time is quadratic."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Sums over views of one maker, so that those of chunks add up.
+    """Sums over views of one augmenter; those of chunks can be added.
 
     Args:
         views: how many.

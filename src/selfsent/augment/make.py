@@ -1,4 +1,4 @@
-"""Views of a whole corpus, made chunk by chunk: what is done stays done, and the same command goes on from there."""
+"""Augmentation of a whole corpus in chunks, resumable after an interruption."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from selfsent.integrity import tell_damaged
 from selfsent.locks import locked
 
 ORIGINAL = "original"
-"""What the columns of makers say of a view that is the sentence itself."""
+"""The entry of `maker1` and `maker2` for the sentence itself."""
 _VERSION = 2
-"""Of all that decides the views beside options and files: raise it when makers, chunks or cleaning change."""
+"""Version of augmenters, chunks and cleaning; raise it when one of them changes."""
 _ENOUGH = 20
-"""Sentences of which at least one must have changed."""
+"""Sentences in a first chunk from which on at least one must change."""
 _FEW = 0.1
-"""Share of changed sentences below which the user should know."""
+"""Share of changed sentences below which a notice is shown."""
 _PLAN, _LOCK, _STATISTICS = "plan.json", "lock", b"statistics"
 
 Pairing = Sequence[Augmenter]
-"""One maker: the sentence itself and its view. Two makers: a view of each."""
+"""One augmenter: the sentence itself and its view. Two: a view of each."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def augment(
 
 
 def check_pairings(pairings: Sequence[Pairing]) -> None:
-    """Refuse makers that cannot give two views that differ.
+    """Reject augmenters that cannot give two different views.
 
     Raises:
         SettingsError: three makers for two views, or one maker twice that says the same each time.
@@ -143,7 +143,7 @@ def check_pairings(pairings: Sequence[Pairing]) -> None:
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Refuse an output that cannot be written.
+    """Reject an output that cannot be written.
 
     Raises:
         OutputError: it has another ending, or is there already.
@@ -157,13 +157,13 @@ def check_output(path: Path, overwrite: bool) -> None:
 
 
 def plan_key(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> str:
-    """A short name for views that depend on this and nothing else."""
+    """Cache key of views."""
     plan = json.dumps(_plan(corpus, pairings, seed), sort_keys=True)
     return hashlib.blake2b(plan.encode(), digest_size=8).hexdigest()
 
 
 def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
-    """All that views depend on, as JSON; the seed only where something is random."""
+    """Everything views depend on, as JSON; the seed only if something is random."""
     plan = {
         "version": _VERSION,
         "corpus": corpus.fingerprint,
@@ -173,7 +173,7 @@ def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, A
 
 
 def _begin(parts: Path, plan: dict[str, Any], overwrite: bool) -> None:
-    """Go on with the parts of the same plan, or begin anew."""
+    """Resume from the parts of the same plan, or start over."""
     kept = [each for each in parts.glob("*") if each.name != _LOCK and not is_half_written(each)]
     if kept and not overwrite and read_json(parts / _PLAN) != plan:
         raise OutputError(f"{parts} keeps what other makers, another seed or corpus made: give --overwrite")
@@ -185,7 +185,7 @@ def _begin(parts: Path, plan: dict[str, Any], overwrite: bool) -> None:
 def _make(
     corpus: Corpus, pairing: Pairing, parts: Path, number: int, seed: int, advance: Callable[[int], None]
 ) -> Iterator[tuple[Path, dict[str, Difference], int]]:
-    """The part of each chunk, made now or before, how its views differ, and how many were made now."""
+    """For each chunk: its part, how its views differ, and how many were made by this call."""
     size = min(maker.chunk for maker in pairing)
     with ExitStack() as opened:
         changes: list[Change] = []
@@ -195,7 +195,7 @@ def _make(
             differences, new = _statistics(file), 0
             if differences is None:
                 new = len(rows) * len(pairing)
-                # Opened when first needed: nothing is loaded when all is done already.
+                # Opened lazily: a finished plan loads nothing.
                 changes = changes or [opened.enter_context(maker.start()) for maker in pairing]
                 columns, differences = _chunk(corpus, rows, pairing, changes, make_key(seed, number))
                 _write(file, columns, differences)

@@ -47,7 +47,7 @@ def marian(model: str, beams: int) -> Iterator[Translator]:
 
 
 def batches(lengths: Sequence[int], tokens: int = _TOKENS) -> Iterator[list[int]]:
-    """Numbers of sentences of similar length, as many at a time as fit into a padded block."""
+    """Indices of sentences of similar length, as many at a time as fit into a padded block."""
     order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
     begin = 0
     while begin < len(order):

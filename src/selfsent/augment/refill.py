@@ -1,4 +1,4 @@
-"""A masked language model that guesses other tokens for hidden ones: what `mlm` needs torch for."""
+"""Masking and refilling by a masked language model, for `mlm`; imports torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOKENS = 4096
 
 
 class Refiller:
-    """A model with all that is known about its vocabulary.
+    """A masked language model and its vocabulary.
 
     Args:
         name: of the model.
@@ -50,7 +50,7 @@ class Refiller:
         self.longest = min(int(self.model.tokenizer.model_max_length), 512)
 
     def change(self, sentences: Sentences, key: int) -> list[str]:
-        """Batches of similar length; what is hidden and what is drawn depend on key, row and place alone."""
+        """Views of sentences; masks and samples depend on key, row and position alone, not on batches."""
         encoded = self.model.tokenizer(
             sentences.texts,
             add_special_tokens=False,
@@ -71,7 +71,7 @@ class Refiller:
         return views
 
     def _hidden(self, ids: np.ndarray, row: int, key: int) -> np.ndarray:
-        """(tokens,) which to hide: each with the same probability, at least one; punctuation and specials never."""
+        """(tokens,) mask: equal probabilities, at least one token, never punctuation or special tokens."""
         chance = uniforms(key, np.full(len(ids), row), np.arange(len(ids)))
         chance[self.vocabulary.kinds[ids] < 0] = 2.0
         hidden: np.ndarray = (chance < self.ratio) | (chance == chance.min(initial=2.0))
@@ -104,7 +104,7 @@ class Refiller:
         logits.scatter_(1, before[:, None], -torch.inf)
         if self.best:
             return logits.argmax(1)
-        # The inverse of the distribution function: one random number a token, whatever the batch.
+        # Inverse transform sampling: one random number a token, whatever the batch.
         total = logits.double().softmax(1).cumsum(1)
         drawn = torch.searchsorted(total, (chance * total[:, -1]).unsqueeze(1), right=True)[:, 0]
         return drawn.clamp(max=len(total[0]) - 1)
@@ -124,7 +124,7 @@ class Refiller:
 
 
 def _with_capitals_at(piece: str, text: str, start: int) -> str:
-    """A piece of a word with the capitals that belong there: the first one at the word's beginning alone."""
+    """A piece of a word, capitalised for its position: a leading capital only at the start of the word."""
     begin, end = start, start
     while begin and text[begin - 1].isalpha():
         begin -= 1
@@ -135,7 +135,7 @@ def _with_capitals_at(piece: str, text: str, start: int) -> str:
 
 
 class Vocabulary:
-    """What the tokens of a tokenizer say: their text, and whether they begin a word.
+    """The text of each token of a tokenizer, and whether it begins a word.
 
     Args:
         tokenizer: a transformers tokenizer.

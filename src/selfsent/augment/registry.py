@@ -1,4 +1,4 @@
-"""The makers by name, and how the command line and `views=` name them."""
+"""Augmenters by name, and the parser of their specs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAKERS: dict[str, type[Augmenter]] = {each.name: each for each in (Synonym, Mask
 
 
 def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter:
-    """A maker from `NAME[:OPTION=VALUE]...`.
+    """Parse an augmenter from `NAME[:OPTION=VALUE]...`.
 
     Args:
         spec: such as `synonym:sense=random` or `translate:pivot=cat`.
-        common: values for options that the spec leaves out, used where the maker has them.
+        common: values for options that the spec leaves out, used if the augmenter has them.
 
     Raises:
-        SettingsError: there is no such maker or option, or the value is out of range.
+        SettingsError: there is no such augmenter or option, or the value is out of range.
     """
     name, *parts = spec.split(":")
     if name not in MAKERS:
@@ -41,7 +41,7 @@ def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter
 
 
 def parse_makers(views: str) -> list[Augmenter]:
-    """One or two makers between commas, as `selfsent train --views` takes them.
+    """Parse one or two augmenters, separated by a comma, as in `selfsent train --views`.
 
     Raises:
         SettingsError: as `parse_maker`.

@@ -30,7 +30,7 @@ _DETERMINERS = _set(
     "my your his its our their"
 )
 _CLAUSES = _set("that what which")
-"""Determiners that begin clauses as well, so that they say little about the next word."""
+"""Determiners that also begin clauses, and so say little about the next word."""
 _BEFORE_VERBS = _set(
     "to will would shall should can could may might must do does did don didn doesn won not never "
     "i you he she it we they who let please"
@@ -51,7 +51,7 @@ _STOP |= _DETERMINERS | _BEFORE_VERBS
 
 @dataclass(frozen=True)
 class Synonym(Augmenter):
-    """A share of the words gives way to synonyms, in the same inflection and with the same capitals."""
+    """Replaces a share of the words by synonyms, with the same inflection and capitals."""
 
     name = "synonym"
     about = "English words replaced through WordNet"
@@ -134,7 +134,7 @@ class _Words:
         return (place, part, form_of(lower, lemma, part, before), filled) if filled else None
 
     def _part(self, word: str, before: str) -> Part | None:
-        """The part of speech: how often WordNet's makers met each, weighed by the word in front and by the ending."""
+        """The likeliest part of speech: WordNet's counts, weighted by the preceding word and the ending."""
         weights: dict[Part, float] = {}
         for part in PARTS:
             lemma = self.wordnet.lemma(word, part)
@@ -144,7 +144,7 @@ class _Words:
 
 
 def _likely(word: str, lemma: str, part: Part, before: str) -> float:
-    """How much the surroundings speak for a part of speech; hand-set, as nothing here needs more."""
+    """The weight of a part of speech, given preceding word and ending; set by hand."""
     weight = 1.0
     if before in _DETERMINERS and before not in _CLAUSES:
         weight *= {"noun": 4.0, "adj": 4.0, "verb": 0.05, "adv": 0.3}[part]
@@ -158,11 +158,11 @@ def _likely(word: str, lemma: str, part: Part, before: str) -> float:
 
 
 def _plain(text: str, match: re.Match[str], place: int) -> bool:
-    """Whether a word may be replaced: ASCII, no name or acronym, no part of a longer thing such as don't or a URL."""
+    """Whether a word may be replaced: ASCII, no name or acronym, not part of a contraction or URL."""
     word, before, behind = match[0], text[: match.start()][-1:], text[match.end() : match.end() + 2]
     if not word.isascii() or len(word) < 2:
         return False
-    # A capital that does not begin the sentence makes a name, unless everything is in capitals.
+    # A capital inside a sentence marks a name, unless all of it is in capitals.
     if not text.isupper() and (word[1:] != word[1:].lower() or (place and word[0].isupper())):
         return False
     if before in _GLUE_BEFORE or behind[:1] in _GLUE_BEHIND or re.match(r"\.\w", behind):
@@ -172,14 +172,14 @@ def _plain(text: str, match: re.Match[str], place: int) -> bool:
 
 
 def _usable(words: tuple[str, ...], lemma: str, word: str) -> tuple[str, ...]:
-    """The words of a sense that can stand for another: single, no names, and not the word itself."""
+    """Words of a sense that can replace another: single words, no names, not the word itself."""
     # Nothing here knows whether "be" must say am, are or is.
     unfit = ("be", lemma, word.lower())
     return tuple(w for w in words if w.isalpha() and w.islower() and w not in unfit and len(w) > 1)
 
 
 def _agreeing(between: str, new: str) -> str:
-    """The text in front of a new word, with its article a or an as the word asks for."""
+    """The text before a new word, with its article (a, an) adapted."""
     match = re.search(r"(?<![\w'’])(an?)( +)$", between, re.IGNORECASE)
     if not match:
         return between

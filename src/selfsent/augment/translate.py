@@ -1,4 +1,4 @@
-"""There and back through another language: the views of BSL (Zhang et al. 2021, section 4.1)."""
+"""Back-translation: the views of BSL (Zhang et al. 2021, section 4.1)."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class Translate(Augmenter):
 
     @property
     def chunk(self) -> int:
-        """Few, as some engines make three views a second; but a program is started anew for each chunk."""
+        """Small, as some engines make three views a second; larger for programs, which are started for each chunk."""
         return super().chunk if self.engine == "command" else 32
 
     @property
     def always(self) -> tuple[str, ...]:
-        """What views are made with; of programs the pivot is not known."""
+        """Engine and pivot; the pivot of programs is unknown."""
         return ("engine",) if self.engine == "command" else ("engine", "pivot")
 
     def identity(self) -> Any:
-        """What decides the translation: the number of pipelines and the patience do not."""
+        """Everything the translation depends on: not the number of pipelines, nor the patience."""
         kept = ("engine", "pivot", "language", "there", "back", "beams")
         used = [mode_file(*pair) for pair in self._ways] if self.engine == "apertium" else self._used()
         return [self.name, *(getattr(self, name) for name in kept), *(state_of(path) for path in used)]
@@ -87,7 +87,7 @@ class Translate(Augmenter):
             return list(self._models())
         used: list[str] = []
         for program, *words in self._commands():
-            # A script or a model that an interpreter is given decides as much as the interpreter.
+            # A script or model passed to an interpreter matters as much as the interpreter.
             used += [shutil.which(program) or program, *(word for word in words if Path(word).is_file())]
         return used
 

@@ -21,11 +21,11 @@ from selfsent.integrity import checksums, damaged, is_signed, signed, tell_damag
 _FORMAT = 1
 _ABOUT, _FILES = "tokens.json", ("ids.bin", "starts.bin", "offsets.npy")
 LONGEST = 512
-"""Tokens kept of a sentence in the table, unless training reads more; it cuts further, to its `max_length`."""
+"""Tokens stored of a sentence, unless training reads more; training truncates further, to `max_length`."""
 
 
 class Table(Protocol):
-    """What batches are drawn from: tokens by row."""
+    """Tokens by row."""
 
     def lengths(self, rows: np.ndarray) -> np.ndarray:
         """(chosen,) tokens of the sentences at `rows`, (chosen,)."""
@@ -106,7 +106,7 @@ def build_table(
 
 
 def _kept(target: Path) -> TokenTable | None:
-    """The table that was made before; None if there is none, or it was damaged and is gone now."""
+    """The existing table; None if there is none. A damaged one is removed."""
     if not target.exists():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Texts to tokens: each word that occurs again is not tokenised again, which is what most of the time went into."""
+"""A tokenizer with a cache of words, in which most of the time went."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 from tokenizers import Tokenizer
 
 KNOWN = 1 << 18
-"""Pieces of text that are remembered: the first ones, among which are the frequent ones."""
+"""Pieces of text that are cached: the first ones, which include the frequent ones."""
 _LONG = 100
-"""Characters of a piece that is not remembered: it will hardly come again."""
+"""Characters from which on a piece is not cached: it will hardly recur."""
 _PROBES, _WORDS = 64, 8
 _MEMORY = threading.Lock()
 """Of all readers: one of its own could not be copied with the encoder that it belongs to."""
 
 
 class Read(NamedTuple):
-    """The tokens of some texts, one text behind the other, without special tokens.
+    """Tokens of texts, concatenated, without special tokens.
 
     Args:
         ids: (tokens,) token ids, int64.
@@ -51,7 +51,7 @@ class Read(NamedTuple):
         return Read(self.ids[place], lengths, self.word_starts[place])
 
     def joined(self, other: Read) -> Read:
-        """These texts, and behind them others."""
+        """The concatenation of two."""
         return Read(*map(np.concatenate, zip(self, other, strict=True)))
 
 

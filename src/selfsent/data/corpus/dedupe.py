@@ -1,4 +1,4 @@
-"""Sets of 64-bit keys in little memory: whole batches are looked up and added at once."""
+"""Compact sets of 64-bit keys with batched lookup and insertion."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Shard:
 
 
 def _zeros(size: int, dtype: type[np.generic]) -> NDArray[Any]:
-    """Zeros in a mapping of their own: freed at once, where malloc would keep holes of every size."""
+    """Zeros in a private mapping, which is returned to the system at once; malloc would fragment."""
     if not size:
         return np.zeros(0, dtype=dtype)
     return np.frombuffer(mmap.mmap(-1, size * np.dtype(dtype).itemsize), dtype=dtype)

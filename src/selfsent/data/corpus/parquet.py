@@ -1,4 +1,4 @@
-"""The reader of parquet files, whose few bytes may stand for very much text."""
+"""The reader of parquet files, bounded in memory: a few bytes of dictionary may expand to gigabytes."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _parquet(file: IO[bytes], name: str, wanted: Sequence[str] = ()) -> Iterator
 
     with tempfile.TemporaryFile() as unpacked:
         if not file.seekable():
-            # Parquet is read from its end: one that is compressed, or that comes as a stream, is laid down first.
+            # Parquet needs seeking: a compressed file, or a stream, is spooled to disk first.
             for chunk in chunks(file, name):
                 unpacked.write(chunk)
             file = unpacked
