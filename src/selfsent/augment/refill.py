@@ -14,7 +14,7 @@ from selfsent.augment.augmenter import Sentences
 from selfsent.augment.inflection import with_capitals_of
 from selfsent.augment.marian import batches
 from selfsent.data.random import uniforms
-from selfsent.data.views import Template, Tokens
+from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.packing import IGNORED
 from selfsent.models.loading import load_encoder

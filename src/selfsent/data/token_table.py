@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
 from selfsent.data.tokenizing import Reader
-from selfsent.data.views import Tokens
+from selfsent.data.views.tokens import Tokens
 from selfsent.files import whole_directory
 from selfsent.integrity import checksums, damaged, is_signed, signed, tell_damaged
 
