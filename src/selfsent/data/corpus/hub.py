@@ -13,6 +13,7 @@ from urllib.request import getproxies
 
 from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, check_header, make_batch
 from selfsent.data.corpus.streams import fail
+from selfsent.errors import first_line
 
 _IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")
 _PATIENCE = 1.5
@@ -79,9 +80,7 @@ class HubDataset:
                 yield make_batch(values, self.name, columns, numbers)
                 start = numbers.stop
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            # What the library raises has many kinds and pages of text; the first line says it.
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-            fail(self.name, f"no such file, and not to be had as a hub data set: {reason}")
+            fail(self.name, f"no such file, and not to be had as a hub data set: {first_line(error)}")
 
 
 def require_hub(name: str, missing: str = "no such file, and ") -> None:

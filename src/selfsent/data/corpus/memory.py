@@ -14,7 +14,7 @@ from selfsent.data.corpus.batch import (
     is_missing,
     make_batch,
 )
-from selfsent.errors import CorpusError
+from selfsent.errors import CorpusError, first_line
 
 _NAME = "the table given from Python"
 
@@ -40,7 +40,7 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
         check_header(table.column_names, _NAME, columns)
         batches = table.select(columns.wanted).to_batches(BATCH_ROWS)
     except (pa.ArrowException, ValueError, TypeError) as error:
-        raise CorpusError(f"{_NAME} cannot be read: {str(error).splitlines()[0]}") from error
+        raise CorpusError(f"{_NAME} cannot be read: {first_line(error)}") from error
     start = 1
     for batch in batches:
         rows = max(1, BATCH_CHARACTERS // max(1, batch.nbytes // max(1, batch.num_rows)))

@@ -14,6 +14,7 @@ import numpy as np
 
 from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, check_header, make_batch
 from selfsent.data.corpus.streams import chunks, fail, open_file
+from selfsent.errors import first_line
 
 if TYPE_CHECKING:
     from selfsent.data.corpus.remote import RemoteFile
@@ -95,7 +96,7 @@ def _parquet(file: IO[bytes], name: str, wanted: Sequence[str] = ()) -> Iterator
                 opened = pq.ParquetFile(file, read_dictionary=by_number, metadata=opened.metadata, **options)
             yield opened
         except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
-            fail(name, f"not a whole parquet file, or one with values that cannot be read: {_first_line(error)}")
+            fail(name, f"not a whole parquet file, or one with values that cannot be read: {first_line(error)}")
 
 
 def _record_batches(parquet: Any, columns: list[str], part: range) -> Iterator[Any]:
@@ -159,7 +160,3 @@ def _partition(name: str) -> dict[str, str | None]:
     """The columns that the folders of a partitioned table stand for: `lang=en/part-0.parquet` is in English."""
     found = (folder.partition("=") for folder in name.split("/")[:-1])
     return {key: None if value == _NO_VALUE else unquote(value) for key, sign, value in found if sign}
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
