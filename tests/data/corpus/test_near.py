@@ -33,12 +33,12 @@ def test_the_more_alike_the_more_are_found():
     found = {}
     for changed in (1, 3, 10):
         hits = 0
-        for _ in range(100):
+        for _ in range(40):
             text = draw.choice(words, 30, replace=False)
             other = text.copy()
             other[:changed] = draw.choice(words, changed)
             hits += not NearDuplicates().new([" ".join(text), " ".join(other)])[1]
-        found[changed] = hits / 100
+        found[changed] = hits / 40
     # One word of thirty leaves 57 of 61 features alike (0.93), three at its beginning 53 of 65 (0.82), ten a half.
     assert found[1] > 0.85
     assert 0.15 < found[3] < 0.75
