@@ -92,10 +92,6 @@ class Batch:
             scores=repeated(self.scores),
         )
 
-    def merged(self) -> Batch:
-        """The batch with one text column: the texts of a row are joined by a blank line."""
-        return replace(self, texts=[list(map("\n\n".join, zip(*self.texts, strict=True)))])
-
 
 def make_batch(
     values: Mapping[str, Sequence[Any]],
@@ -133,14 +129,15 @@ def make_batch(
             fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **{unit: numbers[rows[row]]})
         return converted
 
+    texts = [column(text, _as_text, "text") or [] for text in columns.texts]
     batch = Batch(
-        texts=[column(text, _as_text, "text") or [] for text in columns.texts],
+        texts=[list(map("\n\n".join, zip(*texts, strict=True)))] if columns.merged else texts,
         documents=column(columns.document, _as_name, "a value"),
         labels=column(columns.label, _as_name, "a value"),
         scores=column(columns.score, _as_number, "a finite number"),
         carried=[[_as_carried(value, typed) for value in values[carried]] for carried in columns.carried or ()],
     )
-    return batch.stacked() if columns.stacked else batch.merged() if columns.merged else batch
+    return batch.stacked() if columns.stacked else batch
 
 
 def _rows_where(values: Mapping[str, Sequence[Any]], columns: Columns) -> Sequence[int]:

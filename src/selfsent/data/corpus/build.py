@@ -103,7 +103,8 @@ class _Builder:
         borders = 0 if batch.blocks is None else sum(not text or text.isspace() for text in batch.texts[0])
         count["empty"] += int(len(filled) - filled.sum()) - borders
         if self._banned:
-            free = np.fromiter((self._is_free(row) for row in zip(*texts, strict=True)), bool, len(origin))
+            letters_of = ({letters(text) for text in row} for row in zip(*texts, strict=True))
+            free = np.fromiter(map(self._banned.isdisjoint, letters_of), bool, len(origin))
             count["excluded"] += int((filled & ~free).sum())
             filled &= free
         rows = np.flatnonzero(filled)
@@ -145,9 +146,6 @@ class _Builder:
             origins.carry(batch.carried or [[]])
         return first
 
-    def _is_free(self, row: tuple[str, ...]) -> bool:
-        return not any(letters(text) in self._banned for text in row)
-
     def finish(self, source: str) -> str:
         """Close all files, settle documents and labels, write the description; returns the fingerprint."""
         if not len(self._seen):
@@ -177,17 +175,13 @@ class _Builder:
         describe(self._directory, description)
         return fingerprint
 
-    @property
-    def _unit(self) -> str:
-        if len(self._columns.kept) > 1:
-            return "row"
-        return "sentence" if self._split or self._one_a_line else "text"
-
     def _report(self, documents: int) -> CorpusReport:
+        unit = "sentence" if self._split or self._one_a_line else "text"
+        unit = "row" if len(self._columns.kept) > 1 else unit
         return CorpusReport(
             kept=self._kept,
             documents=documents,
-            unit=self._unit,
+            unit=unit,
             rid_of=self._cleaners.done(),
             holds={name: count / self._looked_at for name, count in self._signs.items()},
             **self._counts,
