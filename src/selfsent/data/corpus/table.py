@@ -146,15 +146,13 @@ class Corpus:
         if rows is None:
             return [text for batch in self.batches(column) for text in batch]
         given = np.asarray(rows)
-        if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
+        if given.dtype == bool and given.shape == (len(self),):
+            given = np.flatnonzero(given)
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise IndexError("rows must be a list of row numbers, or of true and false for each row")
-        if given.dtype == bool and len(given) != len(self):
-            raise IndexError(f"{len(given)} times true or false for {len(self)} rows")
-        wanted = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64)
-        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
+        if given.size and not 0 <= given.min() <= given.max() < len(self):
             raise IndexError(f"rows must lie between 0 and {len(self) - 1}")
-        found: list[str] = self._mapped.take(self._position(column), wanted)
-        return found
+        return self._mapped.take(self._position(column), given.astype(np.int64))
 
     def batches(self, column: str | None = None, size: int = 8192) -> Iterator[list[str]]:
         """All texts of one column in order, `size` at a time, read from the file as they are asked for."""
