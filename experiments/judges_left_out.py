@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score
 
 from selfsent import read_corpus
-from selfsent.augment.maker import Maker, Sentences
+from selfsent.augment.augmenter import Augmenter, Sentences
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.evaluation.encoders import as_encoder
@@ -30,7 +30,7 @@ from selfsent.evaluation.tasks.partners import PartnerTask
 
 SINGLE = ("banking77.txt", "tweets.txt")
 DOCUMENTS = ("forum-newsgroups.txt.zst", "forum-counsel.txt.zst", "news-bbc.txt.zst")
-MAKERS: tuple[Maker, ...] = (
+MAKERS: tuple[Augmenter, ...] = (
     Synonym(),
     Synonym(ratio=1.0),
     Synonym(ratio=1.0, sense="random"),

@@ -25,15 +25,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchm
 from sides import machine
 
 from selfsent import read_corpus
+from selfsent.augment.augmenter import Sentences
 from selfsent.augment.difference import Difference
-from selfsent.augment.maker import Sentences
 from selfsent.augment.registry import parse_maker
 from selfsent.data.random import make_key
 from selfsent.files import write_json
 
 MAKERS = (
-    "noise",
-    "repeat-words",
     "synonym",
     "synonym:sense=random",
     "mlm",

@@ -76,7 +76,14 @@ class Disk:
         if use == "train":
             return [*self.world.train, "--output", folder / "run"]
         if use == "augment":
-            return ["augment", self.world.sentences, "--with", "noise", "--output", folder / "out.parquet"]
+            return [
+                "augment",
+                self.world.sentences,
+                "--with",
+                "translate:engine=command:there=rev:back=cat",
+                "--output",
+                folder / "out.parquet",
+            ]
         return ["encode", "bundled", self.world.many, "--output", folder / "out.npy"]
 
     def _result(self, folder: Path) -> dict[str, str]:

@@ -90,7 +90,14 @@ class Flips:
             return ["encode", "bundled", world.many, "--output", folder / "out.npy"]
 
         def views(folder: Path) -> list[object]:
-            return ["augment", world.many, "--with", "noise", "--output", folder / "views.parquet"]
+            return [
+                "augment",
+                world.many,
+                "--with",
+                "translate:engine=command:there=rev:back=cat",
+                "--output",
+                folder / "views.parquet",
+            ]
 
         def taught(folder: Path) -> list[object]:
             given = ["train", text, "--method", "distil", "--base", world.base, "--teacher", "bundled", "--steps", 2]

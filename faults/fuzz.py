@@ -366,8 +366,8 @@ _VALUES += (
     "9" * 300,
     "stsb-dev",
     "context",
-    "noise",
-    "noise:ratio=2",
+    "pairs",
+    "mlm:ratio=2",
     "onnx",
 )
 

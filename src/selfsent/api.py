@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from selfsent.augment.augmenter import Augmenter
 from selfsent.augment.columns import with_views
-from selfsent.augment.maker import Maker
 from selfsent.augment.registry import parse_makers
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
@@ -237,7 +237,7 @@ def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared
         yield f"{method} takes no steps: {flags} {'is' if len(plan.ignored) == 1 else 'are'} ignored"
 
 
-def _plan(method: str, base: str | Path | None, views: str | None, **arguments: Any) -> tuple[Plan, list[Maker]]:
+def _plan(method: str, base: str | Path | None, views: str | None, **arguments: Any) -> tuple[Plan, list[Augmenter]]:
     """The plan before the data are known, and who makes views for it."""
     makers = parse_makers(views) if views else []
     if makers and "columns" in {item.name for item in fields(get_method(method).options)}:
@@ -294,7 +294,7 @@ def check_train(
     return {**wanted, "views": views}
 
 
-def _with_views(corpus: Corpus, makers: list[Maker], seed: int, progress: Progress) -> Corpus:
+def _with_views(corpus: Corpus, makers: list[Augmenter], seed: int, progress: Progress) -> Corpus:
     """The corpus with views as columns, made by the first process alone."""
     if rank() == 0:
         with_views(corpus, makers, seed, partial(progress.count, "making views", total=len(corpus)), progress.notice)

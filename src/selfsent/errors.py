@@ -12,6 +12,11 @@ def near(word: object, known: Collection[object], likeness: float = 0.6) -> str:
     return f"did you mean {found[0]!r}?" if found else ""
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an exception's message, of 200 characters at most; its class if it has no message."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+
+
 def guess(word: object, known: Collection[object]) -> str:
     """What a misspelt name may have been, or else all that there are."""
     return near(word, known) or f"there are {', '.join(map(str, known))}"

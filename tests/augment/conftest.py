@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from selfsent.augment.maker import Sentences
+from selfsent.augment.augmenter import Sentences
 
 SENSES = {
     "noun": [

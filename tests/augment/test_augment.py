@@ -8,10 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tiny
+from selfsent.augment.augmenter import Augmenter, Pairs
 from selfsent.augment.columns import with_views
-from selfsent.augment.language_pairs import Pairs
 from selfsent.augment.make import ORIGINAL, augment, plan_key
-from selfsent.augment.maker import Maker
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.data.corpus import read_corpus
@@ -19,7 +18,7 @@ from selfsent.errors import Damaged, MakerError, OutputError, SettingsError
 from selfsent.locks import locked
 
 
-class Shuffle(Maker):
+class Shuffle(Augmenter):
     """Words in another order; it stops where it is told to."""
 
     name, about, unchanged = "shuffle", "words in another order", "no reason"
@@ -43,7 +42,7 @@ class Shuffle(Maker):
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(Maker, "chunk", 32)
+    monkeypatch.setattr(Augmenter, "chunk", 32)
     monkeypatch.setattr(Shuffle, "stop_at", None)
 
 

@@ -83,7 +83,5 @@ def test_models_that_are_not_there(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(BaseEncoderError, match="cannot be loaded as a translator"), marian(str(tmp_path), 1):
         pass
-    assert Translate(engine="marian", pivot="deu")._models() == (
-        "Helsinki-NLP/opus-mt-en-de",
-        "Helsinki-NLP/opus-mt-de-en",
-    )
+    models = [path for paths, _ in Translate(engine="marian", pivot="deu")._ways() for path in paths]
+    assert models == ["Helsinki-NLP/opus-mt-en-de", "Helsinki-NLP/opus-mt-de-en"]

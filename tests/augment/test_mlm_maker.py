@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import tiny
-from selfsent.augment.mlm import MaskAndRefill, Vocabulary, _Refiller, _with_capitals_at
+from selfsent.augment.mlm import MaskAndRefill
+from selfsent.augment.refill import Refiller, Vocabulary, _with_capitals_at
 from selfsent.errors import BaseEncoderError
 
 TEXTS = tiny.make_sentences(20, words=(4, 14))
@@ -19,7 +20,7 @@ def changed(text, view):
     ("name", "pick"), [("bert", "sample"), ("bert", "best"), ("roberta", "sample"), ("albert", "sample")]
 )
 def test_other_tokens_in_the_same_places(name, pick, base_of, views):
-    refiller = _Refiller(MaskAndRefill(ratio=0.2, pick=pick, model=str(base_of(name))))
+    refiller = Refiller(str(base_of(name)), 0.2, pick == "best")
     made = views.through(refiller.change, TEXTS)
     assert all(changed(text, view) >= 1 for text, view in zip(TEXTS, made, strict=True))
     assert views.through(refiller.change, TEXTS, size=7) == made
@@ -31,7 +32,7 @@ def test_other_tokens_in_the_same_places(name, pick, base_of, views):
 
 def test_every_token_another_and_the_rest_as_it_was_written(base_of, views):
     text = "Taba, BAKI-dafe (folu)  tina! 42 ta2"
-    everything = _Refiller(MaskAndRefill(ratio=1.0, model=str(base_of("bert")))).change
+    everything = Refiller(str(base_of("bert")), 1.0, False).change
     for key in range(5):
         (made,) = views.through(everything, [text], key=key)
         assert re.fullmatch(r"[A-Z]\w*, [A-Z]\w*-\w+ \(\w+\)  \w+! 42 .*", made)
@@ -43,7 +44,7 @@ def test_every_token_another_and_the_rest_as_it_was_written(base_of, views):
 
 
 def test_words_are_drawn_by_their_probability(base_of):
-    refiller = _Refiller(MaskAndRefill(model=str(base_of("bert"))))
+    refiller = Refiller(str(base_of("bert")), 0.2, False)
     kinds = refiller.vocabulary.kinds
     allowed = np.flatnonzero(kinds == 0)
     logits = torch.full((4000, len(kinds)), 9.0)
@@ -58,7 +59,7 @@ def test_words_are_drawn_by_their_probability(base_of):
 def test_guesses_are_those_of_transformers(base_of):
     from transformers import AutoModelForMaskedLM
 
-    refiller = _Refiller(MaskAndRefill(pick="best", model=str(base_of("bert"))))
+    refiller = Refiller(str(base_of("bert")), 0.2, True)
     model = AutoModelForMaskedLM.from_pretrained(base_of("bert")).eval()
     ids = [np.array(refiller.model.tokenizer(text, add_special_tokens=False)["input_ids"]) for text in TEXTS[:6]]
     hidden = [refiller._hidden(one, row, 3) for row, one in enumerate(ids)]
@@ -107,6 +108,6 @@ def test_capitals_of_pieces(text, start, piece):
 
 def test_a_model_that_cannot_guess(base_of, tmp_path):
     with pytest.raises(BaseEncoderError, match="has no language-model head"):
-        _Refiller(MaskAndRefill(model=str(base_of("gpt2"))))
+        Refiller(str(base_of("gpt2")), 0.2, False)
     with pytest.raises(BaseEncoderError, match="holds no encoder"):
         MaskAndRefill(model=str(tmp_path)).identity()

@@ -26,9 +26,8 @@ def test_names_options_and_common_values():
     ("spec", "said"),
     [
         ("synonyms", "there is no maker 'synonyms'; did you mean 'synonym'?"),
-        ("thesaurus", "there is no maker 'thesaurus'; there are synonym, mlm, translate, pairs, noise, "),
-        ("noise:kind=mask", "--kind is 'mask'; it must be one of delete, swap"),
-        ("dropout:ratio=0.1", "it has none"),
+        ("thesaurus", "there is no maker 'thesaurus'; there are synonym, mlm, translate, pairs"),
+        ("mlm:pick=worst", "--pick is 'worst'; it must be one of sample, best"),
         ("synonym:ration=1", "synonym has no option 'ration=1' .it has ratio, sense, wordnet"),
         ("synonym:ratio", "no option 'ratio'"),
         ("pairs:a=1", "it has none"),
@@ -45,24 +44,10 @@ def test_what_a_user_can_get_wrong(spec, said):
         parse_maker(spec)
 
 
-@pytest.mark.parametrize(
-    ("views", "said"),
-    [
-        ("dropout", "draws it anew whenever a sentence is read.*without --views"),
-        ("synonym,noise:ratio=0.1", "--delete-words or --pick-words"),
-        ("repeat-words", "--repeat-words to selfsent train"),
-    ],
-)
-def test_what_training_draws_anew_is_no_view_of_it(views, said):
-    assert parse_maker(views.split(",")[-1]).instead
-    with pytest.raises(SettingsError, match=said):
-        parse_makers(views)
-
-
 def test_makers_of_text_need_no_torch():
     code = (
         "import sys; from selfsent.augment import make, registry, columns; import selfsent.augment.wordnet\n"
         "assert not {'torch', 'transformers'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert set(MAKERS) == {"synonym", "mlm", "translate", "pairs", "noise", "repeat-words", "dropout"}
+    assert set(MAKERS) == {"synonym", "mlm", "translate", "pairs"}

@@ -123,9 +123,24 @@ def test_frozen_vectors_are_those_without_dropout(train, tmp_path):
 
 def test_views_do_not_replace_their_corpus(selfsent, tmp_path, sentences):
     views = tmp_path / "views.parquet"
-    assert selfsent("augment", sentences, "--with", "noise", "--output", views).status == 0
+    assert (
+        selfsent(
+            "augment", sentences, "--with", "translate:engine=command:there=rev:back=cat", "--output", views
+        ).status
+        == 0
+    )
     before = views.read_bytes()
-    asked = selfsent("augment", views, "--with", "noise", "--output", views, "--overwrite", "--text-column", "text")
+    asked = selfsent(
+        "augment",
+        views,
+        "--with",
+        "translate:engine=command:there=rev:back=cat",
+        "--output",
+        views,
+        "--overwrite",
+        "--text-column",
+        "text",
+    )
     assert f"--output would replace {views}, which is read" in asked.late_complaint
     assert views.read_bytes() == before
 

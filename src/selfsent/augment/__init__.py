@@ -1,1 +1,1 @@
-"""Views from outside: makers turn text into text, once and before training; noise (in `views`) works on token ids."""
+"""Data augmentation on text, made once before training; noise (in `data.views`) works on token ids."""

@@ -22,18 +22,18 @@ _ESCAPED = re.compile(r"\\(.)")
 # Words that a dictionary lacks are marked: * unknown, @ without translation, # without inflected form.
 _MARK = re.compile(r"(?<![\\\w])[*@#](?=\\?\w)")
 _ENDS = (".", "!", "?")
-# Asked last, and passed through as it is: where it does not come back last, a text had more than one answer.
+# A sentinel that passes through unchanged: if it does not come back last, a text had more than one answer.
 _END = "[end]"
 _BLANK = re.compile(r"\[\]|\[\[/?[^\]]*\]\]")
 
-# The statistical tagger remembers: of 300 sentences it read 36 otherwise when others had come before. A new one for
-# each sentence takes two to four times as long, and a translation then depends on nothing but the sentence.
+# The statistical tagger has state: it tagged 36 of 300 sentences differently after other sentences. A new tagger for
+# each sentence takes two to four times as long, but makes translations depend on the sentence alone.
 _TAGGER = re.compile(r"apertium-tagger -z -g \$2 ('[^']*')")
 _FORGETFUL = r"""while IFS= read -r -d '' text; do apertium-tagger -g $2 \1 <<<"$text"; printf '\\0'; done"""
 
 
 def mode_file(language: str, target: str) -> Path:
-    """The file that says which programs translate.
+    """The mode file, which lists the programs of a pipeline.
 
     Raises:
         SettingsError: Apertium, or this pair of languages, is not installed.
@@ -64,7 +64,7 @@ def apertium(language: str, target: str, pipelines: int, patience: float) -> Ite
     """
     path = mode_file(language, target)
     script = subprocess.run(["apertium-wblank-mode", "-z", str(path)], capture_output=True, text=True, check=True)
-    # Of the two arguments the first leaves marks of unknown words out, the second belongs to the tagger.
+    # The first argument suppresses marks of unknown words, the second belongs to the tagger.
     command = ["bash", "-c", _TAGGER.sub(_FORGETFUL, script.stdout), "bash", "-n", ""]
     with ExitStack() as opened:
         pool = opened.enter_context(ThreadPoolExecutor(pipelines))
@@ -88,11 +88,11 @@ def apertium(language: str, target: str, pipelines: int, patience: float) -> Ite
 
 
 def _marked(text: str) -> str:
-    """A text in Apertium's stream format, ended like a sentence, by which the tagger knows where it is."""
+    """A text in Apertium's stream format, with a final full stop, which the tagger needs."""
     return _RESERVED.sub(r"\\\1", text) + ("[]" if text.endswith(_ENDS) else ".[]")
 
 
 def _plain(answer: str, text: str) -> str:
-    """The translation of a text as a reader wants it, without marks, and without a full stop that was not there."""
+    """A translation without marks, and without a full stop that was added."""
     answer = " ".join(_ESCAPED.sub(r"\1", _MARK.sub("", _BLANK.sub("", answer))).split())
     return answer if text.endswith(_ENDS) else answer.removesuffix(".").rstrip()

@@ -12,7 +12,7 @@ from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, is_whole
 from selfsent.data.corpus.writer import TableFile, describe
-from selfsent.files import new_folder
+from selfsent.files import whole_directory
 from selfsent.locks import locked_part
 
 
@@ -40,42 +40,26 @@ def with_views(
     check_pairings([pairing])
     key = plan_key(corpus, [pairing], seed)
     directory = corpus.directory / f"views-{key}"
-    if not is_whole(directory):
-        with locked_part(corpus.directory / f"views-{key}.lock", 0, 1, patient=True):  # another may be making them
-            if not is_whole(directory):
-                _make(corpus, pairing, directory, key, seed, advance, notice)
+    made = directory.with_suffix(".parquet")
+    # Another process may be making missing views.
+    while not is_whole(directory):
+        with locked_part(directory.with_suffix(".lock"), 0, 1, patient=True):
+            if is_whole(directory):
+                break
+            shutil.rmtree(directory, ignore_errors=True)
+            if not made.exists():  # whole, where another call was stopped behind it
+                augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
+            _build(corpus, made, directory, [maker.spec for maker in pairing], key)
+            made.unlink(missing_ok=True)
     return Corpus(directory)
 
 
-def _make(
-    corpus: Corpus,
-    pairing: Pairing,
-    directory: Path,
-    key: str,
-    seed: int,
-    advance: Callable[[int], None],
-    notice: Callable[[str], None],
-) -> None:
-    """Make the views, or go on where a call before this one was stopped."""
-    shutil.rmtree(directory, ignore_errors=True)
-    made = directory.with_suffix(".parquet")
-    if not made.exists():  # whole, where another call was stopped behind it
-        augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
-    try:
-        _build(corpus, made, directory, [maker.spec for maker in pairing], key)
-    except OSError:
-        if not is_whole(directory):  # otherwise another process was first, where there are no locks
-            raise
-    made.unlink(missing_ok=True)
-
-
 def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: str) -> None:
-    """Turn the file of views into a corpus; of one maker, the sentence itself is the first view."""
+    """Turn the file of views into a corpus; with one augmenter, the sentence itself is the first view."""
     import pyarrow.parquet as pq
 
     columns = ("text", "view2") if len(makers) == 1 else ("text", "view1", "view2")
-    temporary = new_folder(corpus.directory, ".views-")
-    try:
+    with whole_directory(directory) as temporary:
         with ExitStack() as opened:
             table = TableFile(temporary / TABLE, columns, False, opened)
             for batch in opened.enter_context(pq.ParquetFile(made)).iter_batches(columns=list(columns)):
@@ -88,6 +72,3 @@ def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: 
         description |= {"text_columns": columns, "view_columns": columns[-2:], "fingerprint": key}
         description["source"] += f", views by {', '.join(makers)}"
         describe(temporary, description)
-        temporary.rename(directory)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

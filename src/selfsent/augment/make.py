@@ -1,10 +1,11 @@
-"""Views of a whole corpus, made chunk by chunk: what is done stays done, and the same command goes on from there."""
+"""Augmentation of a whole corpus in chunks, resumable after an interruption."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -13,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.augment.augmenter import Augmenter, Change, Sentences
 from selfsent.augment.difference import Difference
-from selfsent.augment.maker import Change, Maker, Sentences
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean
 from selfsent.data.random import make_key
@@ -24,17 +25,17 @@ from selfsent.integrity import tell_damaged
 from selfsent.locks import locked
 
 ORIGINAL = "original"
-"""What the columns of makers say of a view that is the sentence itself."""
+"""The entry of `maker1` and `maker2` for the sentence itself."""
 _VERSION = 2
-"""Of all that decides the views beside options and files: raise it when makers, chunks or cleaning change."""
+"""Version of augmenters, chunks and cleaning; raise it when one of them changes."""
 _ENOUGH = 20
-"""Sentences of which at least one must have changed."""
+"""Sentences in a first chunk from which on at least one must change."""
 _FEW = 0.1
-"""Share of changed sentences below which the user should know."""
+"""Share of changed sentences below which a notice is shown."""
 _PLAN, _LOCK, _STATISTICS = "plan.json", "lock", b"statistics"
 
-Pairing = Sequence[Maker]
-"""One maker: the sentence itself and its view. Two makers: a view of each."""
+Pairing = Sequence[Augmenter]
+"""One augmenter: the sentence itself and its view. Two: a view of each."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,11 @@ class Views:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(self.path) as file:
-            groups = file.num_row_groups
-            chosen = sorted({groups * place // count for place in range(min(count, groups))})
-            per_group = -(-count // len(chosen))
-            found = []
-            for group in chosen:
-                table = file.read_row_group(group)
-                places = np.linspace(0, len(table) - 1, min(per_group, len(table))).astype(int)
-                found += table.take(np.unique(places)).to_pylist()
+            groups = sorted({file.num_row_groups * number // count for number in range(count)})
+            found: list[dict[str, str]] = []
+            for table in map(file.read_row_group, groups):
+                spread = np.linspace(0, len(table) - 1, min(-(-count // len(groups)), len(table)))
+                found += table.take(np.unique(spread.astype(int))).to_pylist()
         return found[:count]
 
 
@@ -102,39 +100,35 @@ def augment(
     path = Path(output)
     check_pairings(pairings)
     check_output(path, overwrite)
-    makers = list(dict.fromkeys(maker for pairing in pairings for maker in pairing))
-    for maker in makers:
-        if maker.instead:
-            notice(f"{maker.spec} is made once; training draws it anew each time, which is better: {maker.instead}")
     parts = path.with_name(path.name + ".parts")
     with locked(parts / _LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
         sweep_half_written(path.parent, path.name)  # the lock says that nobody is writing it
         plan = _plan(corpus, pairings, seed)
         _begin(parts, plan, overwrite)
-        differences: dict[str, Difference] = {}
-        files, made = [], 0
+        files: list[Path] = []
+        made, differences = 0, defaultdict[str, Difference](Difference)
         try:
             for number, pairing in enumerate(pairings):
                 for file, changed, new in _make(corpus, pairing, parts, number, seed, advance):
                     files.append(file)
                     made += new
                     for name, difference in changed.items():
-                        differences[name] = differences.get(name, Difference()) + difference
+                        differences[name] += difference
         except SelfsentError:
             if not files:  # nothing is worth keeping
                 shutil.rmtree(parts, ignore_errors=True)
             raise
         rows = _join(files, path, plan)
         shutil.rmtree(parts, ignore_errors=True)
-    for maker in makers:
+    for maker in dict.fromkeys(maker for pairing in pairings for maker in pairing):
         changed_share = 1 - differences[maker.spec].unchanged / differences[maker.spec].views
-        if changed_share < _FEW and not maker.same:
+        if changed_share < _FEW:
             notice(f"{maker.spec} changed only {changed_share:.1%} of the texts: {maker.unchanged}")
-    return Views(path, rows, made, differences)
+    return Views(path, rows, made, dict(differences))
 
 
 def check_pairings(pairings: Sequence[Pairing]) -> None:
-    """Refuse makers that cannot give two views that differ.
+    """Reject augmenters that cannot give two different views.
 
     Raises:
         SettingsError: three makers for two views, or one maker twice that says the same each time.
@@ -144,12 +138,12 @@ def check_pairings(pairings: Sequence[Pairing]) -> None:
             raise SettingsError(
                 f"two views come from one or two makers, not {len(pairing)}: repeat --with for more rows"
             )
-        if len(pairing) == 2 and pairing[0] == pairing[1] and not (pairing[0].random or pairing[0].same):
+        if len(pairing) == 2 and pairing[0] == pairing[1] and not pairing[0].random:
             raise SettingsError(f"{pairing[0].spec} makes the same view twice: name another maker, or another --pivot")
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Refuse an output that cannot be written.
+    """Reject an output that cannot be written.
 
     Raises:
         OutputError: it has another ending, or is there already.
@@ -163,13 +157,13 @@ def check_output(path: Path, overwrite: bool) -> None:
 
 
 def plan_key(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> str:
-    """A short name for views that depend on this and nothing else."""
+    """Cache key of views."""
     plan = json.dumps(_plan(corpus, pairings, seed), sort_keys=True)
     return hashlib.blake2b(plan.encode(), digest_size=8).hexdigest()
 
 
 def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
-    """All that views depend on, as JSON; the seed only where something is random."""
+    """Everything views depend on, as JSON; the seed only if something is random."""
     plan = {
         "version": _VERSION,
         "corpus": corpus.fingerprint,
@@ -179,55 +173,57 @@ def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, A
 
 
 def _begin(parts: Path, plan: dict[str, Any], overwrite: bool) -> None:
-    """Go on with the parts of the same plan, or begin anew."""
-    file = parts / _PLAN
+    """Resume from the parts of the same plan, or start over."""
     kept = [each for each in parts.glob("*") if each.name != _LOCK and not is_half_written(each)]
-    if overwrite:
-        for each in kept:
-            each.unlink(missing_ok=True)
-    elif kept:
-        if read_json(file) != plan:
-            raise OutputError(f"{parts} keeps what other makers, another seed or corpus made: give --overwrite")
-        return
-    write_json(file, plan)
+    if kept and not overwrite and read_json(parts / _PLAN) != plan:
+        raise OutputError(f"{parts} keeps what other makers, another seed or corpus made: give --overwrite")
+    for each in kept if overwrite else ():
+        each.unlink(missing_ok=True)
+    write_json(parts / _PLAN, plan)
 
 
 def _make(
     corpus: Corpus, pairing: Pairing, parts: Path, number: int, seed: int, advance: Callable[[int], None]
 ) -> Iterator[tuple[Path, dict[str, Difference], int]]:
-    """The part of each chunk, made now or before, how its views differ, and how many were made now."""
+    """For each chunk: its part, how its views differ, and how many were made by this call."""
     size = min(maker.chunk for maker in pairing)
     with ExitStack() as opened:
         changes: list[Change] = []
         for start in range(0, len(corpus), size):
             rows = np.arange(start, min(start + size, len(corpus)))
             file = parts / f"{number}-{start:012d}.parquet"
-            known, new = _statistics(file), 0
-            if known is None:
+            differences, new = _statistics(file), 0
+            if differences is None:
                 new = len(rows) * len(pairing)
-                # Opened when first needed: nothing is loaded when all is done already.
+                # Opened lazily: a finished plan loads nothing.
                 changes = changes or [opened.enter_context(maker.start()) for maker in pairing]
-                columns, known = _chunk(corpus, rows, pairing, changes, make_key(seed, number))
-                if start == 0:
-                    _refuse_unchanged(pairing, known)
-                _write(file, columns, known)
+                columns, differences = _chunk(corpus, rows, pairing, changes, make_key(seed, number))
+                _write(file, columns, differences)
             advance(len(rows))
-            yield file, known, new
+            yield file, differences, new
 
 
 def _chunk(
     corpus: Corpus, rows: np.ndarray, pairing: Pairing, changes: Sequence[Change], key: int
 ) -> tuple[dict[str, list[Any]], dict[str, Difference]]:
-    """The columns of some rows, and how the views differ."""
+    """The columns of some rows, and how the views differ.
+
+    Raises:
+        MakerError: these are the first rows, and a maker changes none of them.
+    """
     texts = corpus.texts(rows)
     others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
     views, names = [texts] * (2 - len(pairing)), [ORIGINAL] * (2 - len(pairing))
-    differences: dict[str, Difference] = {}
+    differences = defaultdict[str, Difference](Difference)
     for maker, change in zip(pairing, changes, strict=True):
         made, _ = clean(change(Sentences(texts, rows, others), make_key(key, len(views))))
         views.append([view or text for view, text in zip(made, texts, strict=True)])
         names.append(maker.spec)
-        differences[maker.spec] = differences.get(maker.spec, Difference()) + Difference.of(texts, views[-1])
+        differences[maker.spec] += Difference.of(texts, views[-1])
+    for maker in pairing if rows[0] == 0 else ():
+        count = differences[maker.spec].views
+        if differences[maker.spec].unchanged == count >= _ENOUGH:
+            raise MakerError(f"{maker.spec} changed none of the first {count} texts: {maker.unchanged}")
     columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
     columns |= {f"maker{place}": [name] * len(texts) for place, name in enumerate(names, start=1)}
     if corpus.documents is not None:
@@ -238,13 +234,6 @@ def _chunk(
     if corpus.scores is not None:
         columns["score"] = corpus.scores[rows].tolist()
     return columns, differences
-
-
-def _refuse_unchanged(pairing: Pairing, differences: dict[str, Difference]) -> None:
-    for maker in pairing:
-        difference = differences[maker.spec]
-        if difference.unchanged == difference.views >= _ENOUGH and not maker.same:
-            raise MakerError(f"{maker.spec} changed none of the first {difference.views} texts: {maker.unchanged}")
 
 
 def _write(file: Path, columns: dict[str, list[Any]], differences: dict[str, Difference]) -> None:

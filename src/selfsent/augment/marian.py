@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.augment.apertium import Translator
-from selfsent.errors import BaseEncoderError
+from selfsent.errors import BaseEncoderError, first_line
 from selfsent.foreign.transformers import silent
 
 _TOKENS = 2048
@@ -31,8 +31,7 @@ def marian(model: str, beams: int) -> Iterator[Translator]:
         with silent():
             tokenizer, generate = (_converted if (Path(model) / "model.bin").is_file() else _original)(model, beams)
     except (OSError, ValueError, ImportError, RuntimeError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"{model} cannot be loaded as a translator: {reason[:200]}") from None
+        raise BaseEncoderError(f"{model} cannot be loaded as a translator: {first_line(error)}") from None
 
     def translate(texts: Sequence[str]) -> list[str]:
         encoded = tokenizer(list(texts), truncation=True, max_length=_LONGEST)["input_ids"]
@@ -46,12 +45,12 @@ def marian(model: str, beams: int) -> Iterator[Translator]:
     yield translate
 
 
-def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Numbers of sentences of similar length, as many at a time as fit into a padded block."""
+def batches(lengths: Sequence[int], tokens: int = _TOKENS) -> Iterator[list[int]]:
+    """Indices of sentences of similar length, as many at a time as fit into a padded block."""
     order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
     begin = 0
     while begin < len(order):
-        chosen = order[begin : begin + max(1, _TOKENS // max(1, lengths[order[begin]]))]
+        chosen = order[begin : begin + max(1, tokens // max(1, lengths[order[begin]]))]
         yield chosen
         begin += len(chosen)
 

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from selfsent.augment.inflection import with_capitals_of
-from selfsent.augment.maker import Change, Maker, Sentences, state_of
+from selfsent.augment.augmenter import Augmenter, Change, state_of
 from selfsent.settings import setting
-
-if TYPE_CHECKING:
-    import numpy as np
-    from torch import Tensor
-
-    from selfsent.data.packed import Packed
-    from selfsent.models.encoder import Encoder
-
-_TOKENS = 4096
-"""Tokens in one forward pass."""
 
 
 @dataclass(frozen=True)
-class MaskAndRefill(Maker):
+class MaskAndRefill(Augmenter):
     """A share of the tokens is hidden, and a masked language model guesses others that fit; never the same."""
 
     name = "mlm"
@@ -45,176 +32,6 @@ class MaskAndRefill(Maker):
     @contextmanager
     def start(self) -> Iterator[Change]:
         """Load the model."""
-        yield _Refiller(self).change
+        from selfsent.augment.refill import Refiller
 
-
-class _Refiller:
-    """A model with all that is known about its vocabulary."""
-
-    def __init__(self, maker: MaskAndRefill) -> None:
-        import torch
-
-        from selfsent.data.views.tokens import Template
-        from selfsent.errors import BaseEncoderError
-        from selfsent.models.loading import load_encoder
-
-        self.maker = maker
-        self.model: Encoder = load_encoder(maker.model, dropout=0.0).eval()
-        if self.model.language_model_head is None:
-            raise BaseEncoderError(f"{maker.model} has no language-model head to guess tokens with: choose another")
-        self.head = self.model.language_model_head
-        size = int(self.head.output.weight.shape[0])
-        self.template = Template.of(self.model.tokenizer, size)
-        if self.template.mask is None:
-            raise BaseEncoderError(f"the tokenizer of {maker.model} has no mask token: choose another")
-        self.mask = self.template.mask
-        self.vocabulary = Vocabulary(self.model.tokenizer, size)
-        self.allowed = [torch.from_numpy(self.vocabulary.kinds == kind) for kind in range(3)]
-        self.room = min(int(self.model.tokenizer.model_max_length), 512)
-        self.room -= len(self.template.prefix) + len(self.template.suffix)
-
-    def change(self, sentences: Sentences, key: int) -> list[str]:
-        """Batches of similar length; what is hidden and what is drawn depend on key, row and place alone."""
-        import numpy as np
-
-        encoded = self.model.tokenizer(
-            sentences.texts,
-            add_special_tokens=False,
-            return_offsets_mapping=True,
-            truncation=True,
-            max_length=self.room,
-        )
-        ids, spans = (
-            [np.array(one, dtype=np.int64) for one in encoded[name]] for name in ("input_ids", "offset_mapping")
-        )
-        hidden = [self._hidden(one, int(row), key) for one, row in zip(ids, sentences.rows, strict=True)]
-        views = list(sentences.texts)
-        order = sorted((n for n in range(len(ids)) if hidden[n].any()), key=lambda n: -len(ids[n]))
-        begin = 0
-        while begin < len(order):
-            chosen = order[begin : begin + max(1, _TOKENS // len(ids[order[begin]]))]
-            guesses = self._guesses([ids[n] for n in chosen], [hidden[n] for n in chosen], sentences.rows[chosen], key)
-            for n, guess in zip(chosen, guesses, strict=True):
-                views[n] = self._spliced(views[n], spans[n][hidden[n]].tolist(), guess)
-            begin += len(chosen)
-        return views
-
-    def _hidden(self, ids: np.ndarray, row: int, key: int) -> np.ndarray:
-        """(tokens,) which to hide: each with the same probability, at least one; punctuation and specials never."""
-        import numpy as np
-
-        from selfsent.data.random import uniforms
-
-        chance = uniforms(key, np.full(len(ids), row), np.arange(len(ids)))
-        chance[self.vocabulary.kinds[ids] < 0] = 2.0
-        hidden: np.ndarray = (chance < self.maker.ratio) | (chance == chance.min(initial=2.0))
-        return hidden & (chance < 2.0)
-
-    def _guesses(self, ids: list[np.ndarray], hidden: list[np.ndarray], rows: np.ndarray, key: int) -> list[list[int]]:
-        """For each sentence, the new ids of its hidden tokens, in order."""
-        import numpy as np
-        import torch
-
-        from selfsent.data.packed import IGNORED
-        from selfsent.data.random import uniforms
-        from selfsent.data.views.tokens import Tokens
-
-        flat, where = np.concatenate(ids), np.concatenate(hidden)
-        lengths = np.array([len(one) for one in ids])
-        masked, targets = np.where(where, self.mask, flat), np.where(where, flat, IGNORED)
-        tokens = Tokens(masked, lengths, np.ones(len(flat), dtype=bool), rows, targets)
-        packed = self.template.pack(tokens, self.room + len(self.template.prefix) + len(self.template.suffix))
-        with torch.inference_mode():
-            at = (packed.targets != IGNORED).nonzero()[:, 0]
-            logits = self._logits(packed, at)
-            sentence, place = (x[at].numpy() for x in (packed.sentence, packed.positions - len(self.template.prefix)))
-            chance = torch.from_numpy(uniforms(key, rows[sentence], place, draw=1))
-            drawn = self._drawn(logits, packed.targets[at], chance).numpy()
-        order = np.lexsort((place, sentence))
-        counts = np.cumsum([one.sum() for one in hidden])[:-1]
-        return [part.tolist() for part in np.split(drawn[order], counts)]
-
-    def _logits(self, packed: Packed, at: Tensor) -> Tensor:
-        """(hidden, vocabulary) scores at places of the packed row."""
-        import torch
-
-        states = self.head(self.model.states(packed)[at])
-        return torch.nn.functional.linear(states, self.head.output.weight, self.head.output.bias).float()
-
-    def _drawn(self, logits: Tensor, before: Tensor, chance: Tensor) -> Tensor:
-        """(hidden,) new ids, of the same kind as the (hidden,) ids before and never the same."""
-        import torch
-
-        kinds = torch.from_numpy(self.vocabulary.kinds)[before]
-        logits = logits.masked_fill(~torch.stack(self.allowed)[kinds], -torch.inf)
-        logits.scatter_(1, before[:, None], -torch.inf)
-        if self.maker.pick == "best":
-            return logits.argmax(1)
-        # The inverse of the distribution function: one random number a token, whatever the batch.
-        total = logits.double().softmax(1).cumsum(1)
-        return torch.searchsorted(total, (chance * total[:, -1]).unsqueeze(1), right=True)[:, 0].clamp(
-            max=len(total[0]) - 1
-        )
-
-    def _spliced(self, text: str, spans: list[list[int]], guesses: list[int]) -> str:
-        """The text with other tokens at (start, end) characters; all the rest stays as it was written."""
-        parts, end = [], 0
-        for (start, stop), guess in zip(spans, guesses, strict=True):
-            while start < stop and text[start].isspace():  # byte-level tokens bring the space in front of them
-                start += 1
-            new = self.vocabulary.texts[guess]
-            if new.islower():
-                new = _with_capitals_at(new, text, start)
-            parts += [text[end:start], new]
-            end = stop
-        return "".join([*parts, text[end:]])
-
-
-def _with_capitals_at(piece: str, text: str, start: int) -> str:
-    """A piece of a word with the capitals that belong there: the first one at the word's beginning alone."""
-    begin, end = start, start
-    while begin and text[begin - 1].isalpha():
-        begin -= 1
-    while end < len(text) and text[end].isalpha():
-        end += 1
-    word = text[begin:end]
-    return with_capitals_of(piece, word) if begin == start or word.isupper() else piece
-
-
-class Vocabulary:
-    """What the tokens of a tokenizer say: their text, and whether they begin a word.
-
-    Args:
-        tokenizer: a transformers tokenizer.
-        size: number of ids that the model scores.
-    """
-
-    def __init__(self, tokenizer: Any, size: int) -> None:
-        import numpy as np
-
-        known = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
-        special = set(tokenizer.all_special_tokens)
-        pieces = any(token and token.startswith("##") for token in known)
-        self.texts = [""] * size
-        """(size,) what stands in the text."""
-        self.kinds = np.full(size, -1, dtype=np.int64)
-        """(size,) 0 begins a word, 1 continues one, 2 stands for itself (a Chinese character); -1 never drawn."""
-        for place, token in enumerate(known):
-            if not token or token in special or re.fullmatch(r"[\[<].*[\]>]", token):
-                continue
-            text = token.removeprefix("##") if pieces else tokenizer.convert_tokens_to_string([token]).strip()
-            if not _is_word(text):
-                continue
-            begins = not token.startswith("##") if pieces else token[0] in "Ġ▁"
-            self.texts[place] = text
-            self.kinds[place] = 2 if _ideograph(text) else 0 if begins else 1
-
-
-def _is_word(text: str) -> bool:
-    """Whether this is letters, with the marks that combine with them: no digits, punctuation or halves of bytes."""
-    return text[:1].isalpha() and all(unicodedata.category(character)[0] in "LM" for character in text)
-
-
-def _ideograph(text: str) -> bool:
-    """Whether this is written without spaces around it, so that it neither begins nor continues a word."""
-    return all("\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3" for character in text)
+        yield Refiller(self.model, self.ratio, self.pick == "best").change

@@ -1,4 +1,4 @@
-"""Programs that answer each text with one text, through their standard input and output."""
+"""External programs that map each text to one text, through standard input and output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from selfsent.errors import MakerError
 _PIPE = 1 << 16
 _TOO_MANY = "gave more answers than there were texts"
 _LONGEST_ANSWER = 1 << 24
-"""Bytes; a text has at most a quarter of it."""
+"""Bytes of the longest answer accepted; texts are at most a quarter of it."""
 
 
 class Program:
@@ -36,7 +36,7 @@ class Program:
         self.name, self.end, self.patience = name, end, patience
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 — lives as long as the program
         try:
-            # A session of its own: Ctrl-C reaches selfsent alone, which then ends the program and all it started.
+            # Its own session: Ctrl-C reaches selfsent alone, which then kills the whole process group.
             self._process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.PIPE,
@@ -62,7 +62,7 @@ class Program:
         Raises:
             MakerError: it hangs, ends too early, or gives more or fewer answers than there are texts.
         """
-        # What a program kept alive says before it is asked answers earlier texts: all views would be shifted.
+        # Output before the question belongs to earlier texts: all views would be shifted.
         early = [] if last else select.select([self._out], [], [], 0)[0]
         if early and os.read(self._out.fileno(), _PIPE):
             self._fail(_TOO_MANY)
@@ -82,7 +82,7 @@ class Program:
                 count += part.count(self.end)
                 begun = len(part.rpartition(self.end)[2]) + (0 if self.end in part else begun)
                 got += part
-                # Stop at once what may go on for ever, and fill the memory.
+                # Endless output would fill the memory.
                 if count > len(texts):
                     self._fail(_TOO_MANY)
                 if begun > _LONGEST_ANSWER:

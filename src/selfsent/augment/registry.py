@@ -1,4 +1,4 @@
-"""The makers by name, and how the command line and `views=` name them."""
+"""Augmenters by name, and the parser of their specs."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from selfsent.augment.language_pairs import Pairs
-from selfsent.augment.maker import Maker
+from selfsent.augment.augmenter import Augmenter, Pairs
 from selfsent.augment.mlm import MaskAndRefill
-from selfsent.augment.noise import Dropout, Repetition, WordNoise
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.errors import SettingsError, guess
 
-_ALL: tuple[type[Maker], ...] = (Synonym, MaskAndRefill, Translate, Pairs, WordNoise, Repetition, Dropout)
-MAKERS: dict[str, type[Maker]] = {maker.name: maker for maker in _ALL}
+MAKERS: dict[str, type[Augmenter]] = {each.name: each for each in (Synonym, MaskAndRefill, Translate, Pairs)}
 
 
-def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
-    """A maker from `NAME[:OPTION=VALUE]...`.
+def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter:
+    """Parse an augmenter from `NAME[:OPTION=VALUE]...`.
 
     Args:
         spec: such as `synonym:sense=random` or `translate:pivot=cat`.
-        common: values for options that the spec leaves out, used where the maker has them.
+        common: values for options that the spec leaves out, used if the augmenter has them.
 
     Raises:
-        SettingsError: there is no such maker or option, or the value is out of range.
+        SettingsError: there is no such augmenter or option, or the value is out of range.
     """
     name, *parts = spec.split(":")
     if name not in MAKERS:
@@ -43,26 +40,20 @@ def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Maker:
     return MAKERS[name](**values)
 
 
-def parse_makers(views: str) -> list[Maker]:
-    """One or two makers between commas, as `selfsent train --views` takes them.
+def parse_makers(views: str) -> list[Augmenter]:
+    """Parse one or two augmenters, separated by a comma, as in `selfsent train --views`.
 
     Raises:
-        SettingsError: as `parse_maker`, or training itself does better what a maker does.
+        SettingsError: as `parse_maker`.
     """
-    makers = [parse_maker(spec.strip()) for spec in views.split(",")]
-    for maker in makers:
-        if maker.instead:
-            raise SettingsError(
-                f"--views would make {maker.name} once, and training draws it anew whenever a sentence is read:"
-                f" {maker.instead}"
-            )
-    return makers
+    return [parse_maker(spec.strip()) for spec in views.split(",")]
 
 
 def _converted(value: str, kind: str, spec: str) -> Any:
-    convert = {"int": int, "float": float}.get(kind.split(" |")[0], str)
+    if not kind.startswith(("int", "float")):
+        return value
     try:
-        return convert(value)
+        return int(value) if kind.startswith("int") else float(value)
     except ValueError:
-        what = "a whole number" if convert is int else "a number"
+        what = "a whole number" if kind.startswith("int") else "a number"
         raise SettingsError(f"{spec}: {value!r} is not {what}") from None

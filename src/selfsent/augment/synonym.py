@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
 from selfsent.augment.inflection import Form, article_before, form_of, inflected, with_capitals_of
-from selfsent.augment.maker import Change, Maker, Sentences, state_of
 from selfsent.augment.wordnet import PARTS, Part, WordNet, find_wordnet
 from selfsent.settings import setting
 
@@ -30,7 +30,7 @@ _DETERMINERS = _set(
     "my your his its our their"
 )
 _CLAUSES = _set("that what which")
-"""Determiners that begin clauses as well, so that they say little about the next word."""
+"""Determiners that also begin clauses, and so say little about the next word."""
 _BEFORE_VERBS = _set(
     "to will would shall should can could may might must do does did don didn doesn won not never "
     "i you he she it we they who let please"
@@ -50,8 +50,8 @@ _STOP |= _DETERMINERS | _BEFORE_VERBS
 
 
 @dataclass(frozen=True)
-class Synonym(Maker):
-    """A share of the words gives way to synonyms, in the same inflection and with the same capitals."""
+class Synonym(Augmenter):
+    """Replaces a share of the words by synonyms, with the same inflection and capitals."""
 
     name = "synonym"
     about = "English words replaced through WordNet"
@@ -59,7 +59,7 @@ class Synonym(Maker):
 
     ratio: float = setting(
         0.3,
-        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2; repeat-words: at most, 0.32)",
+        "share of the words to change, 0.3 unless given (mlm: of the tokens, 0.2)",
         above=0.0,
         maximum=1.0,
     )
@@ -85,14 +85,8 @@ class Synonym(Maker):
         yield change
 
 
-@dataclass(frozen=True)
-class _Choice:
-    """A word that can be replaced: its place among the words of the sentence, and what WordNet has for it."""
-
-    place: int
-    part: Part
-    form: Form
-    senses: tuple[tuple[str, ...], ...]
+_Choice = tuple[int, Part, Form, tuple[tuple[str, ...], ...]]
+"""A word that can be replaced: its place among the words of the sentence, its part of speech and form, its senses."""
 
 
 class _Words:
@@ -111,22 +105,18 @@ class _Words:
         choices = [choice for choice in (self._choice(text, found, place) for place in range(len(found))) if choice]
         if not choices:
             return text
-        rows, places = np.full(len(choices), row), np.array([choice.place for choice in choices])
+        rows, places = np.full(len(choices), row), np.array([place for place, *_ in choices])
         order, sense, synonym = (uniforms(key, rows, places, draw).tolist() for draw in range(3))
         wanted = max(1, round(ratio * len(found)))
-        drawn = sorted(sorted(range(len(choices)), key=order.__getitem__)[:wanted])
         parts, end = [], 0
-        for number in drawn:
-            choice, match = choices[number], found[choices[number].place]
-            new = self._drawn(choice, match[0], sense[number], synonym[number])
+        for number in sorted(sorted(range(len(choices)), key=order.__getitem__)[:wanted]):
+            place, part, form, senses = choices[number]
+            match, words = found[place], senses[int(sense[number] * len(senses))]
+            new = inflected(words[int(synonym[number] * len(words))], part, form, self.wordnet.irregular)
+            new = with_capitals_of(new, match[0])
             parts += [_agreeing(text[end : match.start()], new), new]
             end = match.end()
         return "".join([*parts, text[end:]])
-
-    def _drawn(self, choice: _Choice, word: str, sense: float, synonym: float) -> str:
-        words = choice.senses[int(sense * len(choice.senses))]
-        new = inflected(words[int(synonym * len(words))], choice.part, choice.form, self.wordnet.irregular)
-        return with_capitals_of(new, word)
 
     def _choice(self, text: str, found: Sequence[re.Match[str]], place: int) -> _Choice | None:
         match = found[place]
@@ -141,22 +131,20 @@ class _Words:
         senses = self.wordnet.senses(lemma, part)
         kept = [_usable(words, lemma, word) for words in (senses[:1] if self.sense == "first" else senses)]
         filled = tuple(words for words in kept if words)
-        return _Choice(place, part, form_of(lower, lemma, part, before), filled) if filled else None
+        return (place, part, form_of(lower, lemma, part, before), filled) if filled else None
 
     def _part(self, word: str, before: str) -> Part | None:
-        """The part of speech: how often WordNet's makers met each, weighed by the word in front and by the ending."""
+        """The likeliest part of speech: WordNet's counts, weighted by the preceding word and the ending."""
         weights: dict[Part, float] = {}
         for part in PARTS:
             lemma = self.wordnet.lemma(word, part)
             if lemma:
                 weights[part] = (self.wordnet.count(lemma, part) + 0.5) * _likely(word, lemma, part, before)
-        if not weights:
-            return None
-        return max(weights, key=weights.__getitem__)
+        return max(weights, key=weights.__getitem__, default=None)
 
 
 def _likely(word: str, lemma: str, part: Part, before: str) -> float:
-    """How much the surroundings speak for a part of speech; hand-set, as nothing here needs more."""
+    """The weight of a part of speech, given preceding word and ending; set by hand."""
     weight = 1.0
     if before in _DETERMINERS and before not in _CLAUSES:
         weight *= {"noun": 4.0, "adj": 4.0, "verb": 0.05, "adv": 0.3}[part]
@@ -170,11 +158,11 @@ def _likely(word: str, lemma: str, part: Part, before: str) -> float:
 
 
 def _plain(text: str, match: re.Match[str], place: int) -> bool:
-    """Whether a word may be replaced: ASCII, no name or acronym, no part of a longer thing such as don't or a URL."""
+    """Whether a word may be replaced: ASCII, no name or acronym, not part of a contraction or URL."""
     word, before, behind = match[0], text[: match.start()][-1:], text[match.end() : match.end() + 2]
     if not word.isascii() or len(word) < 2:
         return False
-    # A capital that does not begin the sentence makes a name, unless everything is in capitals.
+    # A capital inside a sentence marks a name, unless all of it is in capitals.
     if not text.isupper() and (word[1:] != word[1:].lower() or (place and word[0].isupper())):
         return False
     if before in _GLUE_BEFORE or behind[:1] in _GLUE_BEHIND or re.match(r"\.\w", behind):
@@ -184,14 +172,14 @@ def _plain(text: str, match: re.Match[str], place: int) -> bool:
 
 
 def _usable(words: tuple[str, ...], lemma: str, word: str) -> tuple[str, ...]:
-    """The words of a sense that can stand for another: single, no names, and not the word itself."""
+    """Words of a sense that can replace another: single words, no names, not the word itself."""
     # Nothing here knows whether "be" must say am, are or is.
     unfit = ("be", lemma, word.lower())
     return tuple(w for w in words if w.isalpha() and w.islower() and w not in unfit and len(w) > 1)
 
 
 def _agreeing(between: str, new: str) -> str:
-    """The text in front of a new word, with its article a or an as the word asks for."""
+    """The text before a new word, with its article (a, an) adapted."""
     match = re.search(r"(?<![\w'’])(an?)( +)$", between, re.IGNORECASE)
     if not match:
         return between

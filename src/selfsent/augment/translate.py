@@ -1,24 +1,25 @@
-"""There and back through another language: the views of BSL (Zhang et al. 2021, section 4.1)."""
+"""Back-translation: the views of BSL (Zhang et al. 2021, section 4.1)."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from selfsent.augment.apertium import Translator, apertium, mode_file
-from selfsent.augment.maker import Change, Maker, Sentences, state_of
+from selfsent.augment.augmenter import Augmenter, Change, Sentences, state_of
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
 
 @dataclass(frozen=True)
-class Translate(Maker):
+class Translate(Augmenter):
     """The sentence, translated into another language and back."""
 
     name = "translate"
@@ -49,67 +50,54 @@ class Translate(Maker):
         if self.engine == "apertium" and (self.there or self.back):
             raise SettingsError("--there and --back belong to --engine marian or command")
         if self.engine == "command":
-            self._commands()
+            list(self._ways())  # rejects what is no command
 
     @property
     def chunk(self) -> int:
-        """Few, as some engines make three views a second; but a program is started anew for each chunk."""
+        """Small, as some engines make three views a second; larger for programs, which are started for each chunk."""
         return super().chunk if self.engine == "command" else 32
 
     @property
     def always(self) -> tuple[str, ...]:
-        """What views are made with; of programs the pivot is not known."""
+        """Engine and pivot; the pivot of programs is unknown."""
         return ("engine",) if self.engine == "command" else ("engine", "pivot")
 
     def identity(self) -> Any:
-        """What decides the translation: the number of pipelines and the patience do not."""
+        """Everything the translation depends on: not the number of pipelines, nor the patience."""
         kept = ("engine", "pivot", "language", "there", "back", "beams")
-        used = [mode_file(*pair) for pair in self._ways] if self.engine == "apertium" else self._used()
-        return [self.name, *(getattr(self, name) for name in kept), *(state_of(path) for path in used)]
+        used = [path for paths, _ in self._ways() for path in paths]
+        return [self.name, *(getattr(self, name) for name in kept), *map(state_of, used)]
 
     @contextmanager
     def start(self) -> Iterator[Change]:
         """Start both ways."""
         with ExitStack() as opened:
-            there, back = (opened.enter_context(way) for way in self._translators())
+            there, back = (opened.enter_context(way()) for _, way in self._ways())
 
             def change(sentences: Sentences, key: int) -> list[str]:
                 return back(there(sentences.texts))
 
             yield change
 
-    @property
-    def _ways(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        return (self.language, self.pivot), (self.pivot, self.language)
-
-    def _used(self) -> list[str]:
-        if self.engine == "marian":
-            return list(self._models())
-        used: list[str] = []
-        for program, *words in self._commands():
-            # A script or a model that an interpreter is given decides as much as the interpreter.
-            used += [shutil.which(program) or program, *(word for word in words if Path(word).is_file())]
-        return used
-
-    def _commands(self) -> tuple[list[str], list[str]]:
-        """The words of both programs."""
-        return _words(self.there or ""), _words(self.back or "")
-
-    def _models(self) -> tuple[str, str]:
-        pivot, language = _SHORT.get(self.pivot, self.pivot), _SHORT.get(self.language, self.language)
-        there = self.there or f"Helsinki-NLP/opus-mt-{language}-{pivot}"
-        return there, self.back or f"Helsinki-NLP/opus-mt-{pivot}-{language}"
-
-    def _translators(self) -> Iterator[AbstractContextManager[Translator]]:
+    def _ways(self) -> Iterator[tuple[list[str | Path], Callable[[], AbstractContextManager[Translator]]]]:
+        """For each direction, the files that it depends on, and what opens its translator."""
         if self.engine == "apertium":
             pipelines = self.pipelines or max(1, (os.cpu_count() or 1) // 2)
-            yield from (apertium(*way, pipelines, self.patience) for way in self._ways)
+            for way in ((self.language, self.pivot), (self.pivot, self.language)):
+                yield [mode_file(*way)], partial(apertium, *way, pipelines, self.patience)
         elif self.engine == "marian":
             from selfsent.augment.marian import marian
 
-            yield from (marian(model, self.beams) for model in self._models())
+            language, pivot = (_SHORT.get(name, name) for name in (self.language, self.pivot))
+            for given, pair in ((self.there, f"{language}-{pivot}"), (self.back, f"{pivot}-{language}")):
+                model = given or f"Helsinki-NLP/opus-mt-{pair}"
+                yield [model], partial(marian, model, self.beams)
         else:
-            yield from (_command(words, self.patience) for words in self._commands())
+            for line in (self.there, self.back):
+                program, *arguments = words = _words(line or "")
+                # A script or model passed to an interpreter matters as much as the interpreter.
+                files = [word for word in arguments if Path(word).is_file()]
+                yield [shutil.which(program) or program, *files], partial(_command, words, self.patience)
 
 
 _SHORT = {"eng": "en", "spa": "es", "cat": "ca", "deu": "de", "fra": "fr", "ara": "ar", "tur": "tr", "zho": "zh"}

@@ -1,4 +1,4 @@
-"""A reader of WordNet's own files: which words share a sense, found by binary search, nothing loaded beforehand."""
+"""A reader of WordNet's own files by binary search, without loading them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WordNet:
         self._counts = _read_counts(self.directory / "cntlist.rev")
         self.irregular = {part: _inverted(bases) for part, bases in self._bases.items()}
         """By part of speech and lemma, the irregular forms, in the order of the file."""
-        # Texts say the same words over and over.
+        # Words recur.
         self.senses = lru_cache(1 << 16)(self._senses)
         self.lemma = lru_cache(1 << 16)(self._lemma)
 

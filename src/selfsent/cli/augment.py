@@ -22,18 +22,14 @@ With one maker, view1 is the sentence itself; two makers make a view each. Give 
   selfsent train views.parquet --text-columns view1,view2 --method bootstrap --columns --output runs/bsl
 """
 
-_EPILOG = """Was the command interrupted? Give it again, and it goes on where it stopped.
-
-A file holds one draw of noise, repeat-words and dropout. selfsent train draws them anew each time (--delete-words,
---repeat-words, --dropout), which is better.
-"""
+_EPILOG = "Was the command interrupted? Give it again, and it goes on where it stopped."
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "augment",
-        help="make views of sentences: synonyms, guesses, translations there and back, noise",
+        help="make views of sentences: synonyms, guesses, translations there and back",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_EPILOG,

@@ -1,4 +1,4 @@
-"""Which sentences share a batch, and how they look in it: a pure function of seed and step."""
+"""The batches of training, a pure function of seed and step."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Batches:
         self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
         self.told, self.labels, self.documents, self.apart = told, labels, documents, apart
         self.taught: Taught | None = None
-        """Where frozen vectors are kept beside the corpus: gives them."""
+        """Gives the vectors of frozen teachers, if they are cached."""
         self._vectors: dict[int, Sequence[np.ndarray]] = {}
         self._order = lru_cache(maxsize=1)(self._order_of)
 
@@ -101,7 +101,7 @@ class Batches:
         return packed
 
     def _passages_key(self, epoch: int) -> int:
-        """One for all views: they draw alike, so that one knows what the other reads."""
+        """The same key for all views, so that each knows what the others read."""
         return make_key(self.settings.seed, epoch, _PASSAGES)
 
     def lengths(self) -> Iterator[np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +15,13 @@ from tokenizers import Tokenizer
 from selfsent.data.corpus import Corpus
 from selfsent.data.tokenizing import Reader
 from selfsent.data.views.tokens import Tokens
-from selfsent.files import new_folder, saying
+from selfsent.files import whole_directory
 from selfsent.integrity import checksums, damaged, is_signed, signed, tell_damaged
 
 _FORMAT = 1
 _ABOUT, _FILES = "tokens.json", ("ids.bin", "starts.bin", "offsets.npy")
 LONGEST = 512
-"""Tokens kept of a sentence in the table, unless training reads more; it cuts further, to its `max_length`."""
+"""Tokens stored of a sentence, unless training reads more; training truncates further, to `max_length`."""
 
 
 class TokenTable:
@@ -88,23 +87,13 @@ def build_table(
     target = folder / f"tokens-{key}"
     if (known := _kept(target)) is not None:
         return known
-    reader = Reader(Tokenizer.from_str(content))
-    temporary = new_folder(folder, ".tokens-")
-    try:
-        with saying(folder):
-            _write(corpus, reader, column, longest, temporary, advance)
-        try:
-            temporary.rename(target)
-        except OSError:
-            if _kept(target) is None:
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with whole_directory(target) as temporary:
+        _write(corpus, Reader(Tokenizer.from_str(content)), column, longest, temporary, advance)
     return TokenTable(target)
 
 
 def _kept(target: Path) -> TokenTable | None:
-    """The table that was made before; None if there is none, or it was damaged and is gone now."""
+    """The existing table; None if there is none. A damaged one is removed."""
     if not target.exists():
         return None
     try:
@@ -130,9 +119,6 @@ def _write(
             offsets[done + 1 : done + 1 + len(texts)] = read.lengths
             done += len(texts)
             advance(len(texts))
-        for file in (ids, starts):
-            file.flush()
-            os.fsync(file.fileno())
     np.cumsum(offsets, out=offsets)
     np.save(directory / "offsets.npy", offsets)
     about = {"dtype": dtype.name, "rows": done, "tokens": int(offsets[-1]), "sums": checksums(directory, _FILES)}

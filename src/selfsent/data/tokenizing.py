@@ -1,4 +1,4 @@
-"""Texts to tokens: each word that occurs again is not tokenised again, which is what most of the time went into."""
+"""A tokenizer with a cache of words, in which most of the time went."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import bisect
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer
 
 KNOWN = 1 << 18
-"""Pieces of text that are remembered: the first ones, among which are the frequent ones."""
+"""Pieces of text that are cached: the first ones, which include the frequent ones."""
 _LONG = 100
-"""Characters of a piece that is not remembered: it will hardly come again."""
+"""Characters from which on a piece is not cached: it will hardly recur."""
 _PROBES, _WORDS = 64, 8
 _MEMORY = threading.Lock()
 """Of all readers: one of its own could not be copied with the encoder that it belongs to."""
 
 
-@dataclass(frozen=True)
-class Read:
-    """The tokens of some texts, one text behind the other, without special tokens.
+class Read(NamedTuple):
+    """Tokens of texts, concatenated, without special tokens.
 
     Args:
         ids: (tokens,) token ids, int64.
@@ -53,8 +51,8 @@ class Read:
         return Read(self.ids[place], lengths, self.word_starts[place])
 
     def joined(self, other: Read) -> Read:
-        """These texts, and behind them others."""
-        return Read(*(np.concatenate(both) for both in zip(_fields(self), _fields(other), strict=True)))
+        """The concatenation of two."""
+        return Read(*map(np.concatenate, zip(self, other, strict=True)))
 
 
 class Reader:
@@ -118,12 +116,7 @@ class Reader:
     def _fits(self, space: str) -> bool:
         """Whether texts that are cut at their spaces give the same tokens as whole ones."""
         texts = list(_probes(self.tokenizer))
-        whole, cut = self._whole(texts), self._by_pieces(texts, space)
-        return all(np.array_equal(one, other) for one, other in zip(_fields(whole), _fields(cut), strict=True))
-
-
-def _fields(read: Read) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return read.ids, read.lengths, read.word_starts
+        return all(map(np.array_equal, self._whole(texts), self._by_pieces(texts, space)))
 
 
 def _cut(text: str, space: str) -> list[str]:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from selfsent.data.corpus.batch import Columns
+from selfsent.data.corpus.batch import Columns, common_kind
 from selfsent.data.corpus.formats import read_file
 from selfsent.data.corpus.parquet import look_at_parquet, read_parquet
 from selfsent.data.corpus.remote import RemoteFile
@@ -202,14 +202,8 @@ def _look(files: Sequence[Path | RemoteFile], columns: Columns) -> tuple[list[Pa
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         looked = list(pool.map(look, range(len(files))))
     for name in kinds:
-        all_kinds = {found[name] for _, found in looked}
-        kinds[name] = _common(all_kinds)
+        kinds[name] = common_kind({found[name] for _, found in looked})
     return [part for parts, _ in looked for part in parts], kinds
-
-
-def _common(kinds: set[str]) -> str:
-    """The kind that holds the values of all."""
-    return next(iter(kinds)) if len(kinds) == 1 else "float" if kinds == {"int", "float"} else "str"
 
 
 def batches(job: Job, part: Part) -> Iterator[Any]:

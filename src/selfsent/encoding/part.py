@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from selfsent.data.corpus.batch import Batch, as_text
+from selfsent.data.corpus.batch import Batch, as_kind
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.sentences import split_sentences
@@ -98,11 +98,5 @@ def _table(job: Job, part: Part, batch: Batch, start: int, schema: Any) -> tuple
     cells |= {"file": [str(job.files[part.file])] * len(rows), "row": start + rows, "text": texts}
     cells["embedding"] = as_column(job.encoder.vectors_of_clean(texts))
     for (name, kind), column in zip(job.kinds.items(), batch.carried or [], strict=False):
-        cells[name] = pa.array([_typed(column[row], kind) for row in rows.tolist()], _ARROW[kind])
+        cells[name] = pa.array([as_kind(column[row], kind) for row in rows.tolist()], _ARROW[kind])
     return pa.table({name: cells[name] for name in schema.names}, schema=schema), sum(not text for text in texts)
-
-
-def _typed(value: Any, kind: str) -> Any:
-    if kind == "str":
-        return as_text(value)
-    return float(value) if kind == "float" and value is not None else value

@@ -168,7 +168,7 @@ class TestReading:
             "Nothing to clean.",
         ]
         report = corpus.report
-        assert (report.empty, report.duplicates, report.whole) == (1, 1, False)
+        assert (report.empty, report.duplicates) == (1, 1)
         assert {name: tuple(counts) for name, counts in report.rid_of.items()} == {
             "html": (2, 0),
             "mail": (1, 0),

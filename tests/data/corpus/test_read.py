@@ -33,69 +33,62 @@ def test_nul_far_into_a_file_is_a_control_character(read, write):
 
 
 class TestDocuments:
-    def test_blank_lines_separate(self, read, write):
-        corpus = read(write("x.txt", "\n\na\nb\n\n \nc\n\nb\n\nd\n\n"))
-        assert corpus.texts() == ["a", "b", "c", "d"]
-        assert corpus.documents.tolist() == [0, 0, 1, 2]
-        assert corpus.report.documents == 3
-
-    def test_none_without_blank_lines_between_texts(self, read, write):
-        assert read(write("x.txt", "\n\na\nb\n\n")).documents is None
+    @pytest.mark.parametrize(
+        ("text", "documents"),
+        [
+            ("\n\na\nb\n\n \nc\n\nb\n\nd\n\n", [0, 0, 1, 2]),
+            ("\n\na\nb\n\n", None),
+            ("".join(f"sentence {n}\n" + "\n" * (n % 3 == 2) for n in range(30_000)), [n // 3 for n in range(30_000)]),
+        ],
+        ids=["blank lines", "none between texts", "many chunks"],
+    )
+    def test_blank_lines_separate(self, text, documents, read, write):
+        found = read(write("x.txt", text)).documents
+        assert found is documents or found.tolist() == documents
 
     def test_every_file_begins_one(self, read, write, tmp_path):
-        write("d/a.txt", "a\n\nb")
-        write("d/b.txt", "c\nd")
-        write("d/c.txt", "e\nf")
+        for name, text in {"a": "a\n\nb", "b": "c\nd", "c": "e\nf"}.items():
+            write(f"d/{name}.txt", text)
         assert read(tmp_path / "d").documents.tolist() == [0, 1, 2, 2, 3, 3]
-
-    def test_over_many_chunks(self, read, write):
-        text = "".join(f"sentence {n}\n" + "\n" * (n % 3 == 2) for n in range(30_000))
-        assert read(write("x.txt", text)).documents.tolist() == [n // 3 for n in range(30_000)]
 
     @pytest.mark.parametrize("ids", [["x", "y", "x", "z"], [7, 8, 7, 9]])
     def test_column_values_are_numbered_by_first_appearance(self, ids, read, write):
         rows = [{"text": text, "d": d} for text, d in zip("abce", ids)]
-        expected = [0, 1, 0, 2]
-        assert read(write("x.jsonl", jsonl_bytes(rows)), document_column="d").documents.tolist() == expected
-        path = write("x.parquet", parquet_bytes(text=list("abce"), d=ids))
-        assert read(path, document_column="d").documents.tolist() == expected
         cells = "".join(f"{text},{d}\n" for text, d in zip("abce", ids))
-        assert read(write("x.csv", "text,d\n" + cells), document_column="d").documents.tolist() == expected
-
-    def test_none_in_tables_without_the_column(self, read, write):
-        assert read(write("x.csv", encoded(".csv", SENTENCES))).documents is None
+        for path in (
+            write("x.jsonl", jsonl_bytes(rows)),
+            write("x.parquet", parquet_bytes(text=list("abce"), d=ids)),
+            write("x.csv", "text,d\n" + cells),
+        ):
+            assert read(path, document_column="d").documents.tolist() == [0, 1, 0, 2]
+            assert read(path).documents is None
 
     def test_a_missing_value_is_an_error(self, read, write):
-        path = write("x.csv", "text,d\na,1\nb,\n")
         with pytest.raises(CorpusError, match=r"x\.csv, line 3: no value in column 'd'"):
-            read(path, document_column="d")
+            read(write("x.csv", "text,d\na,1\nb,\n"), document_column="d")
 
 
 class TestSplitting:
-    def test_rows_become_documents(self, read, write):
-        path = write(
-            "x.jsonl", jsonl_bytes([{"text": "One here. Two there."}, {"text": ""}, {"text": "Three.\n\nFour"}])
-        )
-        corpus = read(path, split_sentences=True)
-        assert corpus.texts() == ["One here.", "Two there.", "Three.", "Four"]
-        assert corpus.documents.tolist() == [0, 0, 1, 1]
-        assert corpus.report.documents == 2
-        assert corpus.report.rows_read == 3
+    @pytest.mark.parametrize(
+        ("name", "text", "options", "documents"),
+        [
+            ("x.csv", 'text\nOne here. Two there.\n""\n"Three.\n\nFour"\n', {}, [0, 0, 1, 1]),
+            ("y.csv", "text,d\nOne. Two.,p\nThree. Four.,p\n", {"document_column": "d"}, [0, 0, 0, 0]),
+            ("x.txt", "One. Two.\nThree.\n\nFour.\n", {}, [0, 0, 0, 1]),
+            ("y.txt", "One. Two.\nThree.\n", {}, [0, 0, 1]),
+        ],
+    )
+    def test_rows_become_documents_where_nothing_says_it_better(self, name, text, options, documents, read, write):
+        corpus = read(write(name, text), split_sentences=True, **options)
+        assert corpus.texts()[:1] == ["One here." if name == "x.csv" else "One."]
+        assert corpus.documents.tolist() == documents
+        assert corpus.report.documents == len(set(documents))
 
-    def test_a_document_column_or_blank_lines_say_it_better(self, read, write):
-        path = write("x.csv", "text,d\nOne. Two.,p\nThree. Four.,p\n")
-        assert read(path, split_sentences=True, document_column="d").documents.tolist() == [0, 0, 0, 0]
-        path = write("x.txt", "One. Two.\nThree.\n\nFour.\n")
-        assert read(path, split_sentences=True).documents.tolist() == [0, 0, 0, 1]
-        assert read(write("y.txt", "One. Two.\nThree.\n"), split_sentences=True).documents.tolist() == [0, 0, 1]
-
-    def test_labels_follow(self, read, write):
+    def test_labels_follow_and_one_column_only(self, read, write):
         path = write("x.csv", "text,label\nOne. Two.,5\nThree.,6\n")
         assert read(path, split_sentences=True, label_column="label").labels.tolist() == [5, 5, 6]
-
-    def test_one_column_only(self, read, write):
         with pytest.raises(SettingsError, match="one text column"):
-            read(write("x.csv", "a,b\n1,2\n"), text_columns=("a", "b"), split_sentences=True)
+            read(path, text_columns=("text", "label"), split_sentences=True)
 
 
 class TestLabelsAndScores:
@@ -110,10 +103,8 @@ class TestLabelsAndScores:
         assert (corpus.scores.tolist(), corpus.labels.tolist()) == ([0.5, 2.0, 1000.0], [3, -1, 2])
         with pytest.raises(CorpusError, match="score column is given too"):
             read(path, score_column="f", label_column="f")
-
-    def test_dropped_rows_lose_theirs(self, read, write):
-        path = write("x.csv", "text,i\na,1\n,2\na,3\nb,4\n")
-        assert read(path, label_column="i").labels.tolist() == [1, 4]
+        dropped = write("y.csv", "text,i\na,1\n,2\na,3\nb,4\n")
+        assert read(dropped, label_column="i").labels.tolist() == [1, 4]
 
     @pytest.mark.parametrize("value", ["high", "nan", "inf", ""])
     def test_bad_scores(self, value, read, write):
@@ -125,43 +116,32 @@ class TestLabelsAndScores:
             read(write("x.txt", "a\nb\n"), label_column="label")
 
 
-class TestSeveralTextColumns:
-    def test_pairs_are_distinct_as_pairs(self, read, write):
-        path = write("x.csv", "a,b\none,1\none,2\none,1\ntwo,\n")
-        corpus = read(path, text_columns=["a", "b"])
-        assert corpus.texts() == ["one", "one"]
-        assert corpus.texts(column="b") == ["1", "2"]
-        assert corpus.texts(np.array([1]), column="b") == ["2"]
-        assert (corpus.report.duplicates, corpus.report.empty) == (1, 1)
-        with pytest.raises(KeyError, match="no text column 'c'"):
-            corpus.texts(column="c")
-
-    @pytest.mark.parametrize("names", [("a", "a"), ("a", "b", "c", "d")])
-    def test_one_to_three_different_ones(self, names, read, write):
+def test_pairs_are_distinct_as_pairs(read, write):
+    path = write("x.csv", "a,b\none,1\none,2\none,1\ntwo,\n")
+    corpus = read(path, text_columns=["a", "b"])
+    assert (corpus.texts(), corpus.texts(column="b")) == (["one", "one"], ["1", "2"])
+    assert corpus.texts(np.array([1]), column="b") == ["2"]
+    assert (corpus.report.duplicates, corpus.report.empty) == (1, 1)
+    with pytest.raises(KeyError, match="no text column 'c'"):
+        corpus.texts(column="c")
+    for names in (("a", "a"), ("a", "b", "c", "d")):
         with pytest.raises(SettingsError, match="one to three"):
-            read(write("x.csv", "a,b\n"), text_columns=names)
+            read(path, text_columns=names)
 
 
-class TestTable:
-    def test_rows_in_any_order(self, read, write):
-        texts = [f"sentence {n}" for n in range(30_000)]
-        corpus = read(write("x.txt", "\n".join(texts)))
-        rows = np.random.default_rng(0).integers(0, 30_000, 1000)
-        assert corpus.texts(rows) == [texts[row] for row in rows]
-        assert corpus.texts(np.array([], dtype=int)) == []
-        for bad in (-1, 30_000):
-            with pytest.raises(IndexError, match="between 0 and 29999"):
-                corpus.texts(np.array([0, bad]))
-
-    @pytest.mark.parametrize("size", [1000, 8192, 50_000])
-    def test_batches(self, size, read, write):
-        texts = [f"sentence {n}" for n in range(30_000)]
-        batches = list(read(write("x.txt", "\n".join(texts))).batches(size=size))
+def test_rows_in_any_order_and_batches_of_any_size(read, write):
+    texts = [f"sentence {n}" for n in range(30_000)]
+    corpus = read(write("x.txt", "\n".join(texts)))
+    rows = np.random.default_rng(0).integers(0, 30_000, 1000)
+    assert corpus.texts(rows) == [texts[row] for row in rows]
+    assert corpus.texts(np.array([], dtype=int)) == []
+    for bad in (-1, 30_000):
+        with pytest.raises(IndexError, match="between 0 and 29999"):
+            corpus.texts(np.array([0, bad]))
+    for size in (1000, 8192, 50_000):
+        batches = list(corpus.batches(size=size))
         assert [text for batch in batches for text in batch] == texts
         assert {len(batch) for batch in batches[:-1]} <= {size}
-
-    def test_documents_are_memory_mapped(self, read, write):
-        assert isinstance(read(write("x.txt", "a\n\nb\n")).documents, np.memmap)
 
 
 class TestFingerprint:
@@ -275,10 +255,10 @@ class TestCache:
 
 
 def test_a_corpus_opens_from_its_folder(read, write):
-    corpus = read(write("x.txt", "a\n\nb\n"))
-    again = Corpus(corpus.directory)
+    again = Corpus(read(write("x.txt", "a\n\nb\n")).directory)
     assert again.texts() == ["a", "b"]
     assert repr(again).endswith("x.txt': 2 sentences in 2 documents)")
+    assert isinstance(again.documents, np.memmap)
 
 
 def test_borders_of_documents_are_nothing_lost_and_a_missing_field_is_empty(read, write):

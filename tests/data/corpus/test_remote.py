@@ -176,7 +176,9 @@ def test_a_driver_that_is_not_installed(read, monkeypatch):
     for protocol, package in (("s3", "s3fs"), ("gs", "gcsfs"), ("az", "adlfs"), ("https", "aiohttp")):
         monkeypatch.setitem(sys.modules, package, None)
         monkeypatch.setattr(sys.modules["fsspec.registry"], "_registry", {})
-        assert refused(read, f"{protocol}://x/y.txt").endswith(f"needs a driver: pip install {package}")
+        line = refused(read, f"{protocol}://x/y.txt")
+        assert f"reading {protocol}:// needs a driver: " in line
+        assert package in line
 
 
 def test_what_drivers_raise():

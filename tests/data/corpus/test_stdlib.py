@@ -1,10 +1,6 @@
-import sys
-
-import pytest
-
 from selfsent.data.corpus import read_corpus
 from selfsent.data.corpus.batch import Columns
-from selfsent.data.corpus.stdlib import prose, read_stdlib
+from selfsent.data.corpus.stdlib import prose, read_stdlib, stdlib_files
 
 DOCSTRING = """Summarise the report. It must be open.
 
@@ -57,27 +53,14 @@ def test_every_docstring_is_a_document_and_nothing_runs(tmp_path):
     assert Columns().texts == ("text",)
 
 
-@pytest.fixture(scope="module")
-def stdlib(tmp_path_factory):
-    return read_corpus("python:stdlib", cache=tmp_path_factory.mktemp("cache"))
-
-
-def test_counts_of_the_standard_library(stdlib):
-    assert 10_000 < len(stdlib) < 25_000
-    assert 4_000 < stdlib.report.documents < 10_000
-    assert stdlib.documents.max() + 1 == stdlib.report.documents
-    assert stdlib.report.skipped_files < 5
-    assert stdlib.source == "python:stdlib"
-
-
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the counts are those of Python 3.11")
-def test_counts_of_python_3_11(stdlib):
-    assert abs(len(stdlib) - 16_000) < 800
-    assert abs(stdlib.report.documents - 7_600) < 400
-
-
-def test_it_reads_like_text(stdlib):
+def test_some_of_the_standard_library_reads_like_text(tmp_path, monkeypatch):
+    some = stdlib_files()[:80]
+    monkeypatch.setattr("selfsent.data.corpus.sources.stdlib_files", lambda: some)
+    stdlib = read_corpus("python:stdlib", cache=tmp_path)
     texts = stdlib.texts()
+    assert len(texts) > stdlib.report.documents == stdlib.documents.max() + 1 > 200
+    assert stdlib.report.skipped_files == 0
+    assert stdlib.source == "python:stdlib"
     assert not any(">>>" in text or "\n" in text for text in texts)
     assert sum(text[0].isupper() for text in texts) > 0.8 * len(texts)
     assert sum(len(text.split()) >= 3 for text in texts) > 0.99 * len(texts)

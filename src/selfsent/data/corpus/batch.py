@@ -1,13 +1,13 @@
-"""Rows on their way from a source to the table, and the look at every value they hold."""
+"""Batches of rows from readers, and the validation of their values."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from selfsent.data.corpus.streams import fail
 
 BATCH_ROWS = 8192
 BATCH_CHARACTERS = 1 << 23
+_SHOWN_COLUMNS = 20
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 """A whole number that is written as a program would: 0042 stays text."""
 
@@ -39,18 +40,18 @@ class Columns:
 
     @property
     def wanted(self) -> list[str]:
-        """All their names, each once."""
+        """Names of all columns read, each once."""
         extra = (self.document, self.label, self.score, *(name for name, _ in self.where), *(self.carried or ()))
         return list(dict.fromkeys([*self.texts, *(name for name in extra if name is not None)]))
 
     @property
     def condition(self) -> str:
-        """What rows must have, in words, behind what is said of them; empty where all are read."""
+        """The `where` filter as a suffix for messages; empty without a filter."""
         return "".join(f", where {name} is {' or '.join(values)}" for name, values in self.where)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The text columns of the table that comes of it."""
+        """Text columns of the resulting table."""
         return ("text",) if self.stacked or self.merged else self.texts
 
 
@@ -71,19 +72,14 @@ class Batch:
     carried: list[list[Any]] | None = None
     """One list of (rows,) for each carried column."""
     files: int = 0
-    """Files that begin with this batch."""
+    """Number of files that begin with this batch."""
     skipped_files: int = 0
-
-    @classmethod
-    def start(cls, columns: Columns) -> Batch:
-        """The beginning of a file, no rows yet."""
-        return cls([[] for _ in columns.kept], files=1)
 
     def __len__(self) -> int:
         return len(self.texts[0])
 
     def stacked(self) -> Batch:
-        """The same texts in one column, those of a row one behind the other."""
+        """The batch with one text column: the texts of a row become consecutive rows."""
 
         def repeated(column: list[Any] | None) -> list[Any] | None:
             return None if column is None else [value for value in column for _ in self.texts]
@@ -96,35 +92,23 @@ class Batch:
             scores=repeated(self.scores),
         )
 
-    def merged(self) -> Batch:
-        """The same with one text a row: those of its columns, a blank line between them."""
-        return replace(self, texts=[list(map("\n\n".join, zip(*self.texts, strict=True)))])
-
-
-Place = Callable[[int], dict[str, int]]
-"""From a row of a batch to its `line=` or `row=` in the file, for errors."""
-
-
-def at_lines(numbers: list[int]) -> Place:
-    """The place of each row, from its line number."""
-    return lambda row: {"line": numbers[row]}
-
-
-def at_rows(start: int) -> Place:
-    """The place of each row, from the number of the first."""
-    return lambda row: {"row": start + row}
-
 
 def make_batch(
-    values: Mapping[str, Sequence[Any]], name: str, columns: Columns, place: Place, typed: bool = True
+    values: Mapping[str, Sequence[Any]],
+    name: str,
+    columns: Columns,
+    numbers: Sequence[int],
+    unit: Literal["line", "row"] = "row",
+    typed: bool = True,
 ) -> Batch:
-    """A batch from whole columns of a table, after a look at every value.
+    """Validate columns of a table and make a batch of them.
 
     Args:
         values: (rows,) for each wanted column.
         name: what errors call the source.
         columns: which is which.
-        place: from a row (0 to rows - 1) to its `line=` or `row=`.
+        numbers: (rows,) where each row stands in the source, for errors.
+        unit: what is counted.
         typed: whether the source tells numbers from text.
 
     Raises:
@@ -142,17 +126,18 @@ def make_batch(
             row = converted.index(None)
             found = values[wanted][row]
             found = "no value" if found is None or found == "" else f"{type(found).__name__} {str(found)[:40]!r}"
-            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **place(rows[row]))
+            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **{unit: numbers[rows[row]]})
         return converted
 
+    texts = [column(text, _as_text, "text") or [] for text in columns.texts]
     batch = Batch(
-        texts=[column(text, _as_text, "text") or [] for text in columns.texts],
+        texts=[list(map("\n\n".join, zip(*texts, strict=True)))] if columns.merged else texts,
         documents=column(columns.document, _as_name, "a value"),
         labels=column(columns.label, _as_name, "a value"),
         scores=column(columns.score, _as_number, "a finite number"),
         carried=[[_as_carried(value, typed) for value in values[carried]] for carried in columns.carried or ()],
     )
-    return batch.stacked() if columns.stacked else batch.merged() if columns.merged else batch
+    return batch.stacked() if columns.stacked else batch
 
 
 def _rows_where(values: Mapping[str, Sequence[Any]], columns: Columns) -> Sequence[int]:
@@ -164,7 +149,7 @@ def _rows_where(values: Mapping[str, Sequence[Any]], columns: Columns) -> Sequen
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value from Python stands for none: None, NaN, or pandas' NA."""
+    """Whether a Python value means "missing": None, NaN, or pandas' NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
@@ -181,7 +166,7 @@ def _as_name(value: Any) -> str | None:
 
 
 def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
-    """A value as tables of results hold it: text that is a whole number becomes one where numbers come as text."""
+    """A carried value as results store it; in formats without types, text that is a whole number becomes an int."""
     if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, float) and math.isnan(value):
@@ -198,8 +183,20 @@ def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
 
 
 def as_text(value: Any) -> str | None:
-    """What a column of text holds of such a value: what is no text, as JSON writes it."""
+    """A carried value as text; other types as JSON."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def common_kind(kinds: Collection[str]) -> str:
+    """The kind of column, of `bool`, `int`, `float` and `str`, that holds values of all these kinds."""
+    return next(iter(kinds)) if len(kinds) == 1 else "float" if set(kinds) == {"int", "float"} else "str"
+
+
+def as_kind(value: Any, kind: str) -> Any:
+    """A carried value as a column of that kind holds it."""
+    if kind == "str":
+        return as_text(value)
+    return float(value) if kind == "float" and value is not None else value
 
 
 def _as_number(value: Any) -> float | None:
@@ -208,3 +205,26 @@ def _as_number(value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def check_header(header: list[str], name: str, columns: Columns) -> None:
+    """Refuse a table that lacks a wanted column, or has it twice.
+
+    Raises:
+        CorpusError: it does.
+    """
+    for wanted in columns.wanted:
+        if wanted not in header:
+            fail(name, missing_column(wanted, header, "column"))
+        if header.count(wanted) > 1:
+            fail(name, f"{header.count(wanted)} columns are called {wanted!r}: rename all but one")
+
+
+def missing_column(wanted: str, found: list[str], kind: str) -> str:
+    """Message for a missing column (or field)."""
+    shown = ", ".join(repr(column[:40]) for column in found[:_SHOWN_COLUMNS])
+    more = f" and {len(found) - _SHOWN_COLUMNS} more" if len(found) > _SHOWN_COLUMNS else ""
+    flags = "--text-column, --text-columns, --document-column and the like"
+    several = set(wanted.split(",")) - {wanted} <= set(found) and "," in wanted
+    advice = "to join columns, give --text-column once for each" if several else f"name the right one ({flags})"
+    return f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: {advice}"

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import compress
 from pathlib import Path
@@ -20,6 +20,7 @@ from selfsent.data.corpus.cleaners import Cleaners, look
 from selfsent.data.corpus.dedupe import KeySet, hash_keys
 from selfsent.data.corpus.near import NearDuplicates
 from selfsent.data.corpus.sentences import split_sentences
+from selfsent.data.corpus.sources import Source
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import TABLE, Corpus, CorpusReport
 from selfsent.data.corpus.writer import ArrayFile, OriginsFile, TableFile, describe, digest_file, write_labels
@@ -28,22 +29,18 @@ Integers = NDArray[np.int64]
 
 
 def build_table(
-    batches: Iterable[Batch],
+    source: Source,
     directory: Path,
-    columns: Columns,
-    source: str,
     split: bool,
-    banned: Corpus | None = None,
-    cleaners: Cleaners | None = None,
-    near: NearDuplicates | None = None,
+    banned: Corpus | None,
+    cleaners: Cleaners,
+    near: NearDuplicates | None,
 ) -> str:
     """Write the whole corpus into an empty folder.
 
     Args:
-        batches: raw rows, in order.
+        source: what is read.
         directory: an existing, empty folder.
-        columns: the columns of the source.
-        source: what the user named, for messages and cards.
         split: whether each text is to be split into sentences.
         banned: sentences that no row may hold.
         cleaners: what is taken out of texts before anything else.
@@ -53,14 +50,14 @@ def build_table(
         The fingerprint of the contents.
 
     Raises:
-        CorpusError: a fault in the source, or fewer than two distinct sentences.
+        CorpusError: a fault in the source, or no text in it.
     """
     with ExitStack() as opened, _progress() as show:
         unwanted = frozenset(map(letters, banned.texts() if banned else ())) - {""}
-        builder = _Builder(directory, columns, split, opened, unwanted, cleaners or Cleaners(None), near)
-        for batch in batches:
+        builder = _Builder(directory, source.columns, split, opened, unwanted, cleaners, near)
+        for batch in source.batches():
             show(builder.add(batch))
-        return builder.finish(source)
+        return builder.finish(source.name)
 
 
 class _Builder:
@@ -74,17 +71,14 @@ class _Builder:
         cleaners: Cleaners,
         near: NearDuplicates | None,
     ) -> None:
-        self._directory = directory
-        self._columns = columns
-        self._split = split
-        self._banned = banned
-        self._cleaners, self._near = cleaners, near
+        self._directory, self._columns, self._split = directory, columns, split
+        self._banned, self._cleaners, self._near = banned, cleaners, near
         self._looked_at, self._signs = 0, Counter[str]()
         self._one_a_line = True
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
-        # Blank lines count as borders only if some lie between texts, which is known at the end: until then both
-        # numberings are kept, by document and by row.
+        # Blank lines are document borders only if some lie between texts, which is known at the end. Until then
+        # both numberings are written, by document and by row.
         self._documents = _Documents(directory / "document.npy", opened)
         self._rows = _Documents(directory / "row.npy", opened) if split else None
         self._all_documented = True
@@ -95,21 +89,22 @@ class _Builder:
         self._counts: Counter[str] = Counter()
 
     def add(self, batch: Batch) -> int:
-        """Add the rows of a batch that are neither empty nor known; the number of rows kept so far."""
+        """Add the new, non-empty rows of a batch; returns the number of rows kept so far."""
         count = self._counts
         self._separated |= batch.separated
         count["files"] += batch.files
         count["skipped_files"] += batch.skipped_files
-        # Documents that no column tells come from a source which splits its texts itself.
+        # Documents without a document column come from a source that splits its texts itself.
         told = batch.documents is not None and self._columns.document is None
         self._one_a_line &= batch.blocks is not None or told or not len(batch)
         texts, origin = self._cleaned(batch)
         filled = np.fromiter(map(all, zip(*texts, strict=True)), dtype=bool, count=len(origin))
-        # A blank line of plain text is a border, and no text that got lost.
+        # A blank line of plain text is a document border, not a lost text.
         borders = 0 if batch.blocks is None else sum(not text or text.isspace() for text in batch.texts[0])
         count["empty"] += int(len(filled) - filled.sum()) - borders
         if self._banned:
-            free = np.fromiter((self._is_free(row) for row in zip(*texts, strict=True)), bool, len(origin))
+            letters_of = ({letters(text) for text in row} for row in zip(*texts, strict=True))
+            free = np.fromiter(map(self._banned.isdisjoint, letters_of), bool, len(origin))
             count["excluded"] += int((filled & ~free).sum())
             filled &= free
         rows = np.flatnonzero(filled)
@@ -138,7 +133,7 @@ class _Builder:
     def _numbered(
         self, origins: OriginsFile, batch: Batch, keys: NDArray[np.uint64], filled: NDArray[np.bool_], origin: Integers
     ) -> NDArray[np.bool_]:
-        """Tell where each piece of a batch goes, (n,); true for those of the filled ones that are new."""
+        """Record the table row of each piece of a batch; returns which of the non-empty ones are new, (filled,)."""
         known = len(self._seen)
         numbers = self._seen.number(keys)
         first = numbers > np.maximum.accumulate(np.concatenate([[known - 1], numbers]))[:-1]
@@ -151,11 +146,8 @@ class _Builder:
             origins.carry(batch.carried or [[]])
         return first
 
-    def _is_free(self, row: tuple[str, ...]) -> bool:
-        return not any(letters(text) in self._banned for text in row)
-
     def finish(self, source: str) -> str:
-        """Close all files, decide what documents and labels are, describe the whole; the fingerprint."""
+        """Close all files, settle documents and labels, write the description; returns the fingerprint."""
         if not len(self._seen):
             left_out = " besides what is to be left out" if self._counts["excluded"] else ""
             fail(source, "no text in it" + self._columns.condition + left_out)
@@ -183,17 +175,13 @@ class _Builder:
         describe(self._directory, description)
         return fingerprint
 
-    @property
-    def _unit(self) -> str:
-        if len(self._columns.kept) > 1:
-            return "row"
-        return "sentence" if self._split or self._one_a_line else "text"
-
     def _report(self, documents: int) -> CorpusReport:
+        unit = "sentence" if self._split or self._one_a_line else "text"
+        unit = "row" if len(self._columns.kept) > 1 else unit
         return CorpusReport(
             kept=self._kept,
             documents=documents,
-            unit=self._unit,
+            unit=unit,
             rid_of=self._cleaners.done(),
             holds={name: count / self._looked_at for name, count in self._signs.items()},
             **self._counts,
@@ -241,7 +229,7 @@ class _Builder:
             self._documents.follow(np.zeros(len(origin), dtype=np.int64))
 
     def _finish_documents(self) -> int:
-        """Keep the numbering that holds, if any; the number of documents."""
+        """Keep the numbering that applies, if any; returns the number of documents."""
         self._documents.file.close()
         if self._rows is not None:
             self._rows.file.close()
@@ -271,12 +259,12 @@ class _Documents:
         return len(self._known) if self.looked_up else self._changes
 
     def look_up(self, values: list[str]) -> None:
-        """Rows (n,) named by a value that may come back at any time."""
+        """Append rows (n,) whose documents are named by values, which may recur anywhere."""
         self.looked_up = True
         self.file.append(self._known.number(hash_keys(values, len(values))))
 
     def follow(self, keys: Integers) -> None:
-        """Rows (n,) with a key that never decreases: a new document begins wherever it changes."""
+        """Append rows (n,) whose keys never decrease: a new document begins wherever the key changes."""
         changed = np.diff(keys, prepend=self._last) != 0
         self._last = int(keys[-1])
         self.file.append(self._changes - 1 + np.cumsum(changed))
@@ -298,7 +286,7 @@ def _cut(column: list[str], too_long: set[int]) -> list[str]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int], None]]:
-    """A line on a terminal's standard error that counts sentences; nothing when it is not a terminal."""
+    """A counter on standard error if it is a terminal; otherwise nothing."""
     if not sys.stderr.isatty():
         yield lambda kept: None
         return

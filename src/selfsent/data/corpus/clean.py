@@ -1,4 +1,4 @@
-"""What is done to every text before it enters the table: normalise, drop control characters, squeeze white space."""
+"""Normalisation of every text: NFC, no control characters, single spaces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 
 LONGEST_TEXT = 1 << 20
-"""Characters kept of one text; what lies beyond is cut off and counted."""
+"""Characters kept of a text; longer ones are truncated and counted."""
 
 # Categories Cc, Cf and Cs, less white space (it becomes a space) and less what scripts need to be read: the joiners
 # U+200C and U+200D, the Arabic, Syriac and Kaithi signs that are drawn, the Mongolian vowel separator, and the
@@ -54,8 +54,8 @@ def clean(texts: Iterable[str]) -> tuple[list[str], list[int]]:
 
 
 def letters(text: str) -> str:
-    """What of a text decides whether it is the same as another: its letters and digits, upper and lower case alike."""
-    # Turkish has two letters i, and Python knows I as the capital of the dotted one alone.
+    """The letters and digits of a text, case-folded, by which texts are compared."""
+    # Turkish has two letters i; Python treats I as the capital of the dotted one alone.
     return "".join(filter(str.isalnum, text.casefold())).replace("ı", "i")
 
 

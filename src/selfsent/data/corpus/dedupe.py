@@ -1,4 +1,4 @@
-"""Sets of 64-bit keys in little memory: whole batches are looked up and added at once."""
+"""Compact sets of 64-bit keys with batched lookup and insertion."""
 
 from __future__ import annotations
 
@@ -38,11 +38,6 @@ class KeySet:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by the tables."""
-        return sum(shard.nbytes for shard in self._shards)
-
     def add(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Add keys (n,), none of them zero; true (n,) where a key occurs for the first time, in this batch or ever."""
         distinct, first = np.unique(keys, return_index=True)
@@ -81,10 +76,6 @@ class _Shard:
         self.numbers: NDArray[np.int64] = _zeros(size if numbered else 0, np.int64)
         self._used = 0
 
-    @property
-    def nbytes(self) -> int:
-        return self.keys.nbytes + self.numbers.nbytes
-
     def insert(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
         """Insert distinct keys (n,); which of them are new (n,), and the slot each now lies in (n,)."""
         while self._used + len(keys) > _FULL * len(self.keys):
@@ -117,7 +108,7 @@ class _Shard:
 
 
 def _zeros(size: int, dtype: type[np.generic]) -> NDArray[Any]:
-    """Zeros in a mapping of their own: freed at once, where malloc would keep holes of every size."""
+    """Zeros in a private mapping, which is returned to the system at once; malloc would fragment."""
     if not size:
         return np.zeros(0, dtype=dtype)
     return np.frombuffer(mmap.mmap(-1, size * np.dtype(dtype).itemsize), dtype=dtype)

@@ -7,36 +7,40 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, at_lines, make_batch
-from selfsent.data.corpus.clean import LONGEST_TEXT
-from selfsent.data.corpus.header import check_header, missing_column
-from selfsent.data.corpus.parquet import read_parquet
-from selfsent.data.corpus.streams import (
-    COMPRESSION,
-    LONGEST_RECORD,
-    Readable,
-    fail,
-    line_lists,
-    open_file,
+from selfsent.data.corpus.batch import (
+    BATCH_CHARACTERS,
+    BATCH_ROWS,
+    Batch,
+    Columns,
+    check_header,
+    make_batch,
+    missing_column,
 )
+from selfsent.data.corpus.clean import LONGEST_TEXT
+from selfsent.data.corpus.parquet import read_parquet
+from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, fail, line_lists, open_file
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus.remote import RemoteFile
 
 
-def read_file(path: Readable, columns: Columns) -> Iterator[Batch]:
+def read_file(path: Path | RemoteFile, columns: Columns) -> Iterator[Batch]:
     """The rows of one file, by the reader for its suffix.
 
     Raises:
         CorpusError: with the file, and the line or row, of whatever is wrong.
     """
     with open_file(path) as file:
-        yield Batch.start(columns)
-        yield from READERS[format_of(path)](file, str(path), columns)
+        yield Batch([[] for _ in columns.kept], files=1)
+        # A pipe, whose name says nothing, holds lines.
+        yield from READERS.get(format_of(path), read_text)(file, str(path), columns)
 
 
-def format_of(path: Readable) -> str:
+def format_of(path: Path | RemoteFile) -> str:
     """The suffix that decides how a file is read, without compression: `.csv` for `x.csv.gz`; empty when unknown."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSION:
@@ -49,7 +53,7 @@ def stem_of(path: Path) -> str:
     return Path(path.name.removesuffix(path.suffix) if path.suffix in COMPRESSION else path.name).stem
 
 
-def read_records(path: Readable) -> Iterator[dict[str, Any]]:
+def read_records(path: Path | RemoteFile) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON lines, whatever their fields.
 
     Raises:
@@ -89,7 +93,7 @@ def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
         blank += 1
     delimiter = ";" if ";" in header_line and "," not in header_line else ","
     limit = csv.field_size_limit()
-    # The limit belongs to the whole process: never lowered, and put back after.
+    # The limit is global to the process: never lowered, and restored afterwards.
     csv.field_size_limit(max(limit, LONGEST_RECORD))
     try:
         reader = csv.reader(chain(repeat("\n", blank), [header_line], lines), delimiter=delimiter, strict=True)
@@ -107,24 +111,17 @@ def read_tsv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
 
 def read_jsonl(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """One JSON object a line; blank lines are skipped. Fields that the first has may be missing in others: null."""
-    known = False
-    wanted = columns.wanted
-    rows: list[list[Any]] = []
-    numbers: list[int] = []
-    size = 0
+    begun = False
     for first, lines in line_lists(file, name, LONGEST_RECORD, refuse=True):
-        for number, line in enumerate(lines, start=first):
-            if not line or line.isspace():
-                continue
-            rows.append(_fields(line, name, number, wanted, known))
-            known = True
-            numbers.append(number)
-            size += len(line)
-            if len(rows) == BATCH_ROWS or size > BATCH_CHARACTERS:
-                yield make_batch(dict(zip(wanted, zip(*rows), strict=True)), name, columns, at_lines(numbers))
-                rows, numbers, size = [], [], 0
-    if rows:
-        yield make_batch(dict(zip(wanted, zip(*rows), strict=True)), name, columns, at_lines(numbers))
+        filled = [number for number, line in enumerate(lines, start=first) if line and not line.isspace()]
+        for begin in range(0, len(filled), BATCH_ROWS):
+            numbers = filled[begin : begin + BATCH_ROWS]
+            records = [_record(lines[number - first], name, number) for number in numbers]
+            if not begun and (absent := [wanted for wanted in columns.wanted if wanted not in records[0]]):
+                fail(name, missing_column(absent[0], list(records[0]), "field"), numbers[0])
+            begun = True
+            values = {wanted: [record.get(wanted) for record in records] for wanted in columns.wanted}
+            yield make_batch(values, name, columns, numbers, "line")
 
 
 READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {
@@ -148,30 +145,28 @@ def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Column
     numbers: list[int] = []
     size = 0
 
-    def batch() -> Batch:
-        cells = dict(zip(columns.wanted, map(list, zip(*kept, strict=True)), strict=True))
-        return make_batch(cells, name, columns, at_lines(numbers), typed=False)
+    def made() -> Batch:
+        values = dict(zip(columns.wanted, zip(*kept, strict=True), strict=True))
+        return make_batch(values, name, columns, numbers, "line", typed=False)
 
     for number, row in rows:
-        if row and len(header) == 1 and row[0].isspace():  # no row either to others who read such files
+        if not row or (len(header) == 1 and row[0].isspace()):  # no row either to others who read such files
             continue
         if len(row) != len(header):
-            if not row:
-                continue
             fail(name, f"{len(row)} columns where the header has {len(header)}: is a text unquoted?", number)
         wanted = [row[i] for i in indices]
         kept.append(wanted)
         numbers.append(number)
         size += sum(map(len, wanted))
         if len(kept) == BATCH_ROWS or size > BATCH_CHARACTERS:
-            yield batch()
+            yield made()
             kept, numbers, size = [], [], 0
     if kept:
-        yield batch()
+        yield made()
 
 
 def _checked_csv(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a csv reader with the number of the line each begins on."""
+    """Rows of a csv reader with the line number each begins on."""
     while True:
         number = reader.line_num + 1
         try:
@@ -181,17 +176,6 @@ def _checked_csv(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
         except csv.Error as error:
             fail(name, f"broken quoting ({error}): is a quote not closed, or not doubled?", number)
         yield number, row
-
-
-def _fields(line: str, name: str, number: int, wanted: list[str], known: bool) -> list[Any]:
-    """The wanted fields of one object; where they are known from another, one that is missing is null."""
-    record = _record(line, name, number)
-    if known:
-        return [record.get(field) for field in wanted]
-    try:
-        return [record[field] for field in wanted]
-    except KeyError as error:
-        fail(name, missing_column(str(error.args[0]), list(record), "field"), number)
 
 
 def _record(line: str, name: str, number: int) -> dict[str, Any]:

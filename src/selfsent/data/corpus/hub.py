@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub: from a local mirror first, then from the hub itself, as a stream."""
+"""Data sets of the Hugging Face hub, from a local mirror first, then streamed from the hub."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, at_rows, make_batch
-from selfsent.data.corpus.header import missing_column
+from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, check_header, make_batch
 from selfsent.data.corpus.streams import fail
+from selfsent.errors import first_line
 
 _IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")
-
-
 _PATIENCE = 1.5
 
 
@@ -75,27 +73,21 @@ class HubDataset:
         start = 1
         try:
             rows = datasets.load_dataset(self.name, self.config, split=self.split, streaming=True)
-            yield Batch.start(columns)
+            yield Batch([[] for _ in columns.kept], files=1)
             for values in rows.iter(batch_size=BATCH_ROWS):
-                yield self._batch(values, columns, start)
-                start += len(values[columns.texts[0]])
+                check_header(list(values), self.name, columns)
+                numbers = range(start, start + len(values[columns.texts[0]]))
+                yield make_batch(values, self.name, columns, numbers)
+                start = numbers.stop
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            # What the library raises has many kinds and pages of text; the first line says it.
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-            fail(self.name, f"no such file, and not to be had as a hub data set: {reason}")
-
-    def _batch(self, values: dict[str, list[object]], columns: Columns, start: int) -> Batch:
-        for wanted in columns.wanted:
-            if wanted not in values:
-                fail(self.name, missing_column(wanted, list(values), "column"))
-        return make_batch(values, self.name, columns, at_rows(start))
+            fail(self.name, f"no such file, and not to be had as a hub data set: {first_line(error)}")
 
 
 def require_hub(name: str, missing: str = "no such file, and ") -> None:
-    """Knock at the hub first: without a network the library would try again for half a minute.
+    """Fail fast without a network: the library would retry for half a minute.
 
     Raises:
-        CorpusError: it cannot be reached; `missing` is said before that.
+        CorpusError: it cannot be reached; `missing` begins the message.
     """
     hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
     if getproxies():

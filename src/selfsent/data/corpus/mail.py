@@ -1,4 +1,4 @@
-"""What a mail holds besides what its writer said: the mail that it answers or forwards, and signatures.
+"""Removal of quoted and forwarded mail, and of signatures.
 
 How mail programs introduce a mail that they quote or forward, in various languages, is known to quotequail. It is asked
 about one or two lines at a time: over a whole text its time grows with the square of the lines.
@@ -13,7 +13,7 @@ Quote = Callable[..., list[tuple[bool, str]]]
 """`quotequail.quote`."""
 
 _SHORTEST, _LONGEST = 8, 1000
-"""Characters that what introduces a mail has more and fewer than."""
+"""Exclusive bounds on the characters of the lines that introduce a mail."""
 _LONGEST_SIGNATURE = 12
 """Lines of a signature: what is longer is text below a rule, and so is what stands between rules."""
 _ENDS = (":", ">", "-", "_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +41,21 @@ class MappedTable:
             cells[here] = self._batches[batch].column(column).take(rows[here] - self._starts[batch]).to_pylist()
         found: list[Any] = cells.tolist()
         return found
+
+
+def mapped_array(path: Path) -> NDArray[Any] | None:
+    """A `.npy` file, memory-mapped; None where there is none."""
+    return np.load(path, mmap_mode="r", allow_pickle=False) if path.exists() else None
+
+
+def read_column(path: Path, column: int) -> Iterator[Any]:
+    """One column of an Arrow file, a record batch at a time, as arrays.
+
+    Not memory-mapped: pages of a map stay with the process, and a pass would leave the whole file there.
+    """
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file:
+        reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[column]))
+        for index in range(reader.num_record_batches):
+            yield reader.get_batch(index).column(0)

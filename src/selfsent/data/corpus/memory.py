@@ -1,4 +1,4 @@
-"""A corpus that Python has in memory: texts one by one, or a table of pandas, polars, pyarrow or datasets."""
+"""Corpora in memory: an iterable of texts, or a table of pandas, polars, pyarrow or datasets."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ from selfsent.data.corpus.batch import (
     BATCH_ROWS,
     Batch,
     Columns,
-    at_rows,
+    check_header,
     is_missing,
     make_batch,
 )
-from selfsent.data.corpus.header import check_header
-from selfsent.errors import CorpusError
+from selfsent.errors import CorpusError, first_line
 
 _NAME = "the table given from Python"
 
 
 def is_table(source: Any) -> bool:
-    """Whether something from Python has columns: a table, a dictionary of them, or a list of rows by name."""
-    if isinstance(source, Mapping) or hasattr(source, "column_names"):
-        return True
-    if hasattr(source, "columns") and hasattr(source, "shape"):
-        return True
-    return isinstance(source, list | tuple) and bool(source) and isinstance(source[0], Mapping)
+    """Whether an object has columns: a table, a dictionary of columns, or a list of rows by name."""
+    if isinstance(source, list | tuple):
+        return bool(source) and isinstance(source[0], Mapping)
+    framed = hasattr(source, "columns") and hasattr(source, "shape")
+    return framed or isinstance(source, Mapping) or hasattr(source, "column_names")
 
 
 def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
@@ -42,16 +40,14 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
         check_header(table.column_names, _NAME, columns)
         batches = table.select(columns.wanted).to_batches(BATCH_ROWS)
     except (pa.ArrowException, ValueError, TypeError) as error:
-        raise CorpusError(f"{_NAME} cannot be read: {str(error).splitlines()[0]}") from error
-    start = 0
+        raise CorpusError(f"{_NAME} cannot be read: {first_line(error)}") from error
+    start = 1
     for batch in batches:
-        longest = max(1, batch.nbytes // max(1, batch.num_rows))
-        rows = max(1, BATCH_CHARACTERS // longest)
-        for first in range(0, batch.num_rows, rows):
-            part = batch.slice(first, rows)
+        rows = max(1, BATCH_CHARACTERS // max(1, batch.nbytes // max(1, batch.num_rows)))
+        for part in (batch.slice(first, rows) for first in range(0, batch.num_rows, rows)):
             values = {name: part.column(name).to_pylist() for name in columns.wanted}
-            yield make_batch(values, _NAME, columns, at_rows(start + first + 1))
-        start += batch.num_rows
+            yield make_batch(values, _NAME, columns, range(start, start + part.num_rows))
+            start += part.num_rows
 
 
 def _as_arrow(source: Any) -> Any:
@@ -79,12 +75,10 @@ def read_texts(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:
     waiting: list[str] = []
     size = 0
     for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            if not is_missing(text):
-                raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
-            text = ""
-        waiting.append(text)
-        size += len(text)
+        if not (isinstance(text, str) or is_missing(text)):
+            raise CorpusError(f"item {row} of the texts is {type(text).__name__}, not a string")
+        waiting.append(text if isinstance(text, str) else "")
+        size += len(waiting[-1])
         if len(waiting) == BATCH_ROWS or size > BATCH_CHARACTERS:
             yield Batch([waiting])
             waiting, size = [], 0

@@ -1,4 +1,4 @@
-"""Texts that are nearly the same as an earlier one, found without comparing all: MinHash, and keys of its bands."""
+"""Near-duplicates by MinHash and locality-sensitive hashing of its bands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BANDS, IN_BAND = 8, 14
 """Two texts whose words and pairs of words have Jaccard similarity s are taken for near-duplicates with probability
 1 - (1 - s^14)^8: 1 at 1, 0.99 at 0.95, 0.86 at 0.9, 0.30 at 0.8, 0.05 at 0.7, 0.006 at 0.6."""
 _VERSION = 1
-"""Of what counts as a near-duplicate: raise it when that changes."""
+"""Version of the definition of a near-duplicate; raise it when that changes."""
 _WORD = re.compile(r"\w+")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
 """Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
@@ -54,11 +54,6 @@ class NearDuplicates:
     def options(self) -> list[object]:
         """What a table depends on, as JSON."""
         return ["near-duplicates", _VERSION]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return sum(band.nbytes for band in self._bands)
 
     def new(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Which texts (n,) are like none before them, here or in an earlier call."""

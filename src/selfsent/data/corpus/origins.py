@@ -1,4 +1,4 @@
-"""From the rows of the input to the rows of the table and back, and the columns that go with them."""
+"""The map between rows of the input and rows of the table, and the carried columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.mapped import MappedTable
+from selfsent.data.corpus.batch import as_kind
+from selfsent.data.corpus.mapped import MappedTable, mapped_array
 
 PIECES, FIRST, ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
@@ -21,7 +22,7 @@ Integers = NDArray[np.int64]
 
 
 class Origins:
-    """Where the rows of a corpus come from.
+    """Maps rows of the input to rows of the corpus.
 
     A *piece* is a text as it was read: a row of the input, or, where texts were split, a sentence of one. The pieces
     are all there, in the order of the input: also empty ones, which are in no row of the corpus, and those that repeat
@@ -40,12 +41,12 @@ class Origins:
     """
 
     def __init__(self, directory: Path, count: int, kinds: Mapping[str, str]) -> None:
-        known = (directory / PIECES).exists()
-        self.table_rows: Integers = _array(directory / PIECES) if known else np.arange(count)
+        table_rows, first = mapped_array(directory / PIECES), mapped_array(directory / FIRST)
+        self.table_rows: Integers = np.arange(count) if table_rows is None else table_rows
         """(pieces,) the row of the corpus that has the text of each piece; -1 for an empty one, or one left out."""
-        self.first: Integers = _array(directory / FIRST) if known else np.arange(count)
+        self.first: Integers = np.arange(count) if first is None else first
         """(count,) the first piece with the text of each row of the corpus."""
-        self._rows: Integers | None = _array(directory / ROWS) if (directory / ROWS).exists() else None
+        self._rows: Integers | None = mapped_array(directory / ROWS)
         self._carried = MappedTable(directory / CARRIED) if kinds else None
         self._kinds = {name: KINDS[kind] for name, kind in kinds.items()}
 
@@ -54,7 +55,7 @@ class Origins:
 
     @property
     def rows(self) -> int:
-        """How many rows the input has."""
+        """Number of rows of the input."""
         return len(self) if self._rows is None else int(self._rows[-1]) + 1
 
     @property
@@ -64,12 +65,12 @@ class Origins:
 
     @property
     def unit(self) -> str:
-        """What a piece is called."""
+        """The name of a piece in messages."""
         return "sentence" if self.split else "row"
 
     @property
     def columns(self) -> dict[str, type]:
-        """What `describe` tells, with the type of each."""
+        """Columns of `describe`, with their types."""
         return {"row": int, **({"sentence": int} if self.split else {}), **self._kinds}
 
     @cached_property
@@ -77,26 +78,26 @@ class Origins:
         """(count,) how many pieces have the text of each row of the corpus."""
         counts = np.zeros(len(self.first), dtype=np.int64)
         for start in range(0, len(self), _TOGETHER):
-            rows, found = np.unique(self.table_rows[start : start + _TOGETHER], return_counts=True)
-            counts[rows[rows >= 0]] += found[rows >= 0]
+            rows = np.asarray(self.table_rows[start : start + _TOGETHER])
+            np.add.at(counts, rows[rows >= 0], 1)
         return counts
 
     def places(self, pieces: Integers) -> dict[str, Integers]:
-        """Where pieces (n,) stand in the input: `row`, and where texts were split `sentence`, (n,) each, from 0."""
+        """Positions of pieces (n,) in the input, from 0: `row`, and `sentence` where texts were split, (n,) each."""
         if self._rows is None:
             return {"row": pieces}
         rows = np.asarray(self._rows[pieces])
         return {"row": rows, "sentence": pieces - np.searchsorted(self._rows, rows)}
 
     def begins(self, pieces: Integers) -> NDArray[np.bool_]:
-        """Which pieces (n,) are the first with their text."""
+        """Which pieces (n,) are the first occurrence of their text."""
         rows = np.asarray(self.table_rows[pieces])
         begins = rows >= 0
         begins[begins] = self.first[rows[begins]] == pieces[begins]
         return begins
 
     def in_pieces(self, advance: Callable[[int], None]) -> Callable[[int], None]:
-        """Called with how many more rows of the corpus are done, in order, tells `advance` how many more pieces are."""
+        """A progress callback in rows of the corpus that calls `advance` in pieces."""
         rows = told = 0
 
         def more(count: int) -> None:
@@ -109,16 +110,16 @@ class Origins:
         return more
 
     def done(self, rows: int) -> int:
-        """How many pieces, from the first on, are in the first so many rows of the corpus, or in none."""
+        """Number of leading pieces that are done once the first `rows` rows of the corpus are."""
         return int(self.first[rows]) if rows < len(self.first) else len(self)
 
     @cached_property
     def textless(self) -> int:
-        """How many pieces are in no row of the corpus."""
+        """Number of pieces that are in no row of the corpus."""
         return len(self) - int(self.repeats.sum())
 
     def describe(self, pieces: Integers) -> dict[str, list[Any]]:
-        """What is known of pieces (n,): name -> (n,) values.
+        """Positions and carried values of pieces (n,): name -> (n,) values.
 
         `row` is the number of the row of the input, from 0; `sentence`, where texts were split, the place in its row,
         from 0. The others are the columns that were carried along, None where a cell was empty.
@@ -127,17 +128,5 @@ class Origins:
         found: dict[str, list[Any]] = {name: numbers.tolist() for name, numbers in places.items()}
         for place, (name, kind) in enumerate(self._kinds.items()):
             cells = self._carried.take(place, places["row"]) if self._carried else []
-            found[name] = [_typed(json.loads(cell), kind) for cell in cells]
+            found[name] = [as_kind(json.loads(cell), kind.__name__) for cell in cells]
         return found
-
-
-def _typed(value: Any, kind: type) -> Any:
-    """A value of a column whose values may have several types."""
-    if value is None or isinstance(value, kind):
-        return value
-    return float(value) if kind is float else json.dumps(value)
-
-
-def _array(path: Path) -> Integers:
-    array: Integers = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array

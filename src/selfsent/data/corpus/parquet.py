@@ -1,4 +1,4 @@
-"""The reader of parquet files, whose few bytes may stand for very much text."""
+"""The reader of parquet files, bounded in memory: a few bytes of dictionary may expand to gigabytes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
 
-from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, at_rows, make_batch
-from selfsent.data.corpus.header import check_header
-from selfsent.data.corpus.streams import Readable, chunks, fail, is_unpacked, open_file
+from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, check_header, make_batch
+from selfsent.data.corpus.streams import chunks, fail, open_file
+from selfsent.errors import first_line
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus.remote import RemoteFile
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -38,13 +42,13 @@ def read_parquet(file: IO[bytes], name: str, columns: Columns, part: range | Non
             for batch in chain.from_iterable(map(_bounded, batches)):
                 values = {column: [value] * batch.num_rows for column, value in folders.items()}
                 values |= {column: _values(batch.column(column)) for column in read}
-                yield make_batch(values, name, columns, at_rows(start + 1))
+                yield make_batch(values, name, columns, range(start + 1, start + 1 + batch.num_rows))
                 start += batch.num_rows
         except UnicodeDecodeError:
             fail(name, "a text is not UTF-8", row=start + 1)
 
 
-def look_at_parquet(path: Readable, columns: Columns) -> tuple[int, dict[str, str]]:
+def look_at_parquet(path: Path | RemoteFile, columns: Columns) -> tuple[int, dict[str, str]]:
     """How many rows a parquet file has, and the kind of each wanted column: bool, int, float or str.
 
     Raises:
@@ -80,8 +84,8 @@ def _parquet(file: IO[bytes], name: str, wanted: Sequence[str] = ()) -> Iterator
     import pyarrow.parquet as pq
 
     with tempfile.TemporaryFile() as unpacked:
-        if is_unpacked(file) or not file.seekable():
-            # Parquet is read from its end: one that is compressed, or that comes as a stream, is laid down first.
+        if not file.seekable():
+            # Parquet needs seeking: a compressed file, or a stream, is spooled to disk first.
             for chunk in chunks(file, name):
                 unpacked.write(chunk)
             file = unpacked
@@ -92,7 +96,7 @@ def _parquet(file: IO[bytes], name: str, wanted: Sequence[str] = ()) -> Iterator
                 opened = pq.ParquetFile(file, read_dictionary=by_number, metadata=opened.metadata, **options)
             yield opened
         except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
-            fail(name, f"not a whole parquet file, or one with values that cannot be read: {_first_line(error)}")
+            fail(name, f"not a whole parquet file, or one with values that cannot be read: {first_line(error)}")
 
 
 def _record_batches(parquet: Any, columns: list[str], part: range) -> Iterator[Any]:
@@ -156,7 +160,3 @@ def _partition(name: str) -> dict[str, str | None]:
     """The columns that the folders of a partitioned table stand for: `lang=en/part-0.parquet` is in English."""
     found = (folder.partition("=") for folder in name.split("/")[:-1])
     return {key: None if value == _NO_VALUE else unquote(value) for key, sign, value in found if sign}
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

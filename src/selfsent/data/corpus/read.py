@@ -1,4 +1,4 @@
-"""`read_corpus`: the way in. What was read once is kept in a cache and opened from there."""
+"""`read_corpus`: the entry point. Corpora are cached; a second call opens the cached table."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.near import NearDuplicates
-from selfsent.data.corpus.parts import Part, Parts, joined, parts_of, texts_of
+from selfsent.data.corpus.parts import Parts, joined, options_of, sources_of
 from selfsent.data.corpus.sentences import split_sentences as split_text
-from selfsent.data.corpus.sources import SourceName
+from selfsent.data.corpus.sources import Source, SourceName
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import Corpus, is_whole
 from selfsent.errors import CorpusError, OutputError, SettingsError
 from selfsent.files import cache_folder, new_folder, read_json, write_json
 
 _VERSION = 2
-"""Of the table and of all that decides its contents: raise it when cleaning, splitting or harvesting changes."""
+"""Version of the table format and of cleaning, splitting and harvesting; raise it when one of them changes."""
 _LOOKED_AT, _BEGINNING = 1000, 5000
-"""Texts that decide whether all are split, and characters of each that are looked at."""
+"""Texts sampled to decide whether to split all of them, and the characters read of each."""
 _SMALL = 2**20
-"""Bytes of a corpus that is read in well under a second."""
+"""Bytes of a corpus that is read in well under a second; larger ones are only probed."""
 
 
 def read_corpus(
@@ -91,8 +91,11 @@ def read_corpus(
         CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
         SettingsError: options that do not go together.
     """
-    common: dict[str, Any] = {
-        **texts_of(text_column, text_columns),
+    if drop_near_duplicates and carry is not None:
+        raise SettingsError("drop_near_duplicates leaves out rows, and carry wants all of them: give one")
+    common = {
+        "text_column": text_column,
+        "text_columns": text_columns,
         "document_column": document_column,
         "label_column": label_column,
         "score_column": score_column,
@@ -100,28 +103,24 @@ def read_corpus(
         "stack": stack,
         "carry": carry,
     }
-    if drop_near_duplicates and carry is not None:
-        raise SettingsError("drop_near_duplicates leaves out rows, and carry wants all of them: give one")
-    part, folder, cleaners = joined(parts_of(source, common)), _folder(cache), Cleaners(clean)
+    read, folder, cleaners = joined(sources_of(source, common)), _folder(cache), Cleaners(clean)
     near = NearDuplicates() if drop_near_duplicates else None
     if split_sentences is None:
-        part, split_sentences = _decided(part, folder, cleaners)
-    if split_sentences and len(part.columns.kept) > 1:
+        read, split_sentences = _decided(read, folder, cleaners)
+    columns = read.columns
+    if split_sentences and len(columns.kept) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
-    banned = None if without is None else _texts(without, part.columns, clean, cache)
-    options = [_VERSION, *part.options(), split_sentences, *part.more_options()]
+    banned = None if without is None else _texts(without, columns, clean, cache)
+    always, later = options_of(columns)
+    options = [_VERSION, *always, split_sentences, *later]
     options += [] if banned is None else ["without", banned.fingerprint]
     options += cleaners.options()
     options += [] if near is None else near.options()
-    known = None
-    if part.source.identity is not None:
-        known = _open(folder / _key(part.source.identity, options))
-    corpus = _build(part, split_sentences, banned, cleaners, near, folder, options) if known is None else known
+    corpus = None if read.identity is None else _open(folder / _key(read.identity, options))
+    if corpus is None:
+        corpus = _build(read, folder, options, split=split_sentences, banned=banned, cleaners=cleaners, near=near)
     if len(corpus) < least:
-        fail(
-            part.source.name,
-            f"only one distinct {corpus.report.unit}: two are needed at least" + part.columns.condition,
-        )
+        fail(read.name, f"only one distinct {corpus.report.unit}: two are needed at least" + columns.condition)
     return corpus
 
 
@@ -129,42 +128,42 @@ def _folder(cache: str | Path | None) -> Path:
     return cache_folder(cache) / "corpora"
 
 
-def _decided(part: Part, folder: Path, cleaners: Cleaners) -> tuple[Part, bool]:
-    """As `_looked_at`; what was found is kept beside the tables, so that a source that is known is not read again."""
-    if part.source.identity is None:
-        return _looked_at(part, cleaners)
-    options = [_VERSION, *part.options(), *part.more_options(), *cleaners.options()]
-    place = folder / f"{_key(part.source.identity, options)}.json"
-    split = read_json(place).get("split_sentences")
+def _decided(source: Source, folder: Path, cleaners: Cleaners) -> tuple[Source, bool]:
+    """`_looked_at`, cached beside the tables, so that a known source is not read again."""
+    if source.identity is None:
+        return _looked_at(source, cleaners)
+    always, later = options_of(source.columns)
+    file = folder / f"{_key(source.identity, [_VERSION, *always, *later, *cleaners.options()])}.json"
+    split = read_json(file).get("split_sentences")
     if not isinstance(split, bool):
-        part, split = _looked_at(part, cleaners)
+        source, split = _looked_at(source, cleaners)
         with suppress(OutputError):  # then it is looked at again the next time
-            write_json(place, {"split_sentences": split})
-    return part, split
+            write_json(file, {"split_sentences": split})
+    return source, split
 
 
-def _looked_at(part: Part, cleaners: Cleaners) -> tuple[Part, bool]:
-    """The same part, and whether its texts are to be split: by a look at the first of them, which is not lost."""
-    if len(part.columns.kept) > 1 or part.columns.document:
-        return part, False
-    batches = part.source.read(part.columns)
+def _looked_at(source: Source, cleaners: Cleaners) -> tuple[Source, bool]:
+    """The source, and whether to split its texts, judged by a sample; the sampled rows are read again from memory."""
+    if len(source.columns.kept) > 1 or source.columns.document:
+        return source, False
+    batches = source.batches()
     first: list[Batch] = []
     while sum(map(len, first)) < _LOOKED_AT and (batch := next(batches, None)) is not None:
         first.append(batch)
-    # What comes through a pipe comes once, and a network is slow.
-    part = replace(part, source=replace(part.source, read=lambda columns: chain(first, batches)))
+    # A pipe can be read only once, and a network is slow.
+    source = replace(source, read=lambda columns: chain(first, batches))
     if any(batch.separated or batch.documents for batch in first):
-        return part, False
+        return source, False
     texts = [text for batch in first for text in batch.texts[0] if text.strip()][:_LOOKED_AT]
     cleaned = Cleaners(cleaners.names)([text[:_BEGINNING] for text in texts])
     several = sum(len(split_text(text)) > 1 for text in cleaned)
-    return part, 2 * several > len(texts)
+    return source, 2 * several > len(texts)
 
 
 def _texts(
     source: SourceName | Parts, columns: Columns, clean: str | Sequence[str] | None, cache: str | Path | None
 ) -> Corpus:
-    """The sentences of another source, which has the same text columns if it does not say otherwise."""
+    """The corpus of texts to exclude; it has the same text columns unless it names others."""
     sources = [source] if isinstance(source, str | Path | Mapping) else source
     parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
     same = {"text_column": columns.texts} if columns.merged else {"text_columns": columns.texts, "stack": True}
@@ -173,7 +172,7 @@ def _texts(
 
 
 def check_corpus(source: SourceName | Parts, **options: Any) -> None:
-    """Find the faults of a small corpus, or those at the beginning of a large one, before anything slow is begun.
+    """Report faults of a small corpus, or at the start of a large one, before any slow work begins.
 
     Args:
         source: as for `read_corpus`; what does not lie in files is left alone.
@@ -182,47 +181,36 @@ def check_corpus(source: SourceName | Parts, **options: Any) -> None:
     Raises:
         CorpusError: as `read_corpus` would.
     """
-    names = ("text_columns", "document_column", "label_column", "score_column", "where", "stack", "carry")
-    texts = texts_of(options.get("text_column", "text"), options.get("text_columns"))
-    part = joined(parts_of(source, {**{name: options.get(name) for name in names}, **texts}))
-    cleaners = Cleaners(options.get("clean"))
-    if part.source.size is None:
+    read, cleaners = joined(sources_of(source, options)), Cleaners(options.get("clean"))
+    folder, undecided = _folder(options.get("cache")), options.get("split_sentences", False) is None
+    if read.size is None:
         return
-    if part.source.size > _SMALL:
-        next(iter(part.source.read(part.columns)), None)
-        return
-    undecided = options.get("split_sentences", False) is None
-    if not (undecided and _decided(part, _folder(options.get("cache")), cleaners)[1]):
+    if read.size > _SMALL:
+        next(iter(read.batches()), None)
+    elif not undecided or not _decided(read, folder, cleaners)[1]:
         read_corpus(source, **options)
-        return
-    # A method that reads single texts will have them whole: a table of them split might be made in vain.
-    if options.get("without") is not None:
-        _texts(options["without"], part.columns, options.get("clean"), options.get("cache"))
-    for _ in part.source.read(part.columns):
-        pass
+    else:  # A method that reads single texts will have them whole: a table of them split might be made in vain.
+        if options.get("without") is not None:
+            _texts(options["without"], read.columns, options.get("clean"), options.get("cache"))
+        for _ in read.batches():
+            pass
 
 
-def _build(
-    part: Part,
-    split: bool,
-    banned: Corpus | None,
-    cleaners: Cleaners,
-    near: NearDuplicates | None,
-    folder: Path,
-    options: list[object],
-) -> Corpus:
-    """Build the table beside its place, then move it there; whoever comes second uses what the first one built."""
+def _build(source: Source, folder: Path, options: list[object], **how: Any) -> Corpus:
+    """Build the table in a temporary folder, then rename it; the loser of a race uses the table of the winner."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         building = new_folder(folder, ".building-")
         try:
-            source, columns = part.source, part.columns
-            rows = source.read(columns)
-            fingerprint = build_table(rows, building, columns, source.name, split, banned, cleaners, near)
+            fingerprint = build_table(source, building, **how)
             final = folder / _key(source.identity if source.identity is not None else fingerprint, options)
             if _open(final) is None:
                 shutil.rmtree(final, ignore_errors=True)
-                _move(building, final)
+                try:
+                    building.rename(final)
+                except OSError:
+                    if _open(final) is None:  # Otherwise another process was first, with the same table.
+                        raise
         finally:
             shutil.rmtree(building, ignore_errors=True)
         return Corpus(final)
@@ -230,14 +218,6 @@ def _build(
         raise CorpusError(
             f"{folder}: cannot write the corpus cache: {error.strerror or error}; set SELFSENT_CACHE to another folder"
         ) from error
-
-
-def _move(building: Path, final: Path) -> None:
-    try:
-        building.rename(final)
-    except OSError:
-        if _open(final) is None:  # Otherwise another process was first, with the same table.
-            raise
 
 
 def _open(directory: Path) -> Corpus | None:

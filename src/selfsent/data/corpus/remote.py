@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -18,18 +19,18 @@ from selfsent.errors import CorpusError, near
 
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*::)?([a-z][a-z0-9+.-]*)://\S.*", re.IGNORECASE | re.DOTALL)
 _FLAT = re.compile(r"([a-z][a-z0-9+.-]+):/[^/]", re.IGNORECASE)
-"""What `Path` makes of an address."""
+"""An address after `Path` has collapsed its slashes."""
 _BLOCK = 1 << 22
 """Bytes fetched at a time from a file that is not read from beginning to end."""
 _BUFFER = 1 << 20
 _WEB = ("http", "https")
 _PATIENCE = 60
-"""Seconds that a web server may keep silent."""
+"""Seconds without data after which a web server counts as down."""
 _MARKS = (
     *("ETag", "etag", "Content-MD5", "md5Hash", "content_md5", "crc32c", "generation", "blob_id", "CRC"),
     *("LastModified", "Last-Modified", "last_modified", "mtime", "updated", "modified", "created", "date_time"),
 )
-"""What a driver may tell of a file that is another one when its contents are."""
+"""Metadata fields of drivers that change with the contents of a file."""
 
 
 def is_address(name: str) -> bool:
@@ -54,7 +55,7 @@ def path_of(name: str) -> Path:
 
 
 def shown(address: str) -> str:
-    """An address as messages and cards may have it: without password and without what a signed one ends in."""
+    """An address for messages and cards, without password and signature."""
     if protocol_of(address) not in _WEB:
         return address
     parts = urlsplit(address)
@@ -62,14 +63,14 @@ def shown(address: str) -> str:
 
 
 def flattened(name: str) -> str:
-    """The advice for an address that became a path; empty where this is none."""
+    """Advice for an address that was passed as a Path; empty otherwise."""
     found = _FLAT.match(name)
     return f": give an address as text, not as a Path ({found[1]}://...)" if found else ""
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to be read, as much like a `Path` as readers need.
+    """A remote file with the part of the `Path` interface that readers use.
 
     Args:
         filesystem: of fsspec.
@@ -112,36 +113,31 @@ class RemoteFile:
 
     @property
     def state(self) -> list[Any] | None:
-        """What is different when the file has changed, as JSON; None where nothing tells.
+        """Value that changes with the file, as JSON; None if the driver has none.
 
-        Not `ukey` of fsspec: that of a web address is the address alone, and that of the hub changes with what was
-        listed before.
+        fsspec's `ukey` will not do: for web addresses it is the address alone, and for the hub it depends on earlier
+        listings.
         """
         marks = [str(self.info[name]) for name in _MARKS if self.info.get(name) is not None]
         return [self.address, self.size, *marks] if marks else None
 
     def is_file(self) -> bool:
-        """True, as of a `Path` that is no pipe."""
+        """True: it is never a pipe."""
         return True
 
-    def is_folder(self, is_known: Callable[[RemoteFile], bool]) -> bool:
-        """Whether it is none; the web has no folders, but pages of links, whose addresses end in a slash."""
-        return self.path.endswith("/") and not is_known(self) if self.is_web else self.info["type"] == "directory"
-
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """A stream of its bytes, whose faults are `CorpusError`."""
+        """A stream of its bytes that raises `CorpusError`."""
         return io.BufferedReader(_Watched(self), _BUFFER)
 
     def opened(self) -> tuple[Any, bool]:
-        """The stream of the driver, and whether it can seek: not where a web server's file is read as it comes."""
-        if not self.is_web:
-            return self.filesystem.open(self.path, "rb", block_size=_BLOCK, cache_type="readahead"), True
-        if self.suffix == ".parquet" and self.size:
+        """The driver's stream, and whether it can seek; files of web servers are streamed if possible."""
+        if not self.is_web or (self.suffix == ".parquet" and self.size):
             file = self.filesystem.open(self.path, "rb", block_size=_BLOCK, cache_type="readahead")
             try:
-                file.seek(self.size - 1)
-                file.read(1)
-                file.seek(0)
+                if self.is_web and self.size:
+                    file.seek(self.size - 1)
+                    file.read(1)
+                    file.seek(0)
                 return file, True
             except (OSError, ValueError):  # this server sends whole files alone
                 file.close()
@@ -149,7 +145,7 @@ class RemoteFile:
 
 
 class _Watched(io.RawIOBase):
-    """A remote file that tells what goes wrong in one line, also when less comes than there is."""
+    """A remote file that reports faults in one line, truncated downloads included."""
 
     def __init__(self, file: RemoteFile) -> None:
         self._about, self._place = file, 0
@@ -190,7 +186,7 @@ class _Watched(io.RawIOBase):
 
 @contextmanager
 def telling(address: str) -> Iterator[None]:
-    """Whatever a driver raises about an address becomes one line: drivers have errors of their own."""
+    """Turn any exception of a driver into a one-line `CorpusError`."""
     try:
         yield
     except CorpusError:
@@ -217,18 +213,15 @@ def filesystem_of(address: str) -> tuple[Any, str]:
             from selfsent.data.corpus.hub import require_hub
 
             require_hub(address, "")
-        options = _web_options() if protocol in _WEB else {}
+        options: dict[str, Any] = {}
+        if protocol in _WEB:  # a long file may take any time; proxies of the environment hold
+            from aiohttp import ClientTimeout
+
+            timeout = ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
+            options = {"client_kwargs": {"timeout": timeout, "trust_env": True}}
         filesystem, path = url_to_fs(address, **options)
         filesystem.invalidate_cache()  # what was listed before may have changed
     return filesystem, path
-
-
-def _web_options() -> dict[str, Any]:
-    """A long file may take any time; proxies of the environment hold."""
-    from aiohttp import ClientTimeout
-
-    timeout = ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
-    return {"client_kwargs": {"timeout": timeout, "trust_env": True}}
 
 
 def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[RemoteFile]:
@@ -243,27 +236,23 @@ def find_remote(address: str, is_known: Callable[[RemoteFile], bool]) -> list[Re
     """
     filesystem, path = filesystem_of(address)
     web = protocol_of(address) in _WEB
+
+    def below(found: Mapping[str, Mapping[str, Any]]) -> list[RemoteFile]:
+        """The files in order, without folders and hidden files."""
+        files = (RemoteFile(filesystem, name, info) for name, info in sorted(found.items()))
+        return [f for f in files if f.info["type"] != "directory" and f.path.count("/.") == path.count("/.")]
+
     with telling(address):
-        if any(sign in path for sign in ("*[" if web else "*?[")):
-            found = _files(filesystem, filesystem.glob(path, detail=True), path.count("/."))
+        pattern = any(sign in path for sign in ("*[" if web else "*?["))
+        found = [RemoteFile(filesystem, path, {} if web or pattern else filesystem.info(path))]
+        if pattern:
+            found = below(filesystem.glob(path, detail=True))
             if not found:
                 fail(shown(address), "no file matches this pattern")
-        elif (file := RemoteFile(filesystem, path, {} if web else filesystem.info(path))).is_folder(is_known):
-            below = _files(filesystem, filesystem.find(path, detail=True), path.count("/."))
-            found = [each for each in below if is_known(each)]
+        # The web has no folders but pages of links, whose addresses end in a slash.
+        elif path.endswith("/") and not is_known(found[0]) if web else found[0].info["type"] == "directory":
+            found = [file for file in below(filesystem.find(path, detail=True)) if is_known(file)]
             if not found:
                 fail(shown(address), "no text in this folder")
-        else:
-            found = [file]
-        return list(map(_with_info, found))
-
-
-def _files(filesystem: Any, found: Mapping[str, Mapping[str, Any]], hidden: int) -> list[RemoteFile]:
-    """What was found, in order, without folders and what lies hidden below what was asked for."""
-    files = (RemoteFile(filesystem, path, info) for path, info in sorted(found.items()) if info["type"] != "directory")
-    return [file for file in files if file.path.count("/.") == hidden]
-
-
-def _with_info(file: RemoteFile) -> RemoteFile:
-    """A listing of a web server tells nothing of its files."""
-    return RemoteFile(file.filesystem, file.path, file.filesystem.info(file.path)) if file.is_web else file
+        # Listings of web servers carry no metadata of the files.
+        return [dataclasses.replace(file, info=filesystem.info(file.path)) for file in found] if web else found

@@ -6,16 +6,25 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.formats import READERS, format_of, read_file, read_text
 from selfsent.data.corpus.hub import HubDataset
 from selfsent.data.corpus.memory import is_table, read_memory, read_texts
-from selfsent.data.corpus.remote import RemoteFile, find_remote, flattened, is_address, local_path, protocol_of, shown
+from selfsent.data.corpus.remote import (
+    RemoteFile,
+    find_remote,
+    flattened,
+    is_address,
+    local_path,
+    path_of,
+    protocol_of,
+    shown,
+)
 from selfsent.data.corpus.stdlib import NAME as STDLIB
 from selfsent.data.corpus.stdlib import read_stdlib, stdlib_files, stdlib_identity
 from selfsent.data.corpus.streams import fail
@@ -27,57 +36,74 @@ Files = list[Path | RemoteFile]
 
 _KNOWN = f"{', '.join(READERS)}, each also with .gz, .zst or .bz2"
 _PROBED, _PROBED_REMOTE = 200, 8
-"""Files behind the first that are looked into before anything is read."""
+"""Files after the first that are probed before anything is read."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Something to read rows from."""
+    """A source of rows, and the columns to read."""
 
     name: str
     identity: Any
-    """What the rows depend on, as JSON; None if only reading them can tell."""
+    """Cache key of the contents, as JSON; None if unknown before reading."""
     read: Callable[[Columns], Iterator[Batch]]
     size: int | None = None
-    """Bytes on disk; None if it does not lie in files."""
+    """Bytes on disk; None if the source is not a set of files."""
+    columns: Columns = field(default_factory=Columns)
+    """Columns to read."""
+
+    def batches(self) -> Iterator[Batch]:
+        """Read the columns."""
+        return self.read(self.columns)
 
 
 def find_source(source: SourceName) -> Source:
-    """Find out what a user means, without reading it.
+    """Resolve what a user named, without reading it.
 
     Raises:
         CorpusError: nothing is there, or nothing that can be read.
     """
     try:
         if isinstance(source, str | Path):
-            return _named(str(source))
+            return _by_name(str(source))
         if is_table(source):
             return Source("a table given from Python", None, lambda columns: read_memory(source, columns))
         source, begins_with_path = _looked_into(source)
         if begins_with_path and all(map(_is_path, items := list(source))):
-            files = [file for item in items for file in _files_of(str(item))]
-            return _files(files, ", ".join(str(item) for item in items[:3]) + (", ..." if len(items) > 3 else ""))
+            return _files([file for item in items for file in find_files(str(item))], named(map(str, items)))
         texts = items if begins_with_path else source
     except OSError as error:
         fail(str(error.filename), f"cannot be read: {error.strerror}")
     return Source("texts given from Python", None, lambda columns: read_texts(texts, columns))
 
 
+def named(sources: Iterable[str]) -> str:
+    """One name for several sources."""
+    several = list(sources)
+    return ", ".join(several[:3]) + (", ..." if len(several) > 3 else "")
+
+
+def total(sizes: Iterable[int | None]) -> int | None:
+    """The sum; None where one is not known."""
+    known = list(sizes)
+    return None if None in known else sum(size for size in known if size is not None)
+
+
 def _looked_into(source: Iterable[Any]) -> tuple[Iterable[Any], bool]:
-    """What was given, and whether it begins like a list of files; an iterator is put together again."""
+    """The items, and whether the first one is a path; a consumed iterator is chained together again."""
     rest = iter(source)
     first = next(rest, None)
     return chain([first], rest) if rest is source and first is not None else source, _is_path(first)
 
 
-def _named(name: str) -> Source:
+def _by_name(name: str) -> Source:
     if name == "-":
-        return Source("standard input", None, lambda columns: _read_lines(sys.stdin.buffer, "standard input", columns))
+        return Source("standard input", None, _read_standard_input)
     if name == STDLIB:
         return Source(STDLIB, [STDLIB, *stdlib_identity()], lambda columns: read_stdlib(stdlib_files()))
     path = Path(name)
     if is_address(name) or os.path.lexists(path) or glob.has_magic(name):
-        return _files(_files_of(name), shown(name))
+        return _files(find_files(name), shown(name))
     dataset = None if format_of(path) or path.is_absolute() else HubDataset.parse(name)
     if dataset is None:
         fail(name, "no such file or directory" + flattened(name))
@@ -93,23 +119,20 @@ def find_files(name: str) -> Files:
     Raises:
         CorpusError: there are none, or one of them is of an unknown kind.
     """
-    files = _files_of(name)
-    _check_kinds(files)
-    return files
-
-
-def _files_of(name: str) -> Files:
-    if is_address(name):
-        local = local_path(name)
-        if local is None:
-            return [*find_remote(name, lambda file: bool(format_of(file)))]
-        name = str(local)
-    if os.path.lexists(name) or not glob.has_magic(name):
-        return _files_at(Path(name))
-    matches = [Path(match) for match in sorted(glob.glob(name, recursive=True))]  # noqa: PTH207, a pattern may be absolute
-    files: Files = [path for path in matches if path.is_file()]
-    if not files:
-        fail(name, "no file matches this pattern")
+    files: Files
+    path = path_of(name)
+    if is_address(name) and local_path(name) is None:
+        files = [*find_remote(name, lambda file: bool(format_of(file)))]
+    elif os.path.lexists(path) or not glob.has_magic(str(path)):
+        files = _files_at(path)
+    else:
+        matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207, a pattern may be absolute
+        files = [match for match in matches if match.is_file()]
+        if not files:
+            fail(name, "no file matches this pattern")
+    for file in files:
+        if file.is_file() and not format_of(file):
+            fail(str(file), f"unknown kind of file; known are {_KNOWN}")
     return files
 
 
@@ -152,22 +175,13 @@ def _raise(error: OSError) -> None:
 
 
 def _files(files: Files, name: str) -> Source:
-    _check_kinds(files)
     states = [state_of(path) for path in files]
-    sizes = [size_of(path) for path in files]
-    size = None if None in sizes else sum(size for size in sizes if size is not None)
     identity = None if None in states else states
-    return Source(name, identity, lambda columns: _read_files(files, columns), size)
-
-
-def _check_kinds(files: Files) -> None:
-    for path in files:
-        if path.is_file() and not format_of(path):
-            fail(str(path), f"unknown kind of file; known are {_KNOWN}")
+    return Source(name, identity, lambda columns: _read_files(files, columns), total(map(size_of, files)))
 
 
 def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
-    """What is different when a file has changed, as JSON; None where nothing tells, as of a pipe."""
+    """Value that changes with the file, as JSON; None if there is none, as for a pipe."""
     if isinstance(file, RemoteFile):
         return file.state
     state = file.stat()
@@ -175,30 +189,21 @@ def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
 
 
 def size_of(file: Path | RemoteFile) -> int | None:
-    """Bytes of a file; None where nothing tells."""
+    """Bytes of a file; None if unknown."""
     if isinstance(file, RemoteFile):
         return file.size
     return file.stat().st_size if file.is_file() else None
 
 
 def _read_files(files: Files, columns: Columns) -> Iterator[Batch]:
-    # A fault at the beginning of a later file is found before hours are spent on the earlier ones.
+    # Finds faults at the start of later files before hours are spent on earlier ones.
     for path in files[1 : _PROBED if isinstance(files[0], Path) else _PROBED_REMOTE]:
         if path.is_file():
             next(islice(read_file(path, columns), 1, None), None)
     for path in files:
-        is_pipe = isinstance(path, Path) and not path.is_file()
-        yield from _read_pipe(path, columns) if is_pipe else read_file(path, columns)
+        yield from read_file(path, columns)
 
 
-def _read_pipe(path: Path | RemoteFile, columns: Columns) -> Iterator[Batch]:
-    try:
-        with path.open("rb") as file:
-            yield from _read_lines(file, str(path), columns)
-    except OSError as error:
-        fail(str(path), f"cannot be read: {error.strerror}")
-
-
-def _read_lines(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
-    yield Batch.start(columns)
-    yield from read_text(file, name, columns)
+def _read_standard_input(columns: Columns) -> Iterator[Batch]:
+    yield Batch([[] for _ in columns.kept], files=1)
+    yield from read_text(sys.stdin.buffer, "standard input", columns)

@@ -1,4 +1,4 @@
-"""From a file to lines of text: decompression, UTF-8, line ends, in bounded memory and with the place of a fault."""
+"""From a file to lines of text: decompression, UTF-8 and line ends, in bounded memory, faults with line numbers."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import codecs
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NoReturn, Protocol, cast
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 from selfsent.errors import CorpusError, SettingsError
+
+if TYPE_CHECKING:
+    from selfsent.data.corpus.remote import RemoteFile
 
 COMPRESSION = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 LONGEST_RECORD = 1 << 24
 """Characters of the longest line, cell or JSON object that is read; a longer one is refused."""
 
 SMALL = 1 << 26
-"""Bytes that any compressed file may unpack to."""
+"""Bytes that any compressed file may decompress to."""
 LARGEST_RATIO = 200
-"""Times as many bytes as were read that may come out; texts get no smaller than a twentieth, logs than a hundredth."""
+"""Largest compression ratio accepted; text compresses to a twentieth at best, logs to a hundredth."""
 UNPACKED = "SELFSENT_MOST_UNPACKED"
-"""The variable of the environment that holds another limit for all of a file, in bytes."""
+"""Environment variable with another limit on the decompressed bytes of a file."""
 
 _FIRST_CHUNK = 1 << 16
 _CHUNK = 1 << 20
@@ -33,37 +38,10 @@ _MAGIC = {
     b"\x28\xb5\x2f\xfd": "zstd-compressed: its name must end in .zst",
     b"PAR1": "a parquet file: its name must end in .parquet",
     b"BZh": "bzip2-compressed: its name must end in .bz2",
-    b"\xfd7zXZ\x00": "xz-compressed: recompress it with gzip or zstd",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"Rar!\x1a\x07": "a rar archive",
     b"%PDF-": "a PDF document",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"GIF8": "a picture",
-    b"\x7fELF": "a program",
-    b"SQLite format 3\x00": "an SQLite database",
-    b"ARROW1": "an Arrow file",
     b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
     b"\xfe\xff": "UTF-16 text: convert it to UTF-8",
 }
-
-
-class Readable(Protocol):
-    """What readers need of a file: a `Path` has it, and so has a file elsewhere."""
-
-    @property
-    def suffix(self) -> str:
-        """The end of its name, such as `.gz`."""
-
-    @property
-    def suffixes(self) -> list[str]:
-        """All ends of its name."""
-
-    def is_file(self) -> bool:
-        """Whether it is a file and no pipe."""
-
-    def open(self, mode: Any = "rb") -> Any:
-        """A stream of its bytes."""
 
 
 def fail(name: str, problem: str, line: int | None = None, row: int | None = None) -> NoReturn:
@@ -74,7 +52,7 @@ def fail(name: str, problem: str, line: int | None = None, row: int | None = Non
 
 
 @contextmanager
-def open_file(path: Readable) -> Iterator[IO[bytes]]:
+def open_file(path: Path | RemoteFile) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, decompressed when its name ends in .gz, .zst or .bz2.
 
     Raises:
@@ -96,7 +74,7 @@ def open_file(path: Readable) -> Iterator[IO[bytes]]:
 
 
 class _Unpacked:
-    """What a compressed file holds, up to a limit: a few kilobytes may hold as many gigabytes.
+    """A decompressed stream with a size limit, against decompression bombs.
 
     Args:
         stream: of pyarrow.
@@ -112,10 +90,10 @@ class _Unpacked:
         self._given = int(given) if given else None
 
     def read(self, size: int) -> bytes:
-        """Up to so many bytes.
+        """Read up to `size` bytes.
 
         Raises:
-            CorpusError: there are more than may be.
+            CorpusError: the limit is exceeded.
         """
         found = bytes(self._stream.read(size))
         self._done += len(found)
@@ -128,14 +106,13 @@ class _Unpacked:
             )
         return found
 
-
-def is_unpacked(file: IO[bytes]) -> bool:
-    """Whether a file that `open_file` opened is a stream, which can only be read from its beginning."""
-    return isinstance(file, _Unpacked)
+    def seekable(self) -> bool:
+        """False: it can only be read from the start."""
+        return False
 
 
 def chunks(file: IO[bytes], name: str) -> Iterator[bytes]:
-    """The bytes of a stream, the first chunk small so that a bad file is found out at once.
+    """The bytes of a stream in chunks; the first is small, so that a bad file fails at once.
 
     Raises:
         CorpusError: the stream breaks off or cannot be decompressed.
@@ -164,12 +141,18 @@ def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterat
     Raises:
         CorpusError: the file is binary, not UTF-8, or holds a line that is too long.
     """
-    decode = _decoder(name)
+    # Typeshed knows only text for an inner decoder of None; with an inner decoder bytes go in.
+    decoder: Any = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
     number, tail = 1, ""
-    for index, chunk in enumerate(chunks(file, name)):
+    for index, chunk in enumerate(chain(chunks(file, name), [b""])):
         if index == 0:
             _refuse_binary(chunk, name)
-        text = decode(chunk, number)
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            line = number + len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
+            byte = error.object[error.start]
+            fail(name, f"not UTF-8 (byte 0x{byte:02X}): convert it, for example with iconv -f latin1 -t utf-8", line)
         if index == 0:
             text = text.removeprefix("\ufeff")
         lines = text.split("\n")
@@ -184,26 +167,8 @@ def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterat
         if lines:
             yield number, lines
             number += len(lines)
-    tail += decode(b"", number)
     if tail:
         yield number, [tail]
-
-
-def _decoder(name: str) -> Callable[[bytes, int], str]:
-    """A function from the next chunk (empty at the end) and its line number to text with plain line ends."""
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
-
-    def decode(chunk: bytes, number: int) -> str:
-        try:
-            # Typeshed knows only text for an inner decoder of None; with an inner decoder bytes go in.
-            data: Any = chunk
-            return decoder.decode(data, final=not chunk)
-        except UnicodeDecodeError as error:
-            line = number + len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
-            byte = error.object[error.start]
-            fail(name, f"not UTF-8 (byte 0x{byte:02X}): convert it, for example with iconv -f latin1 -t utf-8", line)
-
-    return decode
 
 
 def _refuse_binary(start: bytes, name: str) -> None:

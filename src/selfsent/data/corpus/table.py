@@ -1,4 +1,4 @@
-"""The corpus as everything after it sees it: a memory-mapped table, one row a sentence."""
+"""`Corpus`: a memory-mapped table, one row a sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.cleaners import HELD, advice
-from selfsent.data.corpus.mapped import MappedTable
+from selfsent.data.corpus.mapped import MappedTable, mapped_array, read_column
 from selfsent.data.corpus.origins import Origins
 from selfsent.display import counted
 from selfsent.integrity import damaged, is_signed, tell_damaged
@@ -24,7 +24,7 @@ DESCRIPTION = "corpus.json"
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """What was read, what was dropped and what was kept. All are counts."""
+    """Counts of rows read, dropped and kept."""
 
     files: int = 0
     skipped_files: int = 0
@@ -48,21 +48,15 @@ class CorpusReport:
     """For each cleaner the share of the texts, 0 to 1, that it would still change, by a look at some of them."""
 
     def counted(self, number: int) -> str:
-        """So many rows, by the name of what stands in them: `1 sentence`, `2 texts`."""
+        """A count with the unit of the rows: `1 sentence`, `2 texts`."""
         return counted(number, self.unit)
 
     def advice(self, flag: str = "--clean ") -> str | None:
-        """Which cleaners the texts ask for, in one line, and by which flag; None where they ask for none."""
+        """One line that recommends cleaners, with the flag; None if none is needed."""
         return advice(self.holds, flag)
 
-    @property
-    def whole(self) -> bool:
-        """Whether nothing was dropped, cut or freed of characters."""
-        lost = self.empty, self.duplicates, self.near_duplicates, self.excluded, self.skipped_files
-        return not any((*lost, self.control_characters, self.too_long, *(n for n, _ in self.rid_of.values())))
-
     def summary(self, between: str = "\n") -> str:
-        """One line for the user, a second one, or what stands for it, where texts were changed or files skipped."""
+        """One line for the user, and a second one (after `between`) where texts were changed or files skipped."""
         dropped = [f"{self.empty:,} empty"] if self.empty else []
         dropped += [counted(self.duplicates, "duplicate")] if self.duplicates else []
         dropped += [counted(self.near_duplicates, "near-duplicate")] if self.near_duplicates else []
@@ -74,7 +68,7 @@ class CorpusReport:
 
     @property
     def changes(self) -> str:
-        """Texts that were changed and files that were skipped, for a line; empty where there are none."""
+        """One line on texts that were changed and files that were skipped; empty if none were."""
         changed = [
             f"{counted(count, thing)} {what}"
             for count, thing, what in (
@@ -92,7 +86,7 @@ class CorpusReport:
 
 
 def is_whole(directory: Path) -> bool:
-    """Whether a folder holds a corpus as it was written; one that is damaged is named in a warning."""
+    """Whether a folder holds an intact corpus; warns about a damaged one."""
     if not directory.is_dir():
         return False
     try:
@@ -107,7 +101,7 @@ def is_whole(directory: Path) -> bool:
 
 
 class Corpus:
-    """Clean, distinct sentences in a folder; nothing but what is asked for is held in memory.
+    """Clean, distinct sentences in a folder; texts are read on demand.
 
     Args:
         directory: the folder that `read_corpus` wrote.
@@ -126,10 +120,10 @@ class Corpus:
         self.report = CorpusReport(**description["report"])
         self.source: str = description["source"]
         self.label_names: tuple[str, ...] | None = tuple(description["label_names"] or ()) or None
-        self.documents: NDArray[np.int64] | None = self._array("document")
+        self.documents: NDArray[np.int64] | None = mapped_array(directory / "document.npy")
         """Number of the document of each row (rows,), 0, 1, 2, ... by first appearance; None without documents."""
-        self.labels: NDArray[np.int64] | None = self._array("label")
-        self.scores: NDArray[np.float64] | None = self._array("score")
+        self.labels: NDArray[np.int64] | None = mapped_array(directory / "label.npy")
+        self.scores: NDArray[np.float64] | None = mapped_array(directory / "score.npy")
         self._carried: dict[str, str] = description.get("carried", {})
 
     def __len__(self) -> int:
@@ -152,36 +146,28 @@ class Corpus:
         if rows is None:
             return [text for batch in self.batches(column) for text in batch]
         given = np.asarray(rows)
-        if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
+        if given.dtype == bool and given.shape == (len(self),):
+            given = np.flatnonzero(given)
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise IndexError("rows must be a list of row numbers, or of true and false for each row")
-        if given.dtype == bool and len(given) != len(self):
-            raise IndexError(f"{len(given)} times true or false for {len(self)} rows")
-        wanted = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64)
-        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
+        if given.size and not 0 <= given.min() <= given.max() < len(self):
             raise IndexError(f"rows must lie between 0 and {len(self) - 1}")
-        found: list[str] = self._mapped.take(self._position(column), wanted)
-        return found
+        return self._mapped.take(self._position(column), given.astype(np.int64))
 
     def batches(self, column: str | None = None, size: int = 8192) -> Iterator[list[str]]:
         """All texts of one column in order, `size` at a time, read from the file as they are asked for."""
-        import pyarrow as pa
-
-        wanted = pa.ipc.IpcReadOptions(included_fields=[self._position(column)])
         waiting: list[str] = []
-        # Not memory-mapped: pages of a map stay with the process, and a pass would leave the whole corpus there.
-        with pa.OSFile(str(self.directory / TABLE)) as file:
-            reader = pa.ipc.open_file(file, options=wanted)
-            for index in range(reader.num_record_batches):
-                waiting += reader.get_batch(index).column(0).to_pylist()
-                whole = len(waiting) - len(waiting) % size
-                yield from (waiting[at : at + size] for at in range(0, whole, size))
-                del waiting[:whole]
+        for array in read_column(self.directory / TABLE, self._position(column)):
+            waiting += array.to_pylist()
+            whole = len(waiting) - len(waiting) % size
+            yield from (waiting[at : at + size] for at in range(0, whole, size))
+            del waiting[:whole]
         if waiting:
             yield waiting
 
     @cached_property
     def origins(self) -> Origins:
-        """Which rows of the input have which rows here. Kept where `read_corpus` was asked to `carry` something."""
+        """The map between rows of the input and of the corpus; stored where `read_corpus` was given `carry`."""
         return Origins(self.directory, len(self), self._carried)
 
     @cached_property
@@ -194,7 +180,3 @@ class Corpus:
         if column not in self.text_columns:
             raise KeyError(f"no text column {column!r}; there are {', '.join(self.text_columns)}")
         return self.text_columns.index(column)
-
-    def _array(self, name: str) -> NDArray[Any] | None:
-        path = self.directory / f"{name}.npy"
-        return np.load(path, mmap_mode="r", allow_pickle=False) if path.exists() else None

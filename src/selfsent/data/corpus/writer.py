@@ -13,6 +13,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus.batch import common_kind
+from selfsent.data.corpus.mapped import read_column
 from selfsent.data.corpus.origins import CARRIED, FIRST, PIECES, ROWS
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import DESCRIPTION, TABLE
@@ -37,7 +39,7 @@ class ArrayFile:
         self._count += len(values)
 
     def close(self) -> None:
-        """Write the final header and see the file onto the disk."""
+        """Write the final header and flush the file to disk."""
         self._file.seek(0)
         self._write_header()
         close_safely(self._file)
@@ -49,7 +51,7 @@ class ArrayFile:
 
 
 class TableFile:
-    """The Arrow file of the texts; raw label names ride along in a last column until their kind is known."""
+    """The Arrow file of the texts; raw labels are a last column until their type is known."""
 
     def __init__(self, path: Path, text_columns: tuple[str, ...], labelled: bool, opened: ExitStack) -> None:
         import pyarrow as pa
@@ -72,7 +74,7 @@ class TableFile:
             contents.update(memoryview(values)[: len(values)] if values is not None else b"")
 
     def close(self) -> list[bytes]:
-        """See the file onto the disk; digests of the texts, the same however the rows were cut into batches."""
+        """Flush the file to disk; returns digests of the texts, independent of batch borders."""
         self._writer.close()
         close_safely(self._file)
         return [part.digest() for pair in self._hashes for part in pair]
@@ -111,7 +113,7 @@ class OriginsFile:
         self._count += len(table_rows)
 
     def carry(self, columns: list[list[Any]]) -> None:
-        """Append the values of the carried columns, of each row of the input."""
+        """Append the carried values of rows of the input."""
         if self._carried is None or not columns[0]:
             return
         for found, values in zip(self._found.values(), columns, strict=True):
@@ -119,7 +121,7 @@ class OriginsFile:
         self._carried.append([list(map(json.dumps, values)) for values in columns])
 
     def close(self) -> list[bytes]:
-        """See the files onto the disk; digests of what they hold."""
+        """Flush the files to disk; returns digests of their contents."""
         arrays = [file for file in (self._pieces, self._first, self._rows) if file is not None]
         for file in arrays:
             file.close()
@@ -128,15 +130,12 @@ class OriginsFile:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The type that holds all values of each carried column, by name."""
-        return {
-            name: found.pop() if len(found) == 1 else "float" if found == {"int", "float"} else "str"
-            for name, found in ((name, set(found)) for name, found in self._found.items())
-        }
+        """The type of each carried column, by name."""
+        return {name: common_kind(found) for name, found in self._found.items()}
 
 
 def describe(directory: Path, description: Mapping[str, Any]) -> None:
-    """Write what a corpus is, with the checksums of its files: the last of them, and what makes it one."""
+    """Write the description of a corpus with the checksums of its files; it is written last."""
     names = sorted(path.name for path in directory.iterdir() if path.suffix in (".arrow", ".npy"))
     plain = json.loads(json.dumps({**description, "sums": checksums(directory, names)}))
     file = (directory / DESCRIPTION).open("w", encoding="utf-8")
@@ -145,7 +144,7 @@ def describe(directory: Path, description: Mapping[str, Any]) -> None:
 
 
 def close_safely(file: IO[Any]) -> None:
-    """Close a file once its contents are on the disk."""
+    """Flush a file to disk and close it."""
     with file:
         file.flush()
         os.fsync(file.fileno())
@@ -169,18 +168,18 @@ def write_labels(directory: Path, position: int, name: str) -> tuple[str, ...] |
     import pyarrow.compute as pc
 
     for kind, dtype, file_name in ((pa.int64(), np.int64, "label.npy"), (pa.float64(), np.float64, "score.npy")):
-        if all(_is_number(labels, kind) for labels in _column(directory, position)):
+        if all(_is_number(labels, kind) for labels in read_column(directory / TABLE, position)):
             if (directory / file_name).exists():
                 fail(name, "these labels are scores (not all are whole numbers), and a score column is given too")
-            _write(directory / file_name, dtype, (pc.cast(x, kind) for x in _column(directory, position)))
+            _write(directory / file_name, dtype, (pc.cast(x, kind) for x in read_column(directory / TABLE, position)))
             return None
     names: set[str] = set()
-    for labels in _column(directory, position):
+    for labels in read_column(directory / TABLE, position):
         names.update(pc.unique(labels).to_pylist())
         if len(names) > MOST_LABELS:
             fail(name, f"more than {MOST_LABELS:,} different labels: is this the label column?")
     ordered = pa.array(sorted(names), type=pa.string())
-    codes = (pc.index_in(labels, value_set=ordered) for labels in _column(directory, position))
+    codes = (pc.index_in(labels, value_set=ordered) for labels in read_column(directory / TABLE, position))
     _write(directory / "label.npy", np.int64, codes)
     return tuple(sorted(names))
 
@@ -189,16 +188,6 @@ def digest_file(path: Path) -> bytes:
     """A hash of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
-
-
-def _column(directory: Path, position: int) -> Iterator[Any]:
-    """One column of the table, a record batch at a time."""
-    import pyarrow as pa
-
-    with pa.OSFile(str(directory / TABLE)) as file:
-        reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[position]))
-        for index in range(reader.num_record_batches):
-            yield reader.get_batch(index).column(0)
 
 
 def _is_number(labels: Any, kind: Any) -> bool:
