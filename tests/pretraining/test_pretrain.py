@@ -10,7 +10,7 @@ import selfsent
 import tiny
 from naive import cooccurrence as naive
 from selfsent.data.corpus import read_corpus
-from selfsent.data.views import Tokens
+from selfsent.data.views.tokens import Tokens
 from selfsent.errors import Interrupted, SettingsError
 from selfsent.models.loading import load_encoder
 from selfsent.pretraining import counts
