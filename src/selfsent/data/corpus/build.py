@@ -196,6 +196,7 @@ class _Builder:
             unit=self._unit,
             rid_of=self._cleaners.done(),
             holds={name: count / self._looked_at for name, count in self._signs.items()},
+            together=self._columns.together,
             **self._counts,
         )
 

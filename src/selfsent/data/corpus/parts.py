@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from selfsent.data.corpus.batch import Batch, Columns
@@ -35,7 +36,7 @@ class Part:
         """The same, as far as it was not always there."""
         columns = self.columns
         options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
-        options += ["merged"] if columns.merged else []
+        options += ["together", *columns.together] if columns.together else []
         return options + ([] if columns.carried is None else [["carried", *columns.carried]])
 
 
@@ -95,7 +96,11 @@ def joined(parts: Sequence[Part]) -> Part:
             yield from part.source.read(part.columns)
 
     names = first.columns.kept
-    if any(part.columns.kept != names for part in others):
+    differ = any(part.columns.kept != names for part in others)
+    in_one = differ and len(names) == 1 and first.columns.document is not None
+    beside = [part.columns.texts if in_one else part.columns.together for part in parts]
+    together = tuple(dict.fromkeys(chain.from_iterable(beside)))
+    if differ:
         names = _PLACES[: len(names)]
     where = tuple(dict.fromkeys(each for part in parts for each in part.columns.where))
     name = ", ".join(part.source.name for part in parts[:3]) + (", ..." if len(parts) > 3 else "")
@@ -103,7 +108,7 @@ def joined(parts: Sequence[Part]) -> Part:
     known = all(part.source.identity is not None for part in parts)
     sizes = [part.source.size for part in parts]
     size = None if None in sizes else sum(size for size in sizes if size is not None)
-    columns = replace(first.columns, texts=names, where=where, stacked=False, merged=False)
+    columns = replace(first.columns, texts=names, where=where, stacked=False, merged=False, together=together)
     return Part(Source(name, identities if known else None, read, size), columns)
 
 
@@ -122,7 +127,8 @@ def _columns(options: Mapping[str, Any]) -> Columns:
     carried = None if carry is None else tuple(dict.fromkeys(names(carry)))
     if merge and stack:
         raise SettingsError("several text_column are joined, and stack makes rows of them: give one of the two")
-    return Columns(texts, document, label, score, where, stack, merge, carried)
+    together = texts if merge or (stack and document) else ()
+    return Columns(texts, document, label, score, where, stack, merge, carried, together)
 
 
 def _kinds(columns: Columns) -> str:
