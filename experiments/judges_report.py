@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from domain import LEAKED
 from numpy.typing import NDArray
 
 from selfsent.evaluation.judges import JUDGES, aimed_at
@@ -76,7 +77,7 @@ def cells(rows: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
         stsb = np.array([row["labelled"]["stsb-dev"][0] for row in group])
         methods = [row.get("method", "") for row in group]
         for task in group[0]["labelled"]:
-            if task != "stsb-dev":
+            if task not in ("stsb-dev", *LEAKED):
                 truth = np.array([row["labelled"][task][0] for row in group])
                 found.append(Cell(domain, base, task, names, methods, scores, gains, truth, stsb))
     return found

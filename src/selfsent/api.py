@@ -221,6 +221,13 @@ def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared
             f"the untrained base pools by {own}, and is scored so: a part of the difference comes from the pooling"
             f" (--pooling {own} trains with it, too)"
         )
+    if plan.reads_documents and (together := corpus.report.together):
+        first, *_, last = together
+        yield (
+            f"{' and '.join(together)} become one document, so training reads each {first} beside its own {last}: a"
+            f" search test that asks for this {last} would be a test on training data. For such a test train on one"
+            f" column (--text-column {last}), or on pairs kept apart (--text-columns {first},{last})"
+        )
     if dev in TASKS and not dev.endswith("-dev"):
         yield f"{dev} is a test set: it cannot test a model that was chosen by it"
     if hold_out.test is not None and not shared_out:

@@ -174,3 +174,26 @@ def test_what_changes_the_vectors_of_an_encoder_leaves_nothing_to_keep(train, do
         done = train(*options, *given, corpus=documents, output=tmp_path / str(number))
         assert done.status == 0, done.err
         assert record(tmp_path / str(number))["asked"]["options"]["keep_base"] == 0
+
+
+def test_a_query_that_is_read_beside_its_answer_is_told(train, tmp_path):
+    table = tmp_path / "posts.csv"
+    rows = [f'{n},"{text[:20]}","{text}"' for n, text in enumerate(paragraphs(60))]
+    table.write_text("\n".join(["id,question,answer", *rows]))
+    said = "question and answer become one document, so training reads each question beside its own answer"
+
+    def told(name, *options):
+        done = train(*options, corpus=table, output=tmp_path / name)
+        assert done.status == 0, done.err
+        return done.err.count(said), done.err
+
+    both = ("--text-column", "question", "--text-column", "answer")
+    count, told_of_both = told("both", *both)
+    assert count == 1
+    assert "train on one column (--text-column answer), or on pairs kept apart (--text-columns question,answer)" in (
+        told_of_both
+    )
+    assert told("one", "--text-column", "answer")[0] == 0
+    assert told("pairs", "--text-columns", "question,answer")[0] == 0
+    # A method that reads one text by itself reads no answer beside it.
+    assert told("single", *both, "--method", "simcse")[0] == 0

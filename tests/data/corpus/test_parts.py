@@ -107,3 +107,27 @@ def test_the_texts_of_several_columns_become_one(read, write):
         read(table, text_column=["subject", "body"], stack=True)
     with pytest.raises(CorpusError, match="plain text has no column"):
         read(write("t.txt", "ba de\nko mi\n"), text_column=["subject", "body"])
+
+
+def test_columns_that_come_to_stand_in_one_document_are_known(read, write):
+    table = write("q.csv", "question,answer,thread\nWhy so?,It is so. And so.,a\nWhy not?,It is not.,b\n")
+    part = {"source": table, "document_column": "thread"}
+    both = ["question", "answer"]
+    for together in (
+        {"source": table, "text_column": both},
+        {"source": table, "text_column": both, "split_sentences": True},
+        {"source": [{**part, "text_column": "question"}, {**part, "text_column": "answer"}]},
+        {"source": [{"source": table, "text_column": both}, {"source": table, "text_column": "answer"}]},
+        {**part, "text_columns": both, "stack": True},
+    ):
+        for _ in ("read", "from the cache"):
+            assert list(read(**together).report.together) == both, together
+    for apart in (
+        {"source": table, "text_column": "answer", "split_sentences": True},
+        {**part, "text_column": "answer"},
+        {"source": [{**part, "text_column": "answer"}, {**part, "text_column": "answer"}]},
+        {"source": table, "text_columns": both},
+        {"source": table, "text_columns": both, "stack": True},
+        {"source": [{"source": table, "text_column": "question"}, {"source": table, "text_column": "answer"}]},
+    ):
+        assert not read(**apart).report.together, apart

@@ -37,6 +37,8 @@ class Columns:
     """Whether the texts of a row become one."""
     carried: tuple[str, ...] | None = None
     """Columns whose values go with each row; None where nobody asks for the rows of the input."""
+    together: tuple[str, ...] = ()
+    """Text columns whose texts come to stand in one document; none where that is one column."""
 
     @property
     def wanted(self) -> list[str]:

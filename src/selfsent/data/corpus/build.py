@@ -184,6 +184,7 @@ class _Builder:
             unit=unit,
             rid_of=self._cleaners.done(),
             holds={name: count / self._looked_at for name, count in self._signs.items()},
+            together=self._columns.together,
             **self._counts,
         )
 

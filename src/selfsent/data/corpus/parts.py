@@ -24,7 +24,7 @@ _PLACES = ("first", "second", "third")
 def options_of(columns: Columns) -> tuple[list[object], list[object]]:
     """Cache key of the columns, as JSON: the original options, and those added later."""
     options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
-    options += ["merged"] if columns.merged else []
+    options += ["together", *columns.together] if columns.together else []
     options += [] if columns.carried is None else [["carried", *columns.carried]]
     return [columns.texts, columns.document, columns.label, columns.score], options
 
@@ -71,11 +71,15 @@ def joined(parts: Sequence[Source]) -> Source:
                 f" the first one {_kinds(first.columns)}: all parts need the same"
             )
     names = first.columns.kept
-    if any(part.columns.kept != names for part in others):
+    differ = any(part.columns.kept != names for part in others)
+    in_one = differ and len(names) == 1 and first.columns.document is not None
+    beside = [part.columns.texts if in_one else part.columns.together for part in parts]
+    together = tuple(dict.fromkeys(chain.from_iterable(beside)))
+    if differ:
         names = _PLACES[: len(names)]
     where = tuple(dict.fromkeys(each for part in parts for each in part.columns.where))
     known = all(part.identity is not None for part in parts)
-    columns = replace(first.columns, texts=names, where=where, stacked=False, merged=False)
+    columns = replace(first.columns, texts=names, where=where, stacked=False, merged=False, together=together)
     return Source(
         named(part.name for part in parts),
         [[part.identity, *options_of(part.columns)] for part in parts] if known else None,
@@ -103,7 +107,8 @@ def _columns(options: Mapping[str, Any]) -> Columns:
     carried = None if carry is None else tuple(dict.fromkeys(names(carry)))
     if merge and stack:
         raise SettingsError("several text_column are joined, and stack makes rows of them: give one of the two")
-    return Columns(texts, document, label, score, where, stack, merge, carried)
+    together = texts if merge or (stack and document) else ()
+    return Columns(texts, document, label, score, where, stack, merge, carried, together)
 
 
 def _kinds(columns: Columns) -> str:

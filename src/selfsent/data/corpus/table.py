@@ -46,6 +46,8 @@ class CorpusReport:
     """For each cleaner how many texts it changed, and how many of these were empty then."""
     holds: Mapping[str, float] = field(default_factory=dict)
     """For each cleaner the share of the texts, 0 to 1, that it would still change, by a look at some of them."""
+    together: Sequence[str] = ()
+    """Columns of the source whose texts stand in one document, such as question and answer, where there are several."""
 
     def counted(self, number: int) -> str:
         """A count with the unit of the rows: `1 sentence`, `2 texts`."""
