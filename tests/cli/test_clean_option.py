@@ -18,7 +18,7 @@ def test_markup_is_noticed_and_taken_out(selfsent, model, pages):
     raw = selfsent("search", model, pages, "ba de fi go", "--top", 1)
     assert "75% of the texts hold HTML: add --clean html" in raw.err.splitlines()
     clean = selfsent("search", model, pages, "ba de fi go", "--top", 1, "--clean", "html")
-    assert clean.out == "1.000  ba de fi go\n"
+    assert clean.out.endswith("  ba de fi go\n")
     assert "add --clean" not in clean.err
     assert clean.err.splitlines()[:2] == [
         "4 rows (1 empty)",

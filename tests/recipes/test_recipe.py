@@ -139,7 +139,7 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("text_columns: [a, b]", "text_columns: 3", "line 9: text_columns is 3; it must be a list of names"),
         ("stack: true", "clean: [htm]", "line 9: there is no cleaner 'htm'; did you mean 'html'"),
         ("stack: true", "clean: true", "line 9: clean is True; it must be a name, or a list of names"),
-        ("temperature: 1", "clean_negatives: 'no'", "line 12: clean_negatives is 'no'; it must be true or false"),
+        ("temperature: 1", "columns: 'no'", "line 12: columns is 'no'; it must be true or false"),
         (
             "evaluate: stsb",
             "evaluate: {tasks: stsb, pooling: first}",

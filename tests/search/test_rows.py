@@ -163,7 +163,9 @@ def test_results_tell_rows_of_the_input(tmp_path):
     ]
     (pair,) = with_texts([Pair(0.25, 1, 2)], corpus)
     assert pair == {
+        "score": 0.25,
         "cosine": 0.25,
+        "words": 0.0,
         "row1": 2,
         "row2": 4,
         "repeats1": 0,

@@ -119,7 +119,7 @@ def collapse_in(loop, last):
 
 
 def test_the_encoder_that_collapses_is_caught(make_loop):
-    loop = make_loop(steps=10, run_config=RunConfig(checkpoint_every=1))
+    loop = make_loop("tsdae", steps=10, run_config=RunConfig(checkpoint_every=1))
     collapse_in(loop, 4)
     with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 6: .*step-00000004;"):
         loop.run()
@@ -138,7 +138,7 @@ def test_the_space_is_looked_at_in_the_precision_of_the_run(make_loop, precision
 
 def test_a_lost_space_goes_back_behind_the_last_look_at_it(make_loop, monkeypatch):
     monkeypatch.setattr("selfsent.training.loop.steps_between_probes", lambda steps, batch_size: 4)
-    loop = make_loop(steps=10, run_config=RunConfig(checkpoint_every=1))
+    loop = make_loop("tsdae", steps=10, run_config=RunConfig(checkpoint_every=1))
     collapse_in(loop, 4)
     with pytest.raises(TrainingError, match=r"collapsing to one point .* at step 8: .*step-00000004;"):
         loop.run()

@@ -12,7 +12,6 @@ from selfsent.cli.index import add_index_options, open_index, shown_columns, tak
 from selfsent.cli.options import add_corpus_options, add_language_option
 from selfsent.cli.outputs import write_outputs
 from selfsent.display import counted
-from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
@@ -47,7 +46,7 @@ def add_parser(commands: Any) -> None:
         type=float,
         metavar="W",
         help="a pair's score is (cosine + W x words) / (1 + W), where words is how many words both texts share, by"
-        f" TF-IDF; 0: the cosine alone (default: {PAIR_WEIGHT:g})",
+        " TF-IDF; 0: the cosine alone (default: 0.5)",
     )
     add_language_option(parser)
     parser.add_argument(
@@ -67,6 +66,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import notice, show
     from selfsent.errors import SettingsError
     from selfsent.lexical import Analyzer
+    from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
     from selfsent.search.pairs import by_words
     from selfsent.search.tables import pair_columns, with_texts, write_table
 

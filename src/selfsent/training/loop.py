@@ -258,7 +258,7 @@ class Loop:
     def _look(self) -> Health:
         """Health of the space; a run whose space is lost ends here, and checkpoints that may be lost, too, go."""
         health = self.probe()
-        if not self.learner.may_collapse and (fault := health.fault(self.start_health)):
+        if fault := health.fault(None if self.learner.may_collapse else self.start_health):
             raise self._stop(f"{fault} at step {self.step}", self.sound)
         self.sound = self.step
         return health
