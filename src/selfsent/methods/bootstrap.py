@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -116,11 +117,11 @@ class TwoNetworks(Learner):
         self.target.train(mode and self.options.target_dropout)
         return self
 
+    @abstractmethod
     def compare(
         self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
     ) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂ of both views."""
-        raise NotImplementedError
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
         """As ever, and the predictor, which starts from nothing, at a rate of its own."""
