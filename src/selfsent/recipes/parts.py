@@ -9,7 +9,7 @@ from typing import Any
 
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.hub import HubDataset
-from selfsent.data.corpus.parts import OPTIONS
+from selfsent.data.corpus.sources import OPTIONS
 from selfsent.errors import SettingsError
 from selfsent.evaluation.suites import SUITES, TASKS, check_request
 from selfsent.evaluation.tasks.arguments import ARGUMENTS
@@ -39,7 +39,7 @@ def corpus_of(section: Section, name: str, key: str = "corpus") -> tuple[Source,
     found.only(_CORPUS, what)
     reading = _reading(found)
     if "without" in found:
-        reading["without"] = _source(found, "without", f"a part of without of stage {name}")
+        reading["exclude"] = _source(found, "without", f"a part of without of stage {name}")
     source = _source(found, "source", f"a part of {what}")
     stand_in: StandIn | None = None
     if isinstance(found.get("stand_in"), str):  # of the same columns

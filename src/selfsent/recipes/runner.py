@@ -265,8 +265,8 @@ class Runner:
 
     def _reading(self, stage: Stage) -> dict[str, Any]:
         """Options of `read_corpus`, what is to be left out looked for as the corpus is."""
-        banned = stage.reading.get("without")
-        return {**stage.reading, **({"without": placed(banned, self.mirror)} if banned else {})}
+        banned = stage.reading.get("exclude")
+        return {**stage.reading, **({"exclude": placed(banned, self.mirror)} if banned else {})}
 
 
 def _arguments(name: str) -> Any:

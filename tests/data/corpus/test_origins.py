@@ -31,17 +31,17 @@ def written(path, rows=ROWS):
 
 def test_every_row_of_the_input_is_known(tmp_path):
     corpus = read_corpus(written(tmp_path / "p.csv"), carry=("id",), cache=tmp_path)
-    origins = corpus.origins
+    origins = corpus.input_rows
     assert corpus.texts() == ["It rains. It pours.", "It pours."]
-    assert [each.tolist() for each in (origins.table_rows, origins.first, origins.repeats)] == [
+    assert [each.tolist() for each in (origins.corpus_rows, origins.first, origins.repeats)] == [
         [0, -1, 0, 1],
         [0, 3],
         [2, 1],
     ]
-    assert (len(origins), origins.rows, origins.split, origins.textless) == (4, 4, False, 1)
+    assert (len(origins), origins.rows, origins.split, origins.dropped) == (4, 4, False, 1)
     assert origins.describe(np.array([3, 0])) == {"row": [3, 0], "id": [10, 7]}
     origins = read_corpus(tmp_path / "p.csv", carry=("id",), split_sentences=True, cache=tmp_path).origins
-    assert origins.table_rows.tolist() == [0, 1, -1, 0, 1, 1]
+    assert origins.corpus_rows.tolist() == [0, 1, -1, 0, 1, 1]
     assert (len(origins), origins.rows, origins.split) == (6, 4, True)
     expected = {"row": [0, 0, 1, 2, 2, 3], "sentence": [0, 1, 0, 0, 1, 0], "id": [7, 7, 8, 9, 9, 10]}
     assert origins.describe(np.arange(6)) == expected
@@ -75,7 +75,7 @@ def test_odd_values(tmp_path):
     assert origins.describe(np.arange(3))["x"] == ['{"a": [1]}', None, "3"]
     rows = [{"text": "ba de", "id": b"a-1"}, {"text": "ko mi", "id": b"\xff"}]
     corpus = read_corpus(written(tmp_path / "p.parquet", rows), carry=("id",), cache=tmp_path)
-    assert corpus.origins.describe(corpus.origins.first[[0, 1]])["id"] == ["a-1", "\\xff"]
+    assert corpus.input_rows.describe(corpus.input_rows.first[[0, 1]])["id"] == ["a-1", "\\xff"]
 
 
 @pytest.mark.parametrize("split", [False, True])
@@ -89,7 +89,7 @@ def test_batches_of_any_size_make_the_same(tmp_path, monkeypatch, split):
     monkeypatch.setattr("selfsent.data.corpus.formats.BATCH_ROWS", 7)
     corpus = read_corpus(path, carry=("id",), split_sentences=split, cache=tmp_path / "b")
     assert corpus.fingerprint == whole.fingerprint
-    origins, texts = corpus.origins, corpus.texts()
+    origins, texts = corpus.input_rows, corpus.texts()
     pieces = [
         (row["id"], place, piece)
         for row in rows
@@ -100,7 +100,7 @@ def test_batches_of_any_size_make_the_same(tmp_path, monkeypatch, split):
     found = origins.describe(np.arange(len(origins)))
     assert found["id"] == found["row"] == [number for number, _, _ in pieces]
     assert found.get("sentence", [0] * 200) == [place for _, place, _ in pieces]
-    expected = ["" if row < 0 else texts[row] for row in origins.table_rows]
+    expected = ["" if row < 0 else texts[row] for row in origins.corpus_rows]
     assert expected == [text for _, _, text in pieces]
     assert [expected.index(text) for text in texts] == origins.first.tolist()
     assert [expected.count(text) for text in texts] == origins.repeats.tolist()
@@ -109,10 +109,10 @@ def test_batches_of_any_size_make_the_same(tmp_path, monkeypatch, split):
 def test_blank_lines_and_what_is_left_out(tmp_path):
     (tmp_path / "p.txt").write_text("one\n\ntwo\none\n\n")
     origins = read_corpus(tmp_path / "p.txt", carry=(), cache=tmp_path).origins
-    assert origins.table_rows.tolist() == [0, -1, 1, 0, -1]
+    assert origins.corpus_rows.tolist() == [0, -1, 1, 0, -1]
     (tmp_path / "test.txt").write_text("Two!\n")
-    origins = read_corpus(["one", "two", "three"], carry=(), without=tmp_path / "test.txt", cache=tmp_path).origins
-    assert origins.table_rows.tolist() == [0, -1, 1]
+    origins = read_corpus(["one", "two", "three"], carry=(), exclude=tmp_path / "test.txt", cache=tmp_path).origins
+    assert origins.corpus_rows.tolist() == [0, -1, 1]
 
 
 def test_tables_with_and_without_columns_are_apart(tmp_path):
@@ -124,7 +124,7 @@ def test_tables_with_and_without_columns_are_apart(tmp_path):
     assert all(corpus.texts() == plain.texts() for corpus in others)
     names = {file.name for file in plain.directory.iterdir()}
     assert names == {"table.arrow", "corpus.json"}  # it costs nothing where nobody asks
-    assert plain.origins.table_rows.tolist() == plain.origins.first.tolist() == [0, 1]
+    assert plain.origins.corpus_rows.tolist() == plain.origins.first.tolist() == [0, 1]
 
 
 def test_a_carried_value_that_changes_makes_another_table(tmp_path):
@@ -145,7 +145,7 @@ def test_what_cannot_be_carried(tmp_path):
 def test_done_rows_are_told_in_rows_of_the_input(tmp_path):
     origins = read_corpus(["one", "", "one", "two", "two", "three", ""], carry=(), cache=tmp_path).origins
     told = []
-    more = origins.in_pieces(told.append)
+    more = origins.progress_callback(told.append)
     for count in (1, 2):
         more(count)
     assert told == [3, 4]

@@ -54,10 +54,10 @@ def test_folders_patterns_and_lists(read, put, write):
     here = str(write("d.txt", "four\n"))
     expected = ["one", "two", "three"]
     for source in ("memory://shelf", "memory://shelf/", "memory://shelf/[ad]*/*.t?t", "memory://shelf/**/*.txt"):
-        found = read(source, least=1).texts()
+        found = read(source, min_rows=1).texts()
         assert found == (["three"] if "?" in source else expected)
     assert read(["memory://shelf", here]).texts() == [*expected, "four"]
-    assert read(f"file://{here}", least=1).texts() == ["four"]
+    assert read(f"file://{here}", min_rows=1).texts() == ["four"]
     assert read("memory://shelf").source == "memory://shelf"
 
 
@@ -66,7 +66,7 @@ def test_folders_of_a_partitioned_table_are_columns(read, put, write):
         put(f"/table.parquet/{folder}/part-0.parquet", parquet_bytes(text=texts, y=[5] * len(texts)))
     put("/table.parquet/_SUCCESS", "")
     corpus = read("memory://table.parquet", carry=["lang", "y"])
-    told = corpus.origins.describe(np.arange(4))
+    told = corpus.input_rows.describe(np.arange(4))
     assert corpus.texts() == ["zwei", "eins", "one", "two"]
     assert told["lang"] == ["d e", "d e", "en", "en"]
     assert told["y"] == [5, 5, 5, 5]  # the file's own, where it has one
