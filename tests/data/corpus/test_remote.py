@@ -9,7 +9,7 @@ import pytest
 from corpus_files import COMPRESS, SENTENCES, encoded, parquet_bytes
 
 import web
-from selfsent.data.corpus import faults
+from selfsent.data.corpus import remote
 from selfsent.data.corpus.remote import RemoteFile, is_address, shown
 from selfsent.errors import CorpusError
 
@@ -71,7 +71,7 @@ def test_folders_of_a_partitioned_table_are_columns(read, put, write):
     assert told["lang"] == ["d e", "d e", "en", "en"]
     assert told["y"] == [5, 5, 5, 5]  # the file's own, where it has one
     path = write("here/lang=__HIVE_DEFAULT_PARTITION__/x.parquet", parquet_bytes(text=["a", "b"]))
-    assert read(path, carry=["lang"]).origins.describe(np.arange(2))["lang"] == [None, None]
+    assert read(path, carry=["lang"]).input_rows.describe(np.arange(2))["lang"] == [None, None]
     assert "no column 'town'; it has 'text', 'y', 'lang'" in refused(read, "memory://table.parquet", carry=["town"])
 
 
@@ -210,9 +210,9 @@ def test_what_drivers_raise():
     }
     for said, errors in told.items():
         for error in errors:
-            assert faults.why(error, "s3").startswith(said), error
-    assert "AWS_PROFILE" in faults.why(PermissionError(), "s3")
-    assert "HF_TOKEN" in faults.why(PermissionError(), "hf")
+            assert remote.why(error, "s3").startswith(said), error
+    assert "AWS_PROFILE" in remote.why(PermissionError(), "s3")
+    assert "HF_TOKEN" in remote.why(PermissionError(), "hf")
 
 
 def test_addresses():

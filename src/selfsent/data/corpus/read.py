@@ -79,7 +79,7 @@ def read_corpus(
         exclude: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
             dropped and counted. Only letters and digits are compared, upper and lower case alike.
         carry: columns whose values go with each row of the input, such as ids. With any, or none (`()`), the corpus
-            knows the rows of the input, also the empty and the repeated ones: `Corpus.origins`. It takes 12 bytes a
+            knows the rows of the input, also the empty and the repeated ones: `Corpus.input_rows`. It takes 12 bytes a
             sentence more in memory then, and 16 on disk.
         drop_near_duplicates: of texts that are the same but for a few words keep the first; see
             `selfsent.data.corpus.duplicates`. It takes 100 to 150 bytes a sentence more in memory.

@@ -90,8 +90,8 @@ class InputRows:
 
     Example:
         >>> from selfsent import read_corpus
-        >>> origins = read_corpus(["it rains", "", "it rains"], carry=(), min_rows=1).origins
-        >>> origins.corpus_rows.tolist(), origins.first.tolist(), origins.repeats.tolist()
+        >>> inputs = read_corpus(["it rains", "", "it rains"], carry=(), min_rows=1).input_rows
+        >>> inputs.corpus_rows.tolist(), inputs.first.tolist(), inputs.repeats.tolist()
         ([0, -1, 0], [0], [2])
     """
 
