@@ -23,7 +23,7 @@ def fitted(learner_of, monkeypatch):
         before = encode(learner.model, sentences)
         views = learner.options.views()
         batches = tiny.make_batches(learner, views, Settings(max_length=tiny.LONGEST), sentences)
-        learner.prepare(batches.once())
+        learner.prepare(batches.single_pass())
         return learner, before
 
     return of
@@ -143,7 +143,7 @@ def test_some_of_the_sentences_are_the_same_on_any_number_of_processes(learner_o
     assert sorted([*of(0, 2), *of(1, 2)]) == sorted(alone)
     assert len(of(0, 2)) == 40  # chunks of 30, in turn: the first and the third
     heard = []
-    batches.told = heard.append
+    batches.on_read = heard.append
     for processes in (1, 2):
         heard.clear()
         of(0, processes)

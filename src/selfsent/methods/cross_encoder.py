@@ -43,7 +43,7 @@ class Options(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The pair as one input, perhaps in both orders."""
-        return (View(0, joined=1), View(1, joined=0)) if self.both_orders else (View(0, joined=1),)
+        return (View(0, second_column=1), View(1, second_column=0)) if self.both_orders else (View(0, second_column=1),)
 
     def labels(self) -> Labels:
         """Classes, or scores that a sigmoid can reach, or any scores."""

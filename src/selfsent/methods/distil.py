@@ -53,7 +53,7 @@ class Options(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The sentence, with the teacher's vector, and its translation where there is one."""
-        return (View(ready=True), View(1)) if self.translations else (View(ready=True),)
+        return (View(precomputed=True), View(1)) if self.translations else (View(precomputed=True),)
 
     def fitted(self, facts: Facts) -> Self:
         """The options, with translations where there are two columns, and the objective that goes with them."""

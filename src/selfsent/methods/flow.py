@@ -31,7 +31,7 @@ class Options(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The sentence, encoded once before training unless dropout is on."""
-        return (View(ready=not self.noisy),)
+        return (View(precomputed=not self.noisy),)
 
 
 class FlowLearner(Learner):

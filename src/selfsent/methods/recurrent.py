@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
-from selfsent.data.views.noise import DeleteWords, InTurn, MaskWords, SwapPairs
-from selfsent.data.views.positives import Beside
+from selfsent.data.views.noise import Chain, DeleteWords, MaskWords, SwapPairs
+from selfsent.data.views.positives import Neighbour
 from selfsent.data.views.view import View
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
@@ -37,7 +37,7 @@ class SdaeOptions(MethodOptions):
     def views(self) -> tuple[View, ...]:
         """A damaged sentence, and the whole one."""
         lost = DeleteWords(self.lose) if self.lost == "deleted" else MaskWords(self.lose)
-        return View(noise=InTurn((lost, SwapPairs(self.swap)))), View()
+        return View(noise=Chain((lost, SwapPairs(self.swap)))), View()
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SkipThoughtsOptions(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """A sentence, the one before and the one behind it."""
-        return View(), View(passage=Beside(-1)), View(passage=Beside(1))
+        return View(), View(passage=Neighbour(-1)), View(passage=Neighbour(1))
 
 
 def _rebuild(learner: Learner, decoder: RecurrentDecoder, vectors: Tensor, whole: Packed, output: nn.Linear) -> Loss:

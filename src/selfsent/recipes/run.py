@@ -381,8 +381,8 @@ class _Runner:
 
     def _reading(self, stage: Stage) -> tuple[Any, dict[str, Any]]:
         """Source and options for `read_corpus`; excluded corpora are looked for in the mirror, too."""
-        excluded = stage.reading.get("without")
-        reading = {**stage.reading, **({"without": located(excluded, self.mirror)} if excluded else {})}
+        excluded = stage.reading.get("exclude")
+        reading = {**stage.reading, **({"exclude": located(excluded, self.mirror)} if excluded else {})}
         return located(stage.source, self.mirror), reading
 
 

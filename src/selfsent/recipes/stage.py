@@ -10,7 +10,7 @@ from typing import Any
 
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.hub import HubDataset
-from selfsent.data.corpus.parts import OPTIONS
+from selfsent.data.corpus.sources import OPTIONS
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.suites import SUITES, TASKS, check_request
 from selfsent.evaluation.tasks.transfer import CLASSIFIERS
@@ -93,7 +93,8 @@ class Stage:
 
     def to_json(self) -> dict[str, Any]:
         """Everything that decides the result."""
-        plain = {"method": self.method.name, "corpus": {"source": self.source, **self.reading}}
+        reading = {"without" if name == "exclude" else name: value for name, value in self.reading.items()}
+        plain = {"method": self.method.name, "corpus": {"source": self.source, **reading}}
         return plain | dict(self.arguments) | ({"evaluate": dict(self.tasks)} if self.tasks else {})
 
 
@@ -186,7 +187,7 @@ def _corpus(section: Section, name: str, key: str = "corpus") -> tuple[Source, d
     found.only(_CORPUS, what)
     reading = _reading(found)
     if "without" in found:
-        reading["without"] = _source(found, "without", f"a part of without of stage {name}")
+        reading["exclude"] = _source(found, "without", f"a part of without of stage {name}")
     stand_in = None
     if isinstance(found.get("stand_in"), str):  # of the same columns
         stand_in = found["stand_in"], reading
