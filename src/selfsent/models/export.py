@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from selfsent.errors import OutputError, SettingsError, first_line
-from selfsent.files import whole_directory, write_json, write_text
+from selfsent.files import atomic_directory, write_json, write_text
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
 
@@ -118,7 +118,7 @@ def export(model: Encoder, output: Path, int8: bool = False, normalize: bool = F
     tokenizer.enable_truncation(longest, direction=model.tokenizer.truncation_side)
     pad = model.tokenizer.pad_token_id or 0  # any will do: the mask hides it
     tokenizer.enable_padding(pad_id=pad, pad_token=str(tokenizer.id_to_token(pad)))
-    with whole_directory(output) as directory:
+    with atomic_directory(output) as directory:
         write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
         graph = directory / "model.onnx"
         _to_onnx(model, graph, normalize)
