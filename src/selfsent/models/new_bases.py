@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import BaseEncoderError
-from selfsent.files import cache_folder, atomic_directory, write_json
+from selfsent.files import atomic_directory, cache_folder, write_json
 from selfsent.integrity import broken_seal, checksum, seal, warn_damaged
 from selfsent.models.saved import is_sentence_encoder, is_static
 
