@@ -14,9 +14,8 @@ def encode_in_bulk(options: argparse.Namespace) -> None:
     """Encode files, here or elsewhere, into a folder of parquet files."""
     from selfsent.cli.console import counting, notice
     from selfsent.encoding import BatchEncoder
-    from selfsent.encoding.job import make_job, missing
+    from selfsent.encoding.job import Done, make_job, missing
     from selfsent.encoding.on_ray import encode_on_ray
-    from selfsent.encoding.part import Done
 
     _check(options)
     encoder = BatchEncoder(

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.errors import SettingsError
     from selfsent.report.maps import check_points
     from selfsent.search import encode_corpus, find_clusters
-    from selfsent.search.tables import group_columns, grouped, write_table
+    from selfsent.search.tables import cluster_columns, cluster_rows, write_table
 
     if options.clusters < 2:
         raise SettingsError(f"--clusters is {options.clusters}; it must be at least 2")
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
             f"{counted(len(found.sizes), 'group')} instead of {options.clusters}: the other {unit}s have equal vectors"
         )
     if options.output:
-        write_table(grouped(found, corpus), group_columns(corpus), Path(options.output), options.safe_csv)
+        write_table(cluster_rows(found, corpus), cluster_columns(corpus), Path(options.output), options.safe_csv)
         count = int(found.sizes.sum())
         notice(f"{counted(count, corpus.input_rows.unit)} in {options.output}")
 
@@ -102,10 +102,10 @@ def _page(
 def _groups(found: Clusters, corpus: Corpus) -> list[dict[str, Any]]:
     """Number, size, telling words and most typical sentence of each group."""
     from selfsent.search import telling_words
-    from selfsent.search.tables import told
+    from selfsent.search.tables import describe
 
     words = telling_words((text for batch in corpus.batches() for text in batch), found)
-    typical = told(corpus, (int(found.typical(number)[0]) for number in range(len(found.sizes))))
+    typical = describe(corpus, (int(found.typical(number)[0]) for number in range(len(found.sizes))))
     return [
         {"cluster": number, "size": size, "words": words[number], "typical": typical[number]}
         for number, size in enumerate(found.sizes.tolist())

@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help=".npy; .npz, as `embeddings`; or .parquet, with row numbers, ids and texts beside the vectors; with"
+        help=".npy; or .parquet, with row numbers, ids and texts beside the vectors; with"
         " --engine ray a folder, here or elsewhere (s3://bucket/vectors)",
     )
     bulk = parser.add_argument_group("in bulk")
@@ -94,4 +94,4 @@ def run(options: argparse.Namespace) -> None:
         )
         notice(f"{what} {why}")
     if corpus.input_rows.split and output.suffix == ".npy":
-        notice(f"{output} does not say which row a sentence is of: .parquet and .npz files do")
+        notice(f"{output} does not say which row a sentence is of: .parquet files do")

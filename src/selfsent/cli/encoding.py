@@ -67,8 +67,8 @@ def read_with_vectors(options: argparse.Namespace, min_rows: int = 2) -> tuple[C
         DataError: `--encoded` holds no vectors, or more or fewer than there are rows.
     """
     from selfsent.evaluation.vectors import VectorsFile
-    from selfsent.search.sources import check_rows
     from selfsent.search.tables import check_table
+    from selfsent.search.vectors import check_rows
 
     check_outputs(
         {"--output": options.output, "--json": options.json, "--page": getattr(options, "page", None)},

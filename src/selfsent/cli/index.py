@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from selfsent.evaluation.vectors import VectorsFile
     from selfsent.models.encoder import Encoder
     from selfsent.search.index import Index
-    from selfsent.search.index_sources import Source
+    from selfsent.search.index_writer import Source
 
 
 def add_parser(commands: Any) -> None:
@@ -33,8 +33,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--encoded",
         metavar="FILE",
-        help="vectors that selfsent encode wrote with this model: nothing is encoded again. Without CORPUS, texts and"
-        " columns are those of the .parquet file, or of all such files of a folder",
+        help="vectors that selfsent encode wrote with this model: nothing is encoded again. Without CORPUS, a .parquet"
+        " file, whose texts and columns are taken, or a folder of such files",
     )
     parser.add_argument("--add", action="store_true", help="keep what the index in DIR holds, and add to it")
     parser.add_argument("--overwrite", action="store_true", help="throw away the index in DIR")
@@ -55,16 +55,16 @@ def run(options: argparse.Namespace) -> None:
     """Write the index, and say what it finds."""
     from selfsent.cli.console import counting, notice
     from selfsent.errors import SettingsError
-    from selfsent.search.cells import require_index
     from selfsent.search.index import Index
     from selfsent.search.index_writer import check_index_output, write_index
+    from selfsent.search.ivf import require_faiss
 
     if not 0 < options.recall <= 1:
         raise SettingsError(f"--recall is {options.recall}; it is a share, above 0 and at most 1")
     if not options.corpus and options.encoded is None:
         raise SettingsError("there is nothing to index: give a corpus, or --encoded FILE")
     output = Path(options.output)
-    require_index()
+    require_faiss()
     old = check_index_output(output, options.add, options.overwrite)
     source, fingerprint = _source(options, output)
     with counting("reading vectors" if options.encoded else "encoding") as done:
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
         known = f", {added.known:,} of the texts were there already" if added.known else ""
         notice(f"{counted(added.new, 'vector')} added{known}")
     notice(index.summary)
-    if index.cells.probed * 4 > index.cells.count > 4:
+    if index.ivf.nprobe * 4 > index.ivf.nlist > 4:
         notice("that is many: the vectors lie in no groups. A smaller --recall would be quicker")
 
 
@@ -91,8 +91,8 @@ def _source(options: argparse.Namespace, output: Path) -> tuple[Source, str]:
     from selfsent.data.corpus.remote import path_of
     from selfsent.errors import SettingsError
     from selfsent.evaluation.vectors import VectorsFile
-    from selfsent.search.index_sources import from_corpus, from_files
-    from selfsent.search.sources import check_rows
+    from selfsent.search.index_writer import from_corpus, from_files
+    from selfsent.search.vectors import check_rows
 
     if not options.corpus:
         if carried(options):
@@ -171,12 +171,14 @@ def unit_of(place: Corpus | Index) -> str:
     """What one of the texts is called."""
     from selfsent.search.index import Index
 
-    return place.unit if isinstance(place, Index) else place.report.unit
+    if isinstance(place, Index):
+        return "sentence" if "sentence" in place.columns else "text"
+    return place.report.unit
 
 
 def shown_columns(options: argparse.Namespace, place: Corpus | Index) -> list[str]:
     """The columns that a terminal shows before a text: those that were carried along."""
-    from selfsent.search.index_sources import PLACES
+    from selfsent.search.index_writer import PLACES
 
     if options.index is None:
         return list(carried(options))

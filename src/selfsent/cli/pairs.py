@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.lexical import Analyzer
     from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
     from selfsent.search.pairs import by_words
-    from selfsent.search.tables import pair_columns, with_texts, write_table
+    from selfsent.search.tables import pair_columns, pair_rows, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
         pairs, recall = _find(load(options, place), place, stored, options, weight)
     if weight:
         pairs = by_words(pairs, place, options.top, options.threshold, weight, options.language)
-    rows = list(with_texts(pairs, place, weight))
+    rows = list(pair_rows(pairs, place, weight))
     if options.output:
         write_table(rows, pair_columns(place), Path(options.output), options.safe_csv)
         notice(f"{counted(len(pairs), 'pair')} in {options.output}")
@@ -112,21 +112,19 @@ def _find(
     """The pairs by cosine, and what share of them an index finds, which is not known of the exact answer."""
     from selfsent.cli.console import counting
     from selfsent.search import encode_corpus
-    from selfsent.search.approximate import approximately_most_similar_pairs
-    from selfsent.search.cells import require_index
-    from selfsent.search.pairs import blocks, most_similar_pairs, proposed
+    from selfsent.search.ivf import require_faiss
+    from selfsent.search.pairs import approximate_pairs, candidates_for, most_similar_pairs
 
     if options.approximate:
-        require_index()
-    count, least = proposed(options.top, options.threshold, weight)
+        require_faiss()
+    count, least = candidates_for(options.top, options.threshold, weight)
     with counting("reading vectors" if stored else "encoding") as done:
         vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.input_rows)), stored)
     with counting("comparing") as compared:
         if not options.approximate:
-            total = blocks(len(vectors))
-            return most_similar_pairs(vectors, count, least, lambda n: compared(n, total)), None
-        pairs, recall = approximately_most_similar_pairs(
-            vectors, options.top, least, advance=lambda n: compared(n, len(vectors)), proposed=count
+            return most_similar_pairs(vectors, count, least, lambda n: compared(n, len(vectors))), None
+        pairs, recall = approximate_pairs(
+            vectors, options.top, least, advance=lambda n: compared(n, len(vectors)), candidates=count
         )
     _tell(recall)
     return pairs, recall
@@ -135,13 +133,12 @@ def _find(
 def _in_index(index: Index, options: argparse.Namespace, weight: float) -> tuple[list[Pair], float | None]:
     """The pairs of an index by cosine, and what share of them it finds."""
     from selfsent.cli.console import counting
-    from selfsent.search.approximate import pairs_in_cells
-    from selfsent.search.pairs import proposed
+    from selfsent.search.pairs import candidates_for, pairs_in_ivf
 
-    count, least = proposed(options.top, options.threshold, weight)
+    count, least = candidates_for(options.top, options.threshold, weight)
     with counting("comparing") as compared:
-        pairs, recall = pairs_in_cells(
-            index.cells, options.top, least, advance=lambda n: compared(n, len(index)), proposed=count
+        pairs, recall = pairs_in_ivf(
+            index.ivf, options.top, least, advance=lambda n: compared(n, len(index)), candidates=count
         )
     _tell(recall)
     return pairs, recall

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.data.corpus.clean import clean
     from selfsent.errors import SettingsError
     from selfsent.lexical.weight import check_weight
-    from selfsent.search.tables import hit_columns, hits_with_texts, write_table
+    from selfsent.search.tables import hit_columns, hit_rows, write_table
 
     if options.top < 1:
         raise SettingsError(f"--top is {options.top}; it must be at least 1")
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
     search = _in_corpus if options.index is None else _in_index
     place, found, how = search(options, queries)
-    rows = [list(hits_with_texts(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
+    rows = [list(hit_rows(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
     if options.output:
         write_table(chain.from_iterable(rows), hit_columns(place), Path(options.output), options.safe_csv)
         notice(f"{counted(sum(map(len, rows)), unit_of(place))} in {options.output}")

@@ -33,7 +33,7 @@ from selfsent.training.loop import Loop
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
-from selfsent.training.teacher_vectors import kept_vectors
+from selfsent.training.teacher_vectors import cached_vectors
 
 _MOST_IN_ONE = 0.5
 """Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
@@ -253,7 +253,7 @@ def taught(corpus: Corpus, plan: Plan, teachers: Sequence[Encoder], batches: Bat
     def of(column: int, device: str, precision: Precision) -> list[np.ndarray]:
         name, length = corpus.view_columns[column], batches.settings.max_length
         return [
-            kept_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
+            cached_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
             for base, teacher in zip(plan.teachers, teachers, strict=True)
         ]
 
