@@ -103,10 +103,6 @@ def test_corpus_size(selfsent, base, documents, tmp_path):
         (("space", "bundled-raw"), "--task or --pairs"),
         (("space", "bundled-raw", "--task", "stsb", "--plot", "x.pdf"), "must end in .png or .svg"),
         (("space", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
-        (
-            ("labels", "bundled-raw", "--pairs", "pairs.tsv", "--labelled", "pairs.tsv", "--trainer", "x"),
-            "package.module:name",
-        ),
         (("corpus-size", "x.txt", "--output", "runs", "--sizes", "many"), "--sizes is many"),
         (("corpus-size", "x.txt", "--output", "runs", "--sizes", "1,5"), "--sizes has 1; each must be at least 2"),
         (("corpus-size", "x.txt", "--output", "runs", "--seed", "3"), "give --seeds"),
