@@ -9,8 +9,8 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
+from selfsent.data.vector_files import StoredVectors, VectorsFile
 from selfsent.errors import Damaged, DataError, OutputError, SettingsError
-from selfsent.evaluation.vectors import StoredVectors, VectorsFile
 from selfsent.models.encoding import encode
 from selfsent.search import encode_corpus, encode_to_file, search
 
@@ -22,7 +22,7 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr("selfsent.models.encoding.CHUNK", 16)
     monkeypatch.setattr("selfsent.search.vectors.CHUNK", 11)
     monkeypatch.setattr("selfsent.search.vectors.CHECKED", 8)
-    monkeypatch.setattr("selfsent.evaluation.vectors.TOGETHER", 30)
+    monkeypatch.setattr("selfsent.data.vector_files.TOGETHER", 30)
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.batch import as_text
 from selfsent.data.corpus.duplicates import KeySet, hash_keys
 from selfsent.data.corpus.parquet import kind_of
+from selfsent.data.vector_files import TOGETHER, VectorsFile
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.evaluation.vectors import TOGETHER, VectorsFile
 from selfsent.files import atomic_directory, read_json, write_json
 from selfsent.integrity import checksums
 from selfsent.lexical import WordCounts

@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import VectorsFile
 from selfsent.display import counted
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.evaluation.vectors import VectorsFile
 from selfsent.files import atomic_file, output_errors
 from selfsent.locks import lock_directory
 from selfsent.models.encoder import Encoder
