@@ -133,7 +133,7 @@ def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
         ((), "the following arguments are required: COMMAND"),
         (("trian",), "invalid choice: 'trian'"),
         (("train",), "the following arguments are required"),
-        (("encode", "bundled-raw", "x.txt", "--output", "x.csv"), "must end in .npy, .npz or .parquet"),
+        (("encode", "bundled-raw", "x.txt", "--output", "x.csv"), "must end in .npy or .parquet"),
         (("encode", "bundled-raw", "x.txt", "--output", "x.npy", "--slow"), "unrecognised argument --slow"),
         (("encode", "bundled-raw", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
         (("search", "bundled-raw", "no-such.txt", "query"), "no-such.txt: no such file"),

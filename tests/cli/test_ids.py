@@ -157,7 +157,7 @@ def test_a_whole_sentence_is_in_the_table_of_groups(selfsent, model, tmp_path):
 def test_vectors_of_the_rows_serve_the_other_commands(run, tmp_path, monkeypatch):
     commands = (("search",), ("pairs",), ("cluster", "--clusters", 2))
     expected = [run(*command).out for command in commands]
-    for name in ("v.npy", "v.npz", "v.parquet"):
+    for name in ("v.npy", "v.parquet"):
         run("encode", "--output", tmp_path / name)
         for command, out in zip(commands, expected, strict=True):
             assert run(*command, "--encoded", tmp_path / name).out == out
