@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.augment.augmenter import Augmenter
-from selfsent.augment.columns import with_views
-from selfsent.augment.registry import parse_makers
+from selfsent.augment.make import with_views
+from selfsent.augment.registry import parse_augmenters
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
@@ -247,7 +247,7 @@ def _told(plan: Plan, corpus: Corpus, hold_out: HoldOut, dev: Dev | None, shared
 
 def _plan(method: str, base: str | Path | None, views: str | None, **arguments: Any) -> tuple[Plan, list[Augmenter]]:
     """The plan before the data are known, and who makes views for it."""
-    makers = parse_makers(views) if views else []
+    makers = parse_augmenters(views) if views else []
     if makers and "columns" in {item.name for item in fields(get_method(method).options)}:
         arguments = {"columns": True, **arguments}
     plan = make_plan(get_method(method), base, **arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -135,42 +135,36 @@ class Chunks:
     def __len__(self) -> int:
         return len(self._files)
 
-    def add(self, name: str, make: Callable[[], tuple[dict[str, list[Any]], Any]]) -> tuple[Any, bool]:
-        """Append the chunk of this name: as it is on disk, or as `make` gives its columns and notes (as JSON).
-
-        Returns:
-            The notes, and whether it was made.
-        """
-        import pyarrow as pa
+    def find(self, name: str) -> Any:
+        """Take the chunk of this name, if it is on disk: its notes. None if it is missing or damaged."""
         import pyarrow.parquet as pq
 
         file = self.directory / f"{name}.parquet"
-        if (notes := self._notes(file)) is not None:
-            self._files.append(file)
-            return notes, False
-        columns, notes = make()
-        table = pa.table(columns).replace_schema_metadata({self._NOTES: json.dumps(notes)})
-        with atomic_file(file) as temporary:
-            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
-        self._files.append(file)
-        return notes, True
-
-    def _notes(self, file: Path) -> Any:
-        """The notes of a chunk; None if it is missing or damaged."""
-        import pyarrow.parquet as pq
-
         if not file.is_file():
             return None
         try:
             with pq.ParquetFile(file, page_checksum_verification=True) as opened:
                 opened.read()
-                return json.loads(opened.schema_arrow.metadata[self._NOTES])
+                notes = json.loads(opened.schema_arrow.metadata[self._NOTES])
         except (OSError, ValueError, KeyError, TypeError):
             warn_damaged(file)
             return None
+        self._files.append(file)
+        return notes
+
+    def write(self, name: str, columns: dict[str, list[Any]], notes: Any) -> None:
+        """Write a chunk, with notes as JSON."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        file = self.directory / f"{name}.parquet"
+        table = pa.table(columns).replace_schema_metadata({self._NOTES: json.dumps(notes)})
+        with atomic_file(file) as temporary:
+            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+        self._files.append(file)
 
     def join(self, path: Path) -> int:
-        """Write all chunks into one parquet file, in the order of `add`, and remove them; the number of rows."""
+        """Write all chunks, in the order of `find` and `write`, into one parquet file; returns its number of rows."""
         import pyarrow.parquet as pq
 
         schema = pq.read_schema(self._files[0]).with_metadata({b"selfsent": json.dumps(self.plan)})

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from selfsent.augment.registry import MAKERS, parse_maker
+from selfsent.augment.registry import AUGMENTERS, parse_augmenter
 from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_label_options, check, read
 from selfsent.display import counted
 from selfsent.errors import guess
@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
         epilog=_EPILOG,
     )
     parser.add_argument("corpus", nargs="+", metavar="CORPUS", help="as for selfsent train")
-    makers = ", ".join(f"{name} ({maker.about})" for name, maker in MAKERS.items())
+    makers = ", ".join(f"{name} ({maker.about})" for name, maker in AUGMENTERS.items())
     parser.add_argument(
         "--with",
         nargs="+",
@@ -52,7 +52,7 @@ def add_parser(commands: Any) -> None:
     add_corpus_options(parser)
     add_label_options(parser)
     known: set[str] = set()
-    for name, maker in MAKERS.items():
+    for name, maker in AUGMENTERS.items():
         # An option of several makers is one flag, which holds for all of them that do not say otherwise.
         names = {item.name for item in dataclasses.fields(maker)}
         if names - known:
@@ -63,9 +63,9 @@ def add_parser(commands: Any) -> None:
 
 def _spec(text: str) -> str:
     """A maker by name, for argparse; --with takes all that follows it, a corpus as well."""
-    if text.partition(":")[0] not in MAKERS:
+    if text.partition(":")[0] not in AUGMENTERS:
         raise argparse.ArgumentTypeError(
-            f"there is no maker {text!r}; {guess(text, MAKERS)} (a CORPUS goes in front of --with)"
+            f"there is no maker {text!r}; {guess(text, AUGMENTERS)} (a CORPUS goes in front of --with)"
         )
     return text
 
@@ -76,9 +76,9 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import counting, notice, show
     from selfsent.cli.outputs import check_outputs
 
-    names = {item.name for maker in MAKERS.values() for item in dataclasses.fields(maker)}
+    names = {item.name for maker in AUGMENTERS.values() for item in dataclasses.fields(maker)}
     common = {name: value for name, value in vars(options).items() if name in names}
-    pairings = [[parse_maker(spec, common) for spec in specs] for specs in options.makers]
+    pairings = [[parse_augmenter(spec, common) for spec in specs] for specs in options.makers]
     check_pairings(pairings)
     check_output(Path(options.output), options.overwrite)
     check_outputs({"--output": options.output}, [*options.corpus, *(options.without or [])])

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from selfsent.augment.registry import parse_makers
+from selfsent.augment.registry import parse_augmenters
 from selfsent.cli.options import (
     Unset,
     add_corpus_options,
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.unknown:  # the value of an option not known yet would pass for a corpus
         check(options, options.corpus)
     if options.views:
-        parse_makers(options.views)
+        parse_augmenters(options.views)
     from selfsent.api import reads_documents
     from selfsent.cli.console import show
     from selfsent.methods import get_method, whose_option
