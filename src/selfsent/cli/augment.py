@@ -104,8 +104,8 @@ def run(options: argparse.Namespace) -> None:
         raise KeyboardInterrupt(f"stopped and kept; {again}") from None
     for row in views.sample():
         show("\n".join(f"{row['maker' + place]:>12}  {cut(row['view' + place])}" for place in "12") + "\n")
-    for name, difference in views.differences.items():
-        show(f"{name}: {difference.summary()}")
+    for name, share in views.unchanged.items():
+        show(f"{name}: {share:.1%} unchanged")
     rate = f" ({views.made / max(time.monotonic() - begun, 1e-9):,.0f} views/s)" if views.made else ""
     notice(f"{counted(views.rows, 'pair')} of views in {views.path}{rate}")
 
