@@ -15,7 +15,6 @@ from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import MakerError, OutputError, SettingsError
-from selfsent.locks import lock_file
 
 
 class Shuffle(Augmenter):
@@ -114,15 +113,6 @@ def test_what_kills_left_half_written_is_in_nobodys_way(corpus, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["views.parquet"]
 
 
-def test_two_calls_on_one_output(corpus, tmp_path):
-    output = tmp_path / "views.parquet"
-    with lock_file(tmp_path / "views.parquet.parts" / "lock", "taken"):
-        with pytest.raises(OutputError, match=r"another selfsent is making .*views.parquet: wait for it"):
-            augment(corpus, [[Shuffle()]], output, overwrite=True)
-        assert not output.exists()
-    assert augment(corpus, [[Shuffle()]], output).rows == 150
-
-
 def test_what_is_known_of_a_row_is_carried_along(tmp_path):
     rows = "".join(f"one sentence {n}\t{'yes' if n % 3 else 'no'}\t{n / 4}\n" for n in range(40))
     (tmp_path / "rows.tsv").write_text("text\tlabel\tscore\n" + rows)
@@ -152,13 +142,6 @@ def test_the_seed_counts_where_something_is_random(corpus, tmp_path):
     assert with_views(corpus, [Upper()], seed=1).directory == with_views(corpus, [Upper()], seed=2).directory
     one, other = (with_views(corpus, [Upper(), Shuffle()], seed).directory for seed in (1, 2))
     assert one != other
-
-
-def test_slow_makers_take_small_steps(corpus, tmp_path, monkeypatch):
-    done = []
-    monkeypatch.setattr(Upper, "chunk", 20)
-    augment(corpus, [[Shuffle(), Upper()]], tmp_path / "views.parquet", advance=done.append)
-    assert done == [20] * 7 + [10]
 
 
 def test_views_that_another_process_is_making_are_waited_for(corpus, monkeypatch):

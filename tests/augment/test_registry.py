@@ -32,8 +32,8 @@ def test_names_options_and_common_values():
         ("synonym:ratio", "no option 'ratio'"),
         ("pairs:a=1", "it has none"),
         ("synonym:ratio=2", "--ratio is 2.0; it must be at most 1.0"),
-        ("synonym:ratio=half", "'half' is not a number"),
-        ("translate:beams=1.5", "'1.5' is not a whole number"),
+        ("synonym:ratio=half", "--ratio is 'half'; it must be a number"),
+        ("translate:beams=1.5", "--beams is 1.5; it must be a whole number"),
         ("translate:engine=apertium", "translate has no option 'engine=apertium'"),
     ],
 )

@@ -32,22 +32,14 @@ class Translate(Augmenter):
     about = "translated into another language and back"
     random = False
     unchanged = "is the corpus in another language than --language says?"
+    chunk = 32  # models make a few views a second
+    always = ("pivot",)
 
     pivot: str = setting("spa", "language to go through")
     language: str = setting("eng", "language of the corpus")
     there: str | None = setting(None, "model into the pivot, a directory or hub id (default: opus-mt's)")
     back: str | None = setting(None, "the same for the way back")
     beams: int = setting(1, "beam size of translations", minimum=1)
-
-    @property
-    def chunk(self) -> int:
-        """Small, as models make a few views a second."""
-        return 32
-
-    @property
-    def always(self) -> tuple[str, ...]:
-        """The pivot."""
-        return ("pivot",)
 
     def identity(self) -> Any:
         """Options, and the state of the models' files."""
