@@ -47,7 +47,9 @@ def run_page(
         "sentences": f"{corpus.get('sentences', 0):,}",
         "steps": record.get("steps"),
         "seconds": round(record["seconds"], 1) if "seconds" in record else None,
-        "settings": ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if value is not None),
+        "settings": ", ".join(
+            f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if value is not None
+        ),
         "versions": ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items()),
     }
     logs = {title: [(one["step"], one[key]) for one in metrics if key in one] for key, title in _CURVES.items()}
