@@ -30,7 +30,7 @@ from typing import Any
 from sides import alone_at, machine
 
 from selfsent import read_corpus
-from selfsent.files import whole_file, write_json
+from selfsent.files import atomic_file, write_json
 
 EXACT_PAIRS = 100_000
 """Sentences beyond which `pairs` compares through an index."""
@@ -144,7 +144,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         panel.set(**({"ylim": (0, None)} if key == "peak_mb" else {"yscale": "log"}))
         panel.grid(alpha=0.3)
     panels[1].legend(loc="lower right")
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         figure.savefig(temporary, format="svg", metadata={"Date": None})
 
 

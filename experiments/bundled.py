@@ -31,7 +31,7 @@ from cut_teacher import cut
 from sides import base_of
 
 import selfsent
-from selfsent.files import whole_directory, write_text
+from selfsent.files import atomic_directory, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.models.static import StaticEncoder
@@ -135,7 +135,7 @@ def before(name: str, runs: Path) -> Path:
     """The directory of a table that ships, as it was trained."""
     place, now = runs / name, Path(resolve(name))
     if not place.is_dir():
-        with whole_directory(place) as temporary:
+        with atomic_directory(place) as temporary:
             for file in subprocess.check_output(["git", "ls-tree", "--name-only", BEFORE], cwd=now, text=True).split():
                 was = subprocess.check_output(["git", "show", f"{BEFORE}:./{file}"], cwd=now)
                 (temporary / file).write_bytes(was)
@@ -150,7 +150,7 @@ def save_half(run: Path, place: Path) -> None:
     if isinstance(encoder, StaticEncoder):
         tokens.weight.data = quiet(encoder.tokenizer, tokens.weight.data)
     model = encoder.sentence_transformer.half()
-    with whole_directory(place) as temporary:
+    with atomic_directory(place) as temporary:
         model.save(str(temporary), create_model_card=False)
 
 

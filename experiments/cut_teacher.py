@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoModel, BertModel, ElectraConfig, ElectraModel
 
-from selfsent.files import whole_directory
+from selfsent.files import atomic_directory
 
 _BATCH = 4096
 _TYPICAL = 24
@@ -46,7 +46,7 @@ def cut(teacher: Path, texts: Sequence[str], place: Path, layers: Sequence[int],
     tokenizer = json.loads((teacher / "tokenizer.json").read_text(encoding="utf-8"))
     kept, frequency = _frequent(tokenizer, texts, tokens)
     small = _small(large, [tokenizer["model"]["vocab"][token] for token in kept], frequency, layers, rank)
-    with whole_directory(place) as temporary:
+    with atomic_directory(place) as temporary:
         small.save_pretrained(temporary)
         _write_tokenizer(tokenizer, kept, temporary)
 

@@ -29,7 +29,7 @@ from table_parts import score
 
 import selfsent
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.near import BANDS, IN_BAND, _features
+from selfsent.data.corpus.duplicates import BANDS, IN_BAND, _features
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
@@ -148,7 +148,7 @@ def corpus_of(part: str, text: Path, clean: str | None) -> tuple[Corpus, set[tup
     """The posts as the command reads them, the rows of the planted pairs, and how many of these became one row."""
     texts, planted = drawn(part, text)
     corpus = selfsent.read_corpus({"text": texts}, text_column="text", clean=clean, carry=())
-    row = corpus.origins.table_rows
+    row = corpus.input_rows.corpus_rows
     pairs = {(int(min(row[a], row[b])), int(max(row[a], row[b]))) for a, b in planted}
     return corpus, {pair for pair in pairs if pair[0] != pair[1]}, sum(row[a] == row[b] for a, b in planted)
 

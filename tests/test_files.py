@@ -10,15 +10,15 @@ from safetensors.numpy import save_file
 from selfsent import files
 from selfsent.errors import OutputError
 from selfsent.files import (
+    atomic_directory,
+    atomic_file,
     new_folder,
     sweep_half_written,
     sweep_stale,
-    whole_directory,
-    whole_file,
     write_json,
     write_text,
 )
-from selfsent.locks import hold
+from selfsent.locks import lock_directory
 
 
 def fail(written):
@@ -27,7 +27,7 @@ def fail(written):
 
 def test_a_file_appears_when_the_block_ends(tmp_path):
     path = tmp_path / "deep" / "file.txt"
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text("new")
         assert not path.exists()
         assert temporary.parent == path.parent
@@ -38,7 +38,7 @@ def test_a_file_appears_when_the_block_ends(tmp_path):
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "file.txt"
     write_text(path, "old")
-    with pytest.raises(RuntimeError, match="half-way"), whole_file(path) as temporary:
+    with pytest.raises(RuntimeError, match="half-way"), atomic_file(path) as temporary:
         fail(temporary.write_text("ne"))
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["file.txt"]
@@ -47,11 +47,11 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_directory_takes_the_place_of_another_as_a_whole(tmp_path):
     path = tmp_path / "model"
     for content in ("old", "new"):
-        with whole_directory(path) as temporary:
+        with atomic_directory(path) as temporary:
             (temporary / content).mkdir()
             (temporary / content / "file").write_text(content)
         assert [str(each.relative_to(path)) for each in path.rglob("*")] == [content, f"{content}/file"]
-    with pytest.raises(RuntimeError), whole_directory(path) as temporary:
+    with pytest.raises(RuntimeError), atomic_directory(path) as temporary:
         fail((temporary / "newer").touch())
     assert (path / "new" / "file").read_text() == "new"
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
@@ -74,7 +74,7 @@ def test_what_cannot_be_written_is_said(tmp_path, place):
 
 def test_a_directory_below_a_file_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot be written"), whole_directory(tmp_path / "file" / "x"):
+    with pytest.raises(OutputError, match="cannot be written"), atomic_directory(tmp_path / "file" / "x"):
         pass
 
 
@@ -91,7 +91,7 @@ def test_only_what_is_stale_is_swept(tmp_path):
 def test_the_current_directory_is_replaced_as_any_other(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    with whole_directory(Path()) as directory:
+    with atomic_directory(Path()) as directory:
         (directory / "new.txt").write_text("new")
     assert (tmp_path / "here" / "new.txt").read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
@@ -110,9 +110,9 @@ def test_who_may_read_is_what_the_umask_says(tmp_path):
         save_file({"x": np.zeros(2)}, str(path))
         path.chmod(0o600)  # as some versions of safetensors leave it
 
-    with whole_file(tmp_path / "weights.safetensors") as temporary:
+    with atomic_file(tmp_path / "weights.safetensors") as temporary:
         write(temporary)
-    with whole_directory(tmp_path / "model") as temporary:
+    with atomic_directory(tmp_path / "model") as temporary:
         (temporary / "part").mkdir()
         write(temporary / "part" / "weights.safetensors")
     new_folder(tmp_path, ".building-").rename(tmp_path / "built")
@@ -132,7 +132,7 @@ def test_a_directory_is_never_missing_while_it_is_replaced(tmp_path, monkeypatch
     path.mkdir()
     (path / "old").touch()
     monkeypatch.setattr(Path, "rename", None)  # whatever moves it away first
-    with whole_directory(path) as temporary:
+    with atomic_directory(path) as temporary:
         (temporary / "new").touch()
     assert [each.name for each in tmp_path.iterdir()] == ["index"]
     assert [each.name for each in path.iterdir()] == ["new"]
@@ -146,9 +146,9 @@ def test_of_two_who_make_a_directory_neither_fails(tmp_path, monkeypatch, seen):
         monkeypatch.setattr(
             Path, "exists", lambda each: exists(each) and (each != path or bool(asked.append(1) or len(asked) > 1))
         )
-    with whole_directory(path) as later:
+    with atomic_directory(path) as later:
         (later / "file").write_text("second")
-        with whole_directory(path) as first:
+        with atomic_directory(path) as first:
             (first / "file").write_text("first")
     assert (path / "file").read_text() == "second"
     assert [each.name for each in tmp_path.iterdir()] == ["entry"]
@@ -168,7 +168,7 @@ def test_where_names_cannot_be_exchanged_a_kill_loses_no_directory(tmp_path, mon
 
     monkeypatch.setattr(Path, "rename", die)
     monkeypatch.setattr("selfsent.files.shutil.rmtree", lambda *_, **__: None)  # a kill tidies nothing up
-    with pytest.raises(KeyboardInterrupt), whole_directory(path) as temporary:
+    with pytest.raises(KeyboardInterrupt), atomic_directory(path) as temporary:
         (temporary / "file").write_text("new")
     monkeypatch.undo()
     assert not path.exists()
@@ -177,7 +177,7 @@ def test_where_names_cannot_be_exchanged_a_kill_loses_no_directory(tmp_path, mon
     assert [each.name for each in tmp_path.iterdir()] == ["best"]
 
 
-@pytest.mark.parametrize("write", [whole_file, whole_directory])
+@pytest.mark.parametrize("write", [atomic_file, atomic_directory])
 def test_what_a_kill_left_beside_an_output_goes_with_the_next_one(tmp_path, write):
     path = tmp_path / "out"
     for name in (".out.selfsent-0123abcd", ".out.selfsent-99999999", ".other.selfsent-0123abcd"):
@@ -197,8 +197,8 @@ def test_a_directory_is_held_by_one_process(tmp_path):
 
     code = (
         "import sys; from pathlib import Path; from selfsent.errors import OutputError\n"
-        "from selfsent.locks import hold\n"
-        "try: hold(Path(sys.argv[1]), 'it is taken')\n"
+        "from selfsent.locks import lock_directory\n"
+        "try: lock_directory(Path(sys.argv[1]), 'it is taken')\n"
         "except OutputError as error: print(error)\n"
         "else: print('free')"
     )
@@ -207,8 +207,8 @@ def test_a_directory_is_held_by_one_process(tmp_path):
         done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], capture_output=True, text=True)
         return done.stdout.strip() or done.stderr
 
-    held = hold(tmp_path / "run", "taken")
-    assert hold(tmp_path / "run", "taken") is held  # the same process may go on
+    held = lock_directory(tmp_path / "run", "taken")
+    assert lock_directory(tmp_path / "run", "taken") is held  # the same process may go on
     assert other() == "it is taken"
     del held
     assert other() == "free"
@@ -217,7 +217,7 @@ def test_a_directory_is_held_by_one_process(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OutputError, match="not an ordinary file"), whole_file(tmp_path / "pipe"):
+    with pytest.raises(OutputError, match="not an ordinary file"), atomic_file(tmp_path / "pipe"):
         pass
     assert (tmp_path / "pipe").is_fifo()
 

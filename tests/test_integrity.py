@@ -7,7 +7,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from selfsent.errors import Damaged
-from selfsent.integrity import SEAL, broken_seal, checksums, damaged, is_signed, seal, signed, tell_damaged
+from selfsent.integrity import SEAL, broken_seal, checksums, damaged, is_signed, seal, signed, warn_damaged
 
 
 def change(path, at, to=None):
@@ -47,7 +47,7 @@ def test_what_is_signed_may_not_change(tmp_path):
 
 def test_damage_is_told_in_a_warning():
     with pytest.warns(Damaged, match="the table is damaged, and is made again"):
-        tell_damaged("the table")
+        warn_damaged("the table")
 
 
 def test_sealed_weights_are_the_same_to_others(weights, tmp_path):

@@ -234,7 +234,7 @@ def make_batches(learner, views, settings, sentences, labels=None):
     from selfsent.data.views.tokens import Template
 
     tokenizer = learner.model.tokenizer
-    columns = 1 + max(max(view.column, view.joined or 0) for view in views)
+    columns = 1 + max(max(view.column, view.second_column or 0) for view in views)
     texts = [sentences, *(make_sentences(len(sentences), seed=100 + column) for column in range(1, columns))]
     tables = [Table(tokenizer, column) for column in texts]
     template = Template.of(tokenizer, learner.model.vocabulary_size)

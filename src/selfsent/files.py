@@ -43,11 +43,11 @@ def _beside(path: Path) -> Path:
 
 
 _LEFT = re.compile(r"\.(.+)\.selfsent-[0-9a-f]{8}(\.old)?")
-"""What `whole_file` and `whole_directory` write to, and what a directory that they replace is called meanwhile."""
+"""What `atomic_file` and `atomic_directory` write to, and what a directory that they replace is called meanwhile."""
 
 
 def is_half_written(path: Path) -> bool:
-    """Whether this is what `whole_file` or `whole_directory` left behind when it was killed."""
+    """Whether this is what `atomic_file` or `atomic_directory` left behind when it was killed."""
     return _LEFT.fullmatch(path.name) is not None
 
 
@@ -110,7 +110,7 @@ def sweep_stale(folder: Path, pattern: str) -> None:
 
 
 @contextmanager
-def saying(path: Path) -> Iterator[None]:
+def output_errors(path: Path) -> Iterator[None]:
     """What the system says of `path` becomes an `OutputError`."""
     try:
         yield
@@ -132,7 +132,7 @@ def check_file(path: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """A name beside `path` to write to; the file takes its place, safely on disk, when the block ends without an error.
 
     Raises:
@@ -141,7 +141,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     check_file(path)
     path = path.resolve() if path.is_symlink() else path  # the file that a link means, and not the link
     temporary = _beside(path)
-    with saying(path):
+    with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep_half_written(path.parent, path.name, _STALE)
         temporary.touch()
@@ -157,7 +157,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_directory(path: Path) -> Iterator[Path]:
+def atomic_directory(path: Path) -> Iterator[Path]:
     """A new directory beside `path` to fill; it takes the place of `path` when the block ends without an error.
 
     Raises:
@@ -165,7 +165,7 @@ def whole_directory(path: Path) -> Iterator[Path]:
     """
     path = path.absolute()  # `.` has no name to put another beside
     temporary = _beside(path)
-    with saying(path):
+    with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep_half_written(path.parent, path.name, _STALE)
         temporary.mkdir()
@@ -212,7 +212,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all; of names that are not UTF-8 escapes are left."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 

@@ -71,7 +71,7 @@ def _signature(about: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(told, sort_keys=True).encode())
 
 
-def tell_damaged(what: object) -> None:
+def warn_damaged(what: object) -> None:
     """Say that something which is kept was damaged, and is made again."""
     warnings.warn(f"{what} is damaged, and is made again", Damaged, stacklevel=2)
 

@@ -11,24 +11,24 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from selfsent.errors import OutputError
-from selfsent.files import saying
+from selfsent.files import output_errors
 
 
 @contextmanager
-def locked(path: Path, taken: str) -> Iterator[None]:
+def lock_file(path: Path, taken: str) -> Iterator[None]:
     """Hold the lock file `path`, which no other process has until the block, or this process, ends.
 
     Raises:
         OutputError: another process holds it, in the words of `taken`, or it cannot be written.
     """
-    with saying(path):
+    with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("w")
     with file:
         if sys.platform != "win32":  # which has no such locks: there, nobody is held back
             import fcntl
 
-            with saying(path):
+            with output_errors(path):
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -36,10 +36,10 @@ def locked(path: Path, taken: str) -> Iterator[None]:
         yield
 
 
-_HELD: WeakValueDictionary[Path, Held] = WeakValueDictionary()
+_HELD: WeakValueDictionary[Path, DirectoryLock] = WeakValueDictionary()
 
 
-class Held:
+class DirectoryLock:
     """A directory that no other process holds as long as this object, or this process, lives.
 
     Args:
@@ -69,18 +69,18 @@ def _close(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def hold(path: Path, taken: str) -> Held:
+def lock_directory(path: Path, taken: str) -> DirectoryLock:
     """Hold a directory; what holds it in this process already is shared."""
-    with saying(path):
+    with output_errors(path):
         path.mkdir(parents=True, exist_ok=True)
         place = path.resolve()
-        held = _HELD.get(place) or Held(place, taken)
+        held = _HELD.get(place) or DirectoryLock(place, taken)
     _HELD[place] = held
     return held
 
 
 @contextmanager
-def locked_part(path: Path, start: int, end: int, patient: bool) -> Iterator[bool]:
+def lock_range(path: Path, start: int, end: int, patient: bool) -> Iterator[bool]:
     """Whether this process alone holds the bytes from `start` to `end` of a lock file, until the block, or it, ends.
 
     Args:
@@ -92,14 +92,14 @@ def locked_part(path: Path, start: int, end: int, patient: bool) -> Iterator[boo
     Raises:
         OutputError: it cannot be written.
     """
-    with saying(path):
+    with output_errors(path):
         file = path.open("ab")
     with file:
         mine = True
         if sys.platform != "win32":  # which has no such locks: there, nobody is held back
             import fcntl
 
-            with saying(path):
+            with output_errors(path):
                 try:
                     fcntl.lockf(file, fcntl.LOCK_EX | (0 if patient else fcntl.LOCK_NB), end - start, start)
                 except (BlockingIOError, PermissionError):

@@ -15,7 +15,7 @@ from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import Damaged, MakerError, OutputError, SettingsError
-from selfsent.locks import locked
+from selfsent.locks import lock_file
 
 
 class Shuffle(Augmenter):
@@ -119,7 +119,7 @@ def test_what_kills_left_half_written_is_in_nobodys_way(corpus, tmp_path):
 
 def test_two_calls_on_one_output(corpus, tmp_path):
     output = tmp_path / "views.parquet"
-    with locked(tmp_path / "views.parquet.parts" / "lock", "taken"):
+    with lock_file(tmp_path / "views.parquet.parts" / "lock", "taken"):
         with pytest.raises(OutputError, match=r"another selfsent is making .*views.parquet: wait for it"):
             augment(corpus, [[Shuffle()]], output, overwrite=True)
         assert not output.exists()

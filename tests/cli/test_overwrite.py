@@ -9,7 +9,7 @@ import pytest
 from safetensors import SafetensorError
 
 from selfsent.errors import OutputError
-from selfsent.files import saying, write_json
+from selfsent.files import output_errors, write_json
 from selfsent.training.best import Best
 from selfsent.training.run_directory import RunDirectory
 
@@ -97,7 +97,7 @@ def test_names_that_are_not_utf_8(train, sentences, tmp_path):
 
 def test_a_full_disk_is_told_in_one_line(tmp_path):
     for error in (OSError(28, "No space left on device"), SafetensorError("No space left on device")):
-        with pytest.raises(OutputError, match="cannot be written: No space left on device"), saying(tmp_path):
+        with pytest.raises(OutputError, match="cannot be written: No space left on device"), output_errors(tmp_path):
             raise error
     directory = RunDirectory(tmp_path / "none")
     with pytest.raises(OutputError, match=r"metrics.jsonl cannot be written"):

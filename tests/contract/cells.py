@@ -49,7 +49,7 @@ class Cell:
     def trains_encoder(self):
         """Whether sentences go through the encoder in every step, instead of once before the first."""
         still = self.is_static or self.is_recurrent
-        return not (self.refusal or self.closed_form or still or any(view.ready for view in self.views()))
+        return not (self.refusal or self.closed_form or still or any(view.precomputed for view in self.views()))
 
     @property
     def is_static(self):
@@ -137,7 +137,7 @@ class Cell:
             labels = np.array([sentence[0] < "l" for sentence in sentences], dtype=kind)
         made = tiny.make_batches(learner, self.views(**options), settings, sentences, labels)
         if learner.teachers:
-            made.make_ready(learner.features, Path(tempfile.gettempdir()))
+            made.precompute(learner.features, Path(tempfile.gettempdir()))
         return made
 
 

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 import tiny
 from selfsent.data import tokenizing
-from selfsent.data.tokenizing import Reader
+from selfsent.data.tokenizing import CachedTokenizer
 
 TEXTS = [
     "",
@@ -75,7 +75,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokens_are_those_of_whole_texts(kind):
     tokenizer = KINDS[kind]()
-    reader = Reader(tokenizer)
+    reader = CachedTokenizer(tokenizer)
     assert (reader.space is None) == (kind == "spanning spaces")
     for _ in range(2):  # the second time from memory
         read = reader(TEXTS)
@@ -89,12 +89,12 @@ def test_truncation_and_padding_of_the_tokenizer_are_left_out_and_stay():
     tokenizer = tiny.make_tokenizer().backend_tokenizer
     tokenizer.enable_truncation(4)
     tokenizer.enable_padding(length=50)
-    assert Reader(tokenizer)(["bidi gafo kate bidi gafo kate"]).lengths[0] > 4
+    assert CachedTokenizer(tokenizer)(["bidi gafo kate bidi gafo kate"]).lengths[0] > 4
     assert len(tokenizer.encode("bidi").ids) == 50
 
 
 def test_memory_is_bounded_and_what_is_forgotten_is_read_again(monkeypatch):
-    reader = Reader(tiny.make_tokenizer().backend_tokenizer)
+    reader = CachedTokenizer(tiny.make_tokenizer().backend_tokenizer)
     monkeypatch.setattr(tokenizing, "KNOWN", 20)
     for _ in range(2):
         read = reader(TEXTS)
@@ -104,19 +104,19 @@ def test_memory_is_bounded_and_what_is_forgotten_is_read_again(monkeypatch):
 
 
 def test_nothing_to_read():
-    read = Reader(tiny.make_tokenizer().backend_tokenizer)([])
+    read = CachedTokenizer(tiny.make_tokenizer().backend_tokenizer)([])
     assert len(read.ids) == len(read.lengths) == len(read.word_starts) == 0
 
 
 def test_parts_are_cut_and_may_come_twice():
-    read = Reader(tiny.make_tokenizer().backend_tokenizer)(["bidi gafo kate", "", "mu"])
+    read = CachedTokenizer(tiny.make_tokenizer().backend_tokenizer)(["bidi gafo kate", "", "mu"])
     twice = read.parts(np.array([2, 0, 0, 1]), most=2)
     assert twice.lengths.tolist() == [min(2, length) for length in read.lengths[[2, 0, 0, 1]]]
     assert twice.ids[twice.starts[1] : twice.starts[1] + 2].tolist() == read.ids[:2].tolist()
 
 
 def test_threads_do_not_disturb_each_other():
-    reader = Reader(tiny.make_tokenizer().backend_tokenizer)
+    reader = CachedTokenizer(tiny.make_tokenizer().backend_tokenizer)
     parts = [tiny.make_sentences(200, seed=seed, words=(3, 9)) for seed in range(8)]
     with ThreadPoolExecutor(8) as threads:
         for _ in range(5):
@@ -125,7 +125,7 @@ def test_threads_do_not_disturb_each_other():
 
 
 def test_a_reader_that_was_interrupted_still_reads(monkeypatch):
-    reader = Reader(tiny.make_tokenizer().backend_tokenizer)
+    reader = CachedTokenizer(tiny.make_tokenizer().backend_tokenizer)
     with monkeypatch.context() as broken:
         broken.setattr(reader, "_whole", lambda texts: 1 / 0)
         with pytest.raises(ZeroDivisionError):

@@ -23,7 +23,7 @@ def test_it_begins_as_the_zscore_of_the_first_sentences(learner_of, base_of):
     learner = learner_of("flow", **SMALL)
     before = encode(load_encoder(base_of("bert"), "mean"), SENTENCES)
     batches = batches_of(learner)
-    learner.prepare(batches.once())
+    learner.prepare(batches.single_pass())
     scores = (before - before.mean(0)) / before.std(0)
     found = encode(learner.model, SENTENCES)
     distances = np.abs(found[:, :, None] - scores[:, None, :]).max(0)
@@ -36,7 +36,7 @@ def test_every_sentence_is_encoded_once(learner_of, tmp_path):
     batches = batches_of(learner)
     learner.eval()
     anew = [learner(views).total.item() for views, _ in (*batches.micro_batches(0), *batches.micro_batches(1))]
-    batches.make_ready(learner.features, tmp_path)
+    batches.precompute(learner.features, tmp_path)
     assert not list(tmp_path.iterdir())
     learner.train()
     seen = []
@@ -66,7 +66,7 @@ def test_only_the_flow_is_trained_and_sees_no_dropout(learner_of):
     assert sum(len(group["params"]) for group in groups) == len(trained)
     noisy = learner_of("flow", dropout=0.3, noisy=True, **SMALL)
     assert not torch.equal(noisy.features(views[0]), noisy.features(views[0]))
-    assert not noisy.options.views()[0].ready
+    assert not noisy.options.views()[0].precomputed
 
 
 @pytest.mark.parametrize(("layers", "places"), [("first+last", (1, -1)), ("embeddings+last", (0, -1)), ("last", (-1,))])
@@ -97,7 +97,7 @@ def test_it_is_saved_with_the_model(learner_of, tmp_path):
     from sentence_transformers import SentenceTransformer
 
     learner = learner_of("flow", layers="first+last", **SMALL)
-    learner.prepare(batches_of(learner).once())
+    learner.prepare(batches_of(learner).single_pass())
     learner.model.save(tmp_path / "model")
     vectors = encode(learner.model, SENTENCES)
     np.testing.assert_allclose(encode(load_encoder(tmp_path / "model"), SENTENCES), vectors, atol=1e-5)

@@ -84,7 +84,7 @@ def rows(sentences, tmp_path_factory):
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
     texts = [*sentences[:40], "", sentences[3]]
     path.write_text("".join(json.dumps({"id": f"t{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
-    return read_corpus(path, carry=("id",), cache=path.parent, least=1)
+    return read_corpus(path, carry=("id",), cache=path.parent, min_rows=1)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def more(sentences, tmp_path_factory):
     path = tmp_path_factory.mktemp("rows") / "more.jsonl"
     texts = [sentences[3], *sentences[40:60], sentences[45]]
     path.write_text("".join(json.dumps({"id": f"m{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
-    return read_corpus(path, carry=("id",), cache=path.parent, least=1)
+    return read_corpus(path, carry=("id",), cache=path.parent, min_rows=1)
 
 
 def test_an_index_finds_what_comparing_all_finds(encoder, rows, sentences, tmp_path):
@@ -323,7 +323,7 @@ def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path
     first, later = table("1.csv", [("x1", 1, sentences[0]), ("x2", 2, sentences[1])]), table("2.csv", [(5, 3, "ko mi")])
     output = tmp_path / "i"
     for path, carry in ((first, ("a", "b")), (later, ("b", "a"))):
-        corpus = read_corpus(path, carry=carry, cache=tmp_path, least=1)
+        corpus = read_corpus(path, carry=carry, cache=tmp_path, min_rows=1)
         old = Index(output) if output.exists() else None
         write_index(from_corpus(encoder, corpus), output, "name", fingerprint(encoder), old)
     assert [(told["a"], told["b"]) for told in Index(output).told([0, 1, 2])] == [("x1", 1), ("x2", 2), ("5", 3)]

@@ -97,7 +97,7 @@ def test_killed_it_goes_on_and_the_file_is_the_same(encoder, rows, tmp_path, mon
     assert not (tmp_path / name).exists()
     told = []
     kept = encode_to_file(encoder, rows, tmp_path / name, told.append).kept
-    assert kept == told[0] == (rows.origins.done(32) if where == "encoding" else 100)
+    assert kept == told[0] == (rows.input_rows.done(32) if where == "encoding" else 100)
     assert sum(told) == 100
     assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [name, "whole"]
@@ -179,7 +179,7 @@ def test_every_row_with_a_text_has_its_group(tmp_path):
     corpus = read_corpus(["ko", "", "ba de", "fi", "ko", "ko"], carry=(), cache=tmp_path)
     angles = np.array([0.0, 1.5, 1.6])
     vectors = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
-    clusters = find_clusters(vectors, 2, repeats=corpus.origins.repeats)
+    clusters = find_clusters(vectors, 2, repeats=corpus.input_rows.repeats)
     # Two different texts against one that is there three times: rows count.
     assert clusters.sizes.tolist() == [3, 2]
     found = list(grouped(clusters, corpus))

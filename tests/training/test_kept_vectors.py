@@ -10,7 +10,7 @@ import pytest
 import tiny
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import Damaged, OutputError, TrainingError
-from selfsent.locks import locked_part
+from selfsent.locks import lock_range
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.training import teacher_vectors
@@ -140,15 +140,15 @@ def test_vectors_that_are_no_numbers_are_refused(value, corpus, base, monkeypatc
 
 def test_bytes_of_a_lock_are_held_once(tmp_path):
     other = (
-        "import sys; from pathlib import Path; from selfsent.locks import locked_part\n"
-        "with locked_part(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), False) as mine: print(mine)"
+        "import sys; from pathlib import Path; from selfsent.locks import lock_range\n"
+        "with lock_range(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), False) as mine: print(mine)"
     )
 
     def has(start, end):
         command = [sys.executable, "-c", other, str(tmp_path / "lock"), str(start), str(end)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "True"
 
-    with locked_part(tmp_path / "lock", 10, 20, patient=False) as mine:
+    with lock_range(tmp_path / "lock", 10, 20, patient=False) as mine:
         assert mine
         assert not has(0, 11)
         assert not has(19, 20)

@@ -12,8 +12,8 @@ from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, is_whole
 from selfsent.data.corpus.writer import TableFile, describe
-from selfsent.files import whole_directory
-from selfsent.locks import locked_part
+from selfsent.files import atomic_directory
+from selfsent.locks import lock_range
 
 
 def with_views(
@@ -43,7 +43,7 @@ def with_views(
     made = directory.with_suffix(".parquet")
     # Another process may be making missing views.
     while not is_whole(directory):
-        with locked_part(directory.with_suffix(".lock"), 0, 1, patient=True):
+        with lock_range(directory.with_suffix(".lock"), 0, 1, patient=True):
             if is_whole(directory):
                 break
             shutil.rmtree(directory, ignore_errors=True)
@@ -59,7 +59,7 @@ def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: 
     import pyarrow.parquet as pq
 
     columns = ("text", "view2") if len(makers) == 1 else ("text", "view1", "view2")
-    with whole_directory(directory) as temporary:
+    with atomic_directory(directory) as temporary:
         with ExitStack() as opened:
             table = TableFile(temporary / TABLE, columns, False, opened)
             for batch in opened.enter_context(pq.ParquetFile(made)).iter_batches(columns=list(columns)):

@@ -20,9 +20,9 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean
 from selfsent.data.random import make_key
 from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
-from selfsent.files import is_half_written, read_json, sweep_half_written, whole_file, write_json
-from selfsent.integrity import tell_damaged
-from selfsent.locks import locked
+from selfsent.files import atomic_file, is_half_written, read_json, sweep_half_written, write_json
+from selfsent.integrity import warn_damaged
+from selfsent.locks import lock_file
 
 ORIGINAL = "original"
 """The entry of `maker1` and `maker2` for the sentence itself."""
@@ -101,7 +101,7 @@ def augment(
     check_pairings(pairings)
     check_output(path, overwrite)
     parts = path.with_name(path.name + ".parts")
-    with locked(parts / _LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
+    with lock_file(parts / _LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
         sweep_half_written(path.parent, path.name)  # the lock says that nobody is writing it
         plan = _plan(corpus, pairings, seed)
         _begin(parts, plan, overwrite)
@@ -242,7 +242,7 @@ def _write(file: Path, columns: dict[str, list[Any]], differences: dict[str, Dif
 
     described = json.dumps({name: asdict(difference) for name, difference in differences.items()})
     table = pa.table(columns).replace_schema_metadata({_STATISTICS: described})
-    with whole_file(file) as temporary:
+    with atomic_file(file) as temporary:
         pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
 
@@ -258,7 +258,7 @@ def _statistics(file: Path) -> dict[str, Difference] | None:
             described = json.loads(opened.schema_arrow.metadata[_STATISTICS])
         return {name: Difference(**sums) for name, sums in described.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        tell_damaged(file)
+        warn_damaged(file)
         return None
 
 
@@ -268,7 +268,7 @@ def _join(files: Sequence[Path], path: Path, plan: dict[str, Any]) -> int:
 
     schema = pq.read_schema(files[0]).with_metadata({b"selfsent": json.dumps(plan)})
     rows = 0
-    with whole_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+    with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
         for file in files:
             table = pq.read_table(file)
             writer.write_table(table.replace_schema_metadata(schema.metadata))

@@ -61,10 +61,10 @@ def run(options: argparse.Namespace) -> None:
         raise SettingsError(f"--clusters is {options.clusters}; the corpus has {has}")
     model = load(options, corpus)
     with counting("reading vectors" if stored else "encoding") as done:
-        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.origins)), stored)
+        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.input_rows)), stored)
     with doing() as say:
         say("grouping")
-        found = find_clusters(vectors, options.clusters, options.seed, corpus.origins.repeats)
+        found = find_clusters(vectors, options.clusters, options.seed, corpus.input_rows.repeats)
         groups = _groups(found, corpus)
         page = None if options.page is None else _page(options, found, groups, corpus, vectors)
         del vectors
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output:
         write_table(grouped(found, corpus), group_columns(corpus), Path(options.output), options.safe_csv)
         count = int(found.sizes.sum())
-        notice(f"{counted(count, corpus.origins.unit)} in {options.output}")
+        notice(f"{counted(count, corpus.input_rows.unit)} in {options.output}")
 
 
 def _page(

@@ -74,13 +74,15 @@ def run(options: argparse.Namespace) -> None:
             f"{output} has room for vectors alone, in the order of the input's rows: give a .parquet file, or leave out"
             " --id-column and --keep"
         )
-    corpus = read(options, options.input, least=1)
+    corpus = read(options, options.input, min_rows=1)
     model = load(options, corpus)
     with counting("encoding") as encoded:
-        made = encode_to_file(model, corpus, output, lambda count: encoded(count, len(corpus.origins)), options.prompt)
+        made = encode_to_file(
+            model, corpus, output, lambda count: encoded(count, len(corpus.input_rows)), options.prompt
+        )
     if made.kept:
         notice(f"{made.kept:,} of them had been made before an earlier run stopped")
-    one, kind = made.rows == 1, corpus.origins.unit
+    one, kind = made.rows == 1, corpus.input_rows.unit
     each = "for the one row" if one else f"one for each {kind}" + " of the input" * (kind == "row") + ", in its order"
     notice(f"{counted(made.rows, 'vector')} of {made.size} numbers in {output}, {each}")
     if made.zeros:
@@ -91,5 +93,5 @@ def run(options: argparse.Namespace) -> None:
             else f"{made.zeros:,} of them are all zeros: their texts are"
         )
         notice(f"{what} {why}")
-    if corpus.origins.split and output.suffix == ".npy":
+    if corpus.input_rows.split and output.suffix == ".npy":
         notice(f"{output} does not say which row a sentence is of: .parquet and .npz files do")

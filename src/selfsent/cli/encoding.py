@@ -58,7 +58,7 @@ def add_result_options(parser: argparse.ArgumentParser, what: str) -> None:
     add_carry_options(parser, "everything that is shown and written")
 
 
-def read_with_vectors(options: argparse.Namespace, least: int = 2) -> tuple[Corpus, VectorsFile | None]:
+def read_with_vectors(options: argparse.Namespace, min_rows: int = 2) -> tuple[Corpus, VectorsFile | None]:
     """The corpus, of so many distinct sentences at least, and the file of `--encoded`.
 
     Raises:
@@ -77,7 +77,7 @@ def read_with_vectors(options: argparse.Namespace, least: int = 2) -> tuple[Corp
     if options.output:
         check_table(Path(options.output))
     stored = None if options.encoded is None else VectorsFile(Path(options.encoded))
-    corpus = read(options, options.corpus, least=least)
+    corpus = read(options, options.corpus, min_rows=min_rows)
     if stored is not None:
         check_rows(stored, corpus)
     return corpus, stored
@@ -111,15 +111,15 @@ def load(
 
 def what_was_read(corpus: Corpus) -> str:
     """How many rows, and what is odd about them; empty where nothing is."""
-    origins, report = corpus.origins, corpus.report
+    inputs, report = corpus.input_rows, corpus.report
     counts = (
-        (origins.textless - report.excluded, "empty"),
-        (int(origins.repeats.sum()) - len(corpus), "repeated"),
+        (inputs.dropped - report.excluded, "empty"),
+        (int(inputs.repeats.sum()) - len(corpus), "repeated"),
         (report.excluded, "left out"),
     )
     odd = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-    line = f"{origins.rows:,} row{'s' * (origins.rows != 1)}"
-    line += f", split into {len(origins):,} sentence{'s' * (len(origins) != 1)}" if origins.split else ""
+    line = f"{inputs.rows:,} row{'s' * (inputs.rows != 1)}"
+    line += f", split into {len(inputs):,} sentence{'s' * (len(inputs) != 1)}" if inputs.split else ""
     line += f" ({odd})" if odd else ""
     return "\n".join(filter(None, (line if odd else "", report.changes)))
 

@@ -105,7 +105,7 @@ def _source(options: argparse.Namespace, output: Path) -> tuple[Source, str]:
         if output.resolve() in (place, *place.parents):
             raise SettingsError(f"--output would replace {source}, which is read: name another directory")
     stored: VectorsFile | None = None if options.encoded is None else VectorsFile(Path(options.encoded))
-    corpus = read(options, options.corpus, least=1)
+    corpus = read(options, options.corpus, min_rows=1)
     if stored is not None:
         check_rows(stored, corpus)
     model, fingerprint = _load(options, corpus)

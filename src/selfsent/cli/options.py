@@ -173,12 +173,12 @@ def add_method_options(parser: argparse.ArgumentParser, method: Method, head: st
     return {item.name for kind in kinds for item in dataclasses.fields(kind)}
 
 
-def read(options: argparse.Namespace, source: str | list[str], least: int = 2) -> Corpus:
+def read(options: argparse.Namespace, source: str | list[str], min_rows: int = 2) -> Corpus:
     """Read the corpus that the options describe, of so many distinct sentences at least."""
     from selfsent.cli.console import notice
     from selfsent.data.corpus import read_corpus
 
-    corpus = read_corpus(_named(source), **_how(options), least=least)
+    corpus = read_corpus(_named(source), **_how(options), min_rows=min_rows)
     if line := corpus.report.advice():
         notice(line)
     return corpus
@@ -221,9 +221,10 @@ def _named(source: str | list[str]) -> str | list[dict[str, str]]:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    maybe = ("text_columns", "label_column", "score_column", "clean", "without", "drop_near_duplicates")
+    maybe = ("text_columns", "label_column", "score_column", "clean", "drop_near_duplicates")
     return {
         **{name: getattr(options, name) for name in maybe if getattr(options, name, None)},
+        **({"exclude": options.without} if getattr(options, "without", None) else {}),
         **({"carry": carried(options)} if hasattr(options, "id_column") else {}),
         "text_column": text_column(options),
         "document_column": options.document_column,

@@ -120,7 +120,7 @@ def _find(
         require_index()
     count, least = proposed(options.top, options.threshold, weight)
     with counting("reading vectors" if stored else "encoding") as done:
-        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.origins)), stored)
+        vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.input_rows)), stored)
     with counting("comparing") as compared:
         if not options.approximate:
             total = blocks(len(vectors))

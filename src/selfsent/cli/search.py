@@ -104,9 +104,9 @@ def _in_corpus(options: argparse.Namespace, queries: list[str]) -> tuple[Corpus,
     from selfsent.search.nearest import corpus_language
 
     Analyzer(options.language)  # a name that is none is refused now
-    corpus, stored = read_with_vectors(options, least=1)
+    corpus, stored = read_with_vectors(options, min_rows=1)
     model = load(options, corpus)
-    total = len(corpus.origins)
+    total = len(corpus.input_rows)
     weight = model.lexical_weight if options.word_weight is None else options.word_weight
     how: dict[str, Any] = {"word_weight": weight}
     if weight:

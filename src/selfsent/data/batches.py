@@ -19,7 +19,7 @@ from selfsent.data.views.positives import Documents
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.data.views.view import View
 from selfsent.distributed import rank, world_size
-from selfsent.files import saying
+from selfsent.files import output_errors
 from selfsent.settings import Precision, Settings
 
 _CHUNK, _TOKENS = 4096, 8192
@@ -28,7 +28,7 @@ _PASSAGES = 1 << 32
 """What keys of passages are made of, beside seed and epoch."""
 
 
-Taught = Callable[[int, str, Precision], Sequence[np.ndarray]]
+TeacherVectors = Callable[[int, str, Precision], Sequence[np.ndarray]]
 """From a text column, a device and a precision to (corpus rows, d) vectors, of each teacher."""
 
 
@@ -45,10 +45,10 @@ class Batches:
         views: what the method reads.
         template: the tokenizer's special tokens.
         settings: batch size, seed, accumulation and maximum length.
-        told: where every sentence is read once: is told how many were read, over all processes, since it was last told.
+        on_read: called in a single pass with the number of sentences read since the last call, over all processes.
         labels: (corpus rows,) classes or scores of all rows of the corpus; None where the method needs none.
         documents: the documents of all rows of the corpus, for views that read what stands beside a sentence.
-        apart: whether sentences are told which document they are from, so that none is a negative of another one's.
+        separate_documents: whether batches carry the document of each sentence, so that none is a negative within it.
     """
 
     def __init__(
@@ -58,15 +58,20 @@ class Batches:
         views: Sequence[View],
         template: Template,
         settings: Settings,
-        told: Callable[[int], None] = lambda count: None,
+        on_read: Callable[[int], None] = lambda count: None,
         labels: np.ndarray | None = None,
         documents: Documents | None = None,
-        apart: bool = True,
+        separate_documents: bool = True,
     ) -> None:
         self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
         self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
-        self.told, self.labels, self.documents, self.apart = told, labels, documents, apart
-        self.taught: Taught | None = None
+        self.on_read, self.labels, self.documents, self.separate_documents = (
+            on_read,
+            labels,
+            documents,
+            separate_documents,
+        )
+        self.teacher_vectors: TeacherVectors | None = None
         """Gives the vectors of frozen teachers, if they are cached."""
         self._vectors: dict[int, Sequence[np.ndarray]] = {}
         self._order = lru_cache(maxsize=1)(self._order_of)
@@ -110,7 +115,7 @@ class Batches:
         Where views read passages of several sentences: of the longest of them, as drawn in the first epoch. Else of the
         first text column.
         """
-        passages = [(view.passage, view.column) for view in self.views if view.passage and view.passage.grows_with]
+        passages = [(view.passage, view.column) for view in self.views if view.passage and view.passage.length_option]
         special = len(self.template.prefix) + len(self.template.suffix)
         for begin in range(0, len(self.rows), _CHUNK):
             rows = self.rows[begin : begin + _CHUNK]
@@ -126,18 +131,18 @@ class Batches:
         return None if self.labels is None else torch.from_numpy(self.labels[rows]).to(device)
 
     def _pack(self, tokens: Tokens, view: View, device: str) -> Packed:
-        if view.joined is not None:
-            behind = self.tables[view.joined][tokens.rows]
+        if view.second_column is not None:
+            behind = self.tables[view.second_column][tokens.rows]
             return self.template.pack_pairs(tokens, behind, self.settings.max_length).to(device)
         packed = self.template.pack(tokens, self.settings.max_length)
-        if self.documents is not None and self.apart:
+        if self.documents is not None and self.separate_documents:
             packed.given_documents = self.documents.numbers[tokens.rows]
-        if view.ready and view.column in self._vectors:
+        if view.precomputed and view.column in self._vectors:
             parts = [vectors[tokens.rows] for vectors in self._vectors[view.column]]
             packed.vectors = torch.from_numpy(np.concatenate(parts, axis=1, dtype=np.float32))
         return packed.to(device)
 
-    def once(self, device: str = "cpu", most: int | None = None) -> Iterator[list[Packed]]:
+    def single_pass(self, device: str = "cpu", most: int | None = None) -> Iterator[list[Packed]]:
         """Every sentence once, undamaged, one packed batch a text column: this process' share, in random order.
 
         Args:
@@ -158,11 +163,11 @@ class Batches:
             cuts = np.searchsorted(ends, np.arange(_TOKENS, ends[-1], _TOKENS))
             yield from (rows for rows in np.split(chunk, cuts) if len(rows))
             if not told:
-                self.told(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
+                self.on_read(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
         if not told and len(order) < len(self.rows):
-            self.told(len(self.rows) - len(order))  # are not wanted
+            self.on_read(len(self.rows) - len(order))  # are not wanted
 
-    def make_ready(
+    def precompute(
         self,
         features: Callable[[Packed], Tensor],
         folder: Path,
@@ -177,16 +182,16 @@ class Batches:
             device: where the batches are wanted.
             precision: what kept vectors are computed in.
         """
-        for column in sorted({view.column for view in self.views if view.ready}):
-            if self.taught is not None:
-                self._vectors[column] = self.taught(column, device, precision)
+        for column in sorted({view.column for view in self.views if view.precomputed}):
+            if self.teacher_vectors is not None:
+                self._vectors[column] = self.teacher_vectors(column, device, precision)
                 continue
             for rows in self._parts(0, 1):
                 packed = self.template.pack(self.tables[column][rows], self.settings.max_length)
                 vectors = features(packed.to(device)).float().cpu().numpy()
                 if column not in self._vectors:
                     shape = int(self.rows.max()) + 1, vectors.shape[1]
-                    with saying(folder), tempfile.TemporaryFile(dir=folder) as file:
+                    with output_errors(folder), tempfile.TemporaryFile(dir=folder) as file:
                         # Taken now: a disk that is full later would end the process without a word.
                         if hasattr(os, "posix_fallocate"):
                             os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])

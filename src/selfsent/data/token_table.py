@@ -13,10 +13,10 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.tokenizing import Reader
+from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.data.views.tokens import Tokens
-from selfsent.files import whole_directory
-from selfsent.integrity import checksums, damaged, is_signed, signed, tell_damaged
+from selfsent.files import atomic_directory
+from selfsent.integrity import checksums, damaged, is_signed, signed, warn_damaged
 
 _FORMAT = 1
 _ABOUT, _FILES = "tokens.json", ("ids.bin", "starts.bin", "offsets.npy")
@@ -87,8 +87,8 @@ def build_table(
     target = folder / f"tokens-{key}"
     if (known := _kept(target)) is not None:
         return known
-    with whole_directory(target) as temporary:
-        _write(corpus, Reader(Tokenizer.from_str(content)), column, longest, temporary, advance)
+    with atomic_directory(target) as temporary:
+        _write(corpus, CachedTokenizer(Tokenizer.from_str(content)), column, longest, temporary, advance)
     return TokenTable(target)
 
 
@@ -99,13 +99,13 @@ def _kept(target: Path) -> TokenTable | None:
     try:
         return TokenTable(target)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        tell_damaged(target)
+        warn_damaged(target)
         shutil.rmtree(target, ignore_errors=True)
         return None
 
 
 def _write(
-    corpus: Corpus, reader: Reader, column: str, longest: int, directory: Path, advance: Callable[[int], None]
+    corpus: Corpus, reader: CachedTokenizer, column: str, longest: int, directory: Path, advance: Callable[[int], None]
 ) -> None:
     size = reader.tokenizer.get_vocab_size(with_added_tokens=True)
     dtype = np.dtype(np.uint16 if size <= 2**16 else np.uint32)

@@ -55,7 +55,7 @@ class Read(NamedTuple):
         return Read(*map(np.concatenate, zip(self, other, strict=True)))
 
 
-class Reader:
+class CachedTokenizer:
     """Tokenises texts as a tokenizer does, truncation, padding and special tokens left out.
 
     A text is cut at its spaces, and each piece is tokenised when it is first met, if that provably gives the same

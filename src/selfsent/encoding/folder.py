@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from selfsent.data.corpus.faults import why
-from selfsent.data.corpus.remote import filesystem_of, is_address, local_path, path_of, protocol_of, shown
+from selfsent.data.corpus.remote import filesystem_of, is_address, local_path, path_of, protocol_of, shown, why
 from selfsent.errors import CorpusError, OutputError
-from selfsent.files import is_half_written, saying, whole_file
+from selfsent.files import atomic_file, is_half_written, output_errors
 
 _AT_ONCE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "hf", "oss", "oci", "memory")
 """Protocols of stores where a file is there when all of it is, and not before."""
@@ -66,7 +65,7 @@ class Folder:
             OutputError: it cannot be written.
         """
         if not is_address(self.address):
-            with whole_file(Path(self.address, name)) as path:
+            with atomic_file(Path(self.address, name)) as path:
                 yield path
             return
         with tempfile.TemporaryDirectory() as place:
@@ -125,7 +124,7 @@ class Folder:
             if is_address(self.address):
                 yield
             else:
-                with saying(Path(self.address)):
+                with output_errors(Path(self.address)):
                     yield
         except OutputError:
             raise

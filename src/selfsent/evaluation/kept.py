@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from selfsent.files import cache_folder, read_json, whole_directory
-from selfsent.integrity import checksums, damaged, tell_damaged
+from selfsent.files import atomic_directory, cache_folder, read_json
+from selfsent.integrity import checksums, damaged, warn_damaged
 
 _SUMS = "sums.json"
 
@@ -27,7 +27,7 @@ def is_kept(place: Path, *names: str) -> bool:
     sums = read_json(place / _SUMS)
     if sums.keys() >= set(names) and damaged(place, sums) is None:
         return True
-    tell_damaged(place)
+    warn_damaged(place)
     return False
 
 
@@ -38,7 +38,7 @@ def keeping(place: Path) -> Iterator[Path]:
     Raises:
         OutputError: it cannot be written.
     """
-    with whole_directory(place) as folder:
+    with atomic_directory(place) as folder:
         yield folder
         sums = checksums(folder, sorted(each.name for each in folder.iterdir()))
         (folder / _SUMS).write_text(json.dumps(sums))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.errors import DataError, SettingsError
-from selfsent.files import whole_file
+from selfsent.files import atomic_file
 
 Vectors = NDArray[np.float32]
 FORMATS = (".parquet", ".npz")
@@ -219,7 +219,7 @@ def write_vectors(
     import pyarrow.parquet as pq
 
     about = {"pooling": pooling, "trained_on": "\n".join(trained_on), "trained_by": "\n".join(trained_by)}
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         if path.suffix == ".npz":
             arrays: dict[str, Any] = {name: np.array(text) for name, text in about.items()}
             with temporary.open("wb") as file:

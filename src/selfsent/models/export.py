@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from selfsent.errors import OutputError, SettingsError
-from selfsent.files import whole_directory, write_json, write_text
+from selfsent.files import atomic_directory, write_json, write_text
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, prompt_of
 
@@ -143,7 +143,7 @@ def export(
     expected = encode(model, texts)
     if normalize:
         expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
-    with whole_directory(output) as directory:
+    with atomic_directory(output) as directory:
         tokenizer = _tokenizer(model)
         write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
         graph = directory / "model.onnx"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import BaseEncoderError
-from selfsent.files import cache_folder, whole_directory, write_json
-from selfsent.integrity import broken_seal, checksum, seal, tell_damaged
+from selfsent.files import atomic_directory, cache_folder, write_json
+from selfsent.integrity import broken_seal, checksum, seal, warn_damaged
 from selfsent.models.heads.loading import is_sentence_encoder, is_static
 
 if TYPE_CHECKING:
@@ -120,10 +120,10 @@ def in_cache(key: tuple[Any, ...], write: Callable[[Path], None]) -> Path:
     place = cache_folder() / "recurrent" / hashlib.blake2b(repr(key).encode(), digest_size=8).hexdigest()
     there = (place / "run.json").is_file()
     if there and broken_seal(place):
-        tell_damaged(place)
+        warn_damaged(place)
         there = False
     if not there:
-        with whole_directory(place) as folder:
+        with atomic_directory(place) as folder:
             write(folder / "model")
             seal(folder / "model")
             # As of a table that nobody has trained: it is no sentence encoder yet.

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
-from selfsent.data.tokenizing import Reader
+from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.errors import BaseEncoderError
 from selfsent.lexical.weight import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
@@ -58,9 +58,9 @@ class StaticEncoder(Encoder):
         return self._tokenizer
 
     @cached_property
-    def reader(self) -> Reader:
+    def reader(self) -> CachedTokenizer:
         """What tokenises texts, faster than the tokenizer does: nothing else of it takes long."""
-        return Reader(self.tokenizer.backend_tokenizer)
+        return CachedTokenizer(self.tokenizer.backend_tokenizer)
 
     @property
     def vocabulary_size(self) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from selfsent.errors import OutputError, SettingsError
-from selfsent.files import whole_file
+from selfsent.files import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ def save(figure: Figure, path: str | Path) -> None:
     from matplotlib import rc_context
 
     kind = Path(path).suffix[1:]
-    with rc_context(STYLE), whole_file(Path(path)) as temporary:
+    with rc_context(STYLE), atomic_file(Path(path)) as temporary:
         figure.savefig(temporary, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
 
 

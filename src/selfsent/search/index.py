@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.data.corpus.mapped import MappedTable
+from selfsent.data.corpus.table import MappedTable
 from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError
 from selfsent.files import read_json

@@ -62,17 +62,17 @@ class Source:
 
 def from_corpus(model: Encoder, corpus: Corpus, file: VectorsFile | None = None) -> Source:
     """The distinct texts of a corpus; their vectors are computed, or read from a file as `encode_to_file` writes it."""
-    origins = corpus.origins
+    inputs = corpus.input_rows
 
     def parts() -> Iterator[Part]:
         texts, done = sentences(corpus), 0
         for vectors in corpus_vectors(model, corpus, file, "document"):
             rows = np.arange(done, done + len(vectors))
-            cells = origins.describe(np.asarray(origins.first[rows])) | {"text": list(islice(texts, len(rows)))}
-            yield Part(vectors, cells, origins.repeats[rows])
+            cells = inputs.describe(np.asarray(inputs.first[rows])) | {"text": list(islice(texts, len(rows)))}
+            yield Part(vectors, cells, inputs.repeats[rows])
             done += len(rows)
 
-    return Source({**origins.columns, "text": str}, model.embedding_size, len(corpus), origins.rows, parts())
+    return Source({**inputs.columns, "text": str}, model.embedding_size, len(corpus), inputs.rows, parts())
 
 
 def from_files(model: Encoder, path: Path) -> Source:

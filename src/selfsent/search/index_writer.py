@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import as_text
-from selfsent.data.corpus.dedupe import KeySet, hash_keys
+from selfsent.data.corpus.duplicates import KeySet, hash_keys
 from selfsent.errors import DataError, OutputError, SettingsError
-from selfsent.files import read_json, whole_directory, write_json
+from selfsent.files import atomic_directory, read_json, write_json
 from selfsent.integrity import checksums
 from selfsent.lexical import WordCounts
 from selfsent.search.cells import Cells, wanted
@@ -102,7 +102,7 @@ def write_index(
             raise SettingsError(
                 f"{output} has the columns {was}, and not {now}: give the options that it was made with"
             )
-    with whole_directory(output) as temporary:
+    with atomic_directory(output) as temporary:
         filling = _Filling(temporary, source, add_to)
         known = filling.fill(advance)
         if not filling.count:

@@ -81,7 +81,7 @@ def search(
         analyzer = Analyzer(corpus_language(corpus))
     bm25 = _counted(queries, corpus, analyzer) if word_weight else None
     best = Best(len(queries), top)
-    start, tell = 0, corpus.origins.in_pieces(advance)
+    start, tell = 0, corpus.input_rows.progress_callback(advance)
     for vectors in corpus_vectors(model, corpus, file, "document"):
         cosines = wanted @ unit(vectors).T
         words = None if bm25 is None else (bm25[0] @ bm25[1][start : start + len(vectors)].T).toarray()

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.origins import Origins
-from selfsent.files import whole_file
+from selfsent.data.corpus.table import InputRows
+from selfsent.files import atomic_file
 from selfsent.models.encoding import CHUNK
 
 Integers = NDArray[np.int64]
@@ -40,10 +40,10 @@ class TextsInOrder:
 
     def take(self, count: int) -> list[str]:
         """The next so many."""
-        origins = self._corpus.origins
+        inputs = self._corpus.input_rows
         pieces = np.arange(self._done, self._done + count)
-        rows = np.asarray(origins.table_rows[pieces])
-        filled, new = rows >= 0, origins.begins(pieces)
+        rows = np.asarray(inputs.corpus_rows[pieces])
+        filled, new = rows >= 0, inputs.is_first(pieces)
         texts = np.full(count, "", dtype=object)
         texts[new] = np.fromiter(islice(self._new, int(new.sum())), object)
         texts[filled & ~new] = np.fromiter(self._corpus.texts(rows[filled & ~new]), object)
@@ -60,18 +60,18 @@ def write_rows(vectors: Path, corpus: Corpus, output: Path) -> None:
         corpus: the sentences.
         output: as for `encode_to_file`.
     """
-    if output.suffix == ".npy" and len(corpus.origins) == len(corpus):  # every row is there already, in its place
+    if output.suffix == ".npy" and len(corpus.input_rows) == len(corpus):  # every row is there already, in its place
         vectors.replace(output)
         return
-    with whole_file(output) as temporary:
+    with atomic_file(output) as temporary:
         {".npy": _write_npy, ".npz": _write_npz, ".parquet": _write_parquet}[output.suffix](vectors, corpus, temporary)
 
 
-def _parts(vectors: Path, origins: Origins) -> Iterator[tuple[Integers, NDArray[np.float32]]]:
+def _parts(vectors: Path, inputs: InputRows) -> Iterator[tuple[Integers, NDArray[np.float32]]]:
     """Pieces in order, some thousand at a time, with their vectors; zeros where a text is empty or left out."""
-    for start in range(0, len(origins), CHUNK):
-        pieces = np.arange(start, min(start + CHUNK, len(origins)))
-        rows = np.asarray(origins.table_rows[pieces])
+    for start in range(0, len(inputs), CHUNK):
+        pieces = np.arange(start, min(start + CHUNK, len(inputs)))
+        rows = np.asarray(inputs.corpus_rows[pieces])
         # Mapped anew each time: pages of a map stay with the process.
         stored = np.load(vectors, mmap_mode="r", allow_pickle=False)
         part = np.zeros((len(rows), stored.shape[1]), dtype=np.float32)
@@ -86,8 +86,8 @@ def _write_npy(vectors: Path, corpus: Corpus, path: Path) -> None:
 
 def _write_vectors(vectors: Path, corpus: Corpus, file: IO[bytes]) -> None:
     size = np.load(vectors, mmap_mode="r", allow_pickle=False).shape[1]
-    _write_header(file, "<f4", (len(corpus.origins), size))
-    for _, part in _parts(vectors, corpus.origins):
+    _write_header(file, "<f4", (len(corpus.input_rows), size))
+    for _, part in _parts(vectors, corpus.input_rows):
         file.write(part.astype("<f4").data)
 
 
@@ -96,30 +96,30 @@ def _write_header(file: IO[bytes], kind: str, shape: tuple[int, ...]) -> None:
 
 
 def _write_npz(vectors: Path, corpus: Corpus, path: Path) -> None:
-    origins = corpus.origins
+    inputs = corpus.input_rows
 
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         # Dated 1980, so that the same vectors make the same file.
         with archive.open(zipfile.ZipInfo("embeddings.npy"), "w", force_zip64=True) as file:
             _write_vectors(vectors, corpus, file)
-        for name in ("row", "sentence") if origins.split else ():
+        for name in ("row", "sentence") if inputs.split else ():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
-                _write_header(file, "<i8", (len(origins),))
-                for start in range(0, len(origins), CHUNK):
-                    pieces = np.arange(start, min(start + CHUNK, len(origins)))
-                    file.write(origins.places(pieces)[name].astype("<i8").data)
+                _write_header(file, "<i8", (len(inputs),))
+                for start in range(0, len(inputs), CHUNK):
+                    pieces = np.arange(start, min(start + CHUNK, len(inputs)))
+                    file.write(inputs.positions(pieces)[name].astype("<i8").data)
 
 
 def _write_parquet(vectors: Path, corpus: Corpus, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    origins, texts = corpus.origins, TextsInOrder(corpus)
+    inputs, texts = corpus.input_rows, TextsInOrder(corpus)
     size = np.load(vectors, mmap_mode="r", allow_pickle=False).shape[1]
-    kinds: dict[str, Any] = {name: KINDS[kind] for name, kind in (origins.columns | {"text": str}).items()}
+    kinds: dict[str, Any] = {name: KINDS[kind] for name, kind in (inputs.columns | {"text": str}).items()}
     schema = pa.schema([*kinds.items(), ("embedding", pa.list_(pa.float32(), size))])
     with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
-        for pieces, part in _parts(vectors, origins):
+        for pieces, part in _parts(vectors, inputs):
             column = pa.FixedSizeListArray.from_arrays(pa.array(part.ravel()), size)
-            cells = origins.describe(pieces) | {"text": texts.take(len(pieces)), "embedding": column}
+            cells = inputs.describe(pieces) | {"text": texts.take(len(pieces)), "embedding": column}
             writer.write_table(pa.table(cells, schema=schema))

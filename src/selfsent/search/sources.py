@@ -46,7 +46,7 @@ def corpus_vectors(
     check_rows(file, corpus)
     if file.size != model.embedding_size:
         raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
-    origins, texts, done = corpus.origins, TextsInOrder(corpus), 0
+    inputs, texts, done = corpus.input_rows, TextsInOrder(corpus), 0
     draw, hint = np.random.default_rng(0), hint_of_prompt(model) if side else ""
     for vectors, stored in file.parts():
         pieces = np.arange(done, done + len(vectors))
@@ -55,11 +55,11 @@ def corpus_vectors(
             raise DataError(f"{file.path} holds vectors of another corpus: row {done + row} is {stored[row][:60]!r}")
         if not (finite := np.isfinite(vectors).all(1)).all():
             raise DataError(f"{file.path} holds numbers that are not finite in row {done + int(np.argmin(finite))}")
-        rows = np.asarray(origins.table_rows[pieces])
+        rows = np.asarray(inputs.corpus_rows[pieces])
         if len(filled := np.flatnonzero(rows >= 0)):
             chosen = np.append(draw.permutation(filled[:-1])[: COMPARED - 1], filled[-1])
             compare(file, vectors[chosen], encode(model, corpus.texts(rows[chosen]), side=side), pieces[chosen], hint)
-        yield vectors[origins.begins(pieces)]
+        yield vectors[inputs.is_first(pieces)]
         done += len(vectors)
 
 
@@ -69,8 +69,8 @@ def check_rows(file: VectorsFile, corpus: Corpus) -> None:
     Raises:
         DataError: it holds another number of them.
     """
-    if file.rows != (rows := len(corpus.origins)):
-        kind = corpus.origins.unit
+    if file.rows != (rows := len(corpus.input_rows)):
+        kind = corpus.input_rows.unit
         raise DataError(
             f"{file.path} holds {counted(file.rows, 'vector')}; this corpus has {counted(rows, kind)}: encode it"
             f" again, with the same options (each {kind} has a vector, also an empty or a repeated one)"
@@ -124,7 +124,7 @@ def encode_corpus(
     """
     model = opened(model)
     vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
-    done, tell = 0, corpus.origins.in_pieces(advance)
+    done, tell = 0, corpus.input_rows.progress_callback(advance)
     for part in corpus_vectors(model, corpus, file):
         vectors[done : done + len(part)] = unit(part)
         done += len(part)

@@ -14,7 +14,7 @@ import numpy as np
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
-from selfsent.files import whole_file
+from selfsent.files import atomic_file
 from selfsent.search.clusters import Clusters
 from selfsent.search.index import Index
 from selfsent.search.nearest import Hit
@@ -59,7 +59,7 @@ def hit_columns(place: Corpus | Index) -> dict[str, type]:
 def _told_columns(place: Corpus | Index) -> dict[str, type]:
     """The columns of `told`."""
     if isinstance(place, Corpus):
-        return {**place.origins.columns, "repeats": int, "text": str}
+        return {**place.input_rows.columns, "repeats": int, "text": str}
     columns = {name: kind for name, kind in place.columns.items() if name != "text"}
     return {**columns, "repeats": int, **({"text": str} if "text" in place.columns else {})}
 
@@ -73,7 +73,7 @@ def pair_columns(place: Corpus | Index) -> dict[str, type]:
 
 def group_columns(corpus: Corpus) -> dict[str, type]:
     """The columns of `grouped`."""
-    return {"cluster": int, "cosine": float, **corpus.origins.columns, "text": str}
+    return {"cluster": int, "cosine": float, **corpus.input_rows.columns, "text": str}
 
 
 def told(corpus: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]:
@@ -84,9 +84,9 @@ def told(corpus: Corpus | Index, rows: Iterable[int]) -> list[dict[str, Any]]:
     if isinstance(corpus, Index):
         return corpus.told(rows)
     wanted = np.fromiter(rows, dtype=np.int64)
-    origins = corpus.origins
-    columns = origins.describe(np.asarray(origins.first[wanted]))
-    columns |= {"repeats": (origins.repeats[wanted] - 1).tolist(), "text": corpus.texts(wanted)}
+    inputs = corpus.input_rows
+    columns = inputs.describe(np.asarray(inputs.first[wanted]))
+    columns |= {"repeats": (inputs.repeats[wanted] - 1).tolist(), "text": corpus.texts(wanted)}
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
@@ -110,15 +110,15 @@ def grouped(clusters: Clusters, corpus: Corpus) -> Iterator[dict[str, Any]]:
 
     Groups come in order, and within a group the most typical sentences first.
     """
-    origins = corpus.origins
-    pieces = np.flatnonzero(origins.table_rows >= 0)
-    rows = origins.table_rows[pieces]
+    inputs = corpus.input_rows
+    pieces = np.flatnonzero(inputs.corpus_rows >= 0)
+    rows = inputs.corpus_rows[pieces]
     order = np.lexsort((-clusters.cosine[rows], clusters.cluster[rows]))
     for start in range(0, len(order), _TOGETHER):
         here = order[start : start + _TOGETHER]
         columns: dict[str, list[Any]] = {"cluster": clusters.cluster[rows[here]].tolist()}
         columns["cosine"] = [round(cosine, 6) for cosine in clusters.cosine[rows[here]].tolist()]
-        columns |= origins.describe(pieces[here]) | {"text": corpus.texts(rows[here])}
+        columns |= inputs.describe(pieces[here]) | {"text": corpus.texts(rows[here])}
         yield from (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
 
 
@@ -138,7 +138,7 @@ def write_table(
         OutputError: it cannot be written.
     """
     check_table(output)
-    with whole_file(output) as temporary:
+    with atomic_file(output) as temporary:
         if output.suffix == ".parquet":
             _write_parquet(rows, columns, temporary)
             return

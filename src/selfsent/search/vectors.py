@@ -24,9 +24,9 @@ from selfsent.data.corpus import Corpus
 from selfsent.display import counted
 from selfsent.errors import OutputError, SettingsError
 from selfsent.evaluation.vectors import CONTENT
-from selfsent.files import saying, write_json
-from selfsent.integrity import tell_damaged
-from selfsent.locks import hold
+from selfsent.files import output_errors, write_json
+from selfsent.integrity import warn_damaged
+from selfsent.locks import lock_directory
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import CHARACTERS, CHUNK, Side, encode_stream, prompt_of, tokens_at_once
 from selfsent.models.fingerprint import hash_weights
@@ -91,7 +91,7 @@ def encode_to_file(
         model: the encoder, or the name of one.
         corpus: the sentences.
         output: a `.npy` file of (n, d) float32; a `.npz` file with that as `embeddings`, and `row` and `sentence` where
-            texts were split; or a `.parquet` file with the columns of `Origins.describe`, `text` and `embedding`.
+            texts were split; or a `.parquet` file with the columns of `InputRows.describe`, `text` and `embedding`.
         advance: called with the number of rows done since the last call.
         side: of a search, for models that want a prompt in front of queries or documents.
 
@@ -102,10 +102,10 @@ def encode_to_file(
     """
     model, output = opened(model), Path(output)
     check_output(output)
-    origins = corpus.origins
-    with saying(output):
+    inputs = corpus.input_rows
+    with output_errors(output):
         part = _Part(output, corpus, model, side)
-        kept, tell = origins.done(part.done) if part.done else 0, origins.in_pieces(advance)
+        kept, tell = inputs.done(part.done) if part.done else 0, inputs.progress_callback(advance)
         if part.done:
             tell(part.done)
         try:
@@ -118,10 +118,10 @@ def encode_to_file(
                 part.remove()
                 raise
             raise KeyboardInterrupt(
-                f"interrupted: {origins.done(part.done):,} of {counted(len(origins), origins.unit)} are done, the same"
+                f"interrupted: {inputs.done(part.done):,} of {counted(len(inputs), inputs.unit)} are done, the same"
                 " command goes on from there"
             ) from None
-    return Encoded(len(origins), part.size, kept, origins.textless)
+    return Encoded(len(inputs), part.size, kept, inputs.dropped)
 
 
 class _Part:
@@ -138,7 +138,9 @@ class _Part:
         self.output, self.rows, self.size = output, len(corpus), model.embedding_size
         self.directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
         self._vectors, self._state = self.directory / "vectors.npy", self.directory / "done.json"
-        self._held = hold(self.directory, f"another selfsent is writing {output}: wait for it, or name another file")
+        self._held = lock_directory(
+            self.directory, f"another selfsent is writing {output}: wait for it, or name another file"
+        )
         self.done = 0
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(header, _header(self.rows, self.size))
@@ -149,7 +151,7 @@ class _Part:
             with suppress(OSError, ValueError, KeyError, TypeError):
                 self._take_up(json.loads(self._state.read_text(encoding="utf-8")))
             if not self.done:
-                tell_damaged(f"what an earlier run left of {output}")
+                warn_damaged(f"what an earlier run left of {output}")
         if not self.done:
             self._vectors.write_bytes(header.getvalue())
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from selfsent.distributed import by_first, rank, wait
 from selfsent.errors import TrainingError
-from selfsent.files import read_json, whole_directory
+from selfsent.files import atomic_directory, read_json
 from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.methods import Learner
 from selfsent.training.checkpoint import restore, snapshot
@@ -59,7 +59,7 @@ class Best:
             return
         self.score = score
         if self.keep and rank() == 0:
-            with whole_directory(self.directory) as temporary:
+            with atomic_directory(self.directory) as temporary:
                 save_file(snapshot(learner), str(temporary / _FILE))
                 about = {"step": step, "score": score, "sums": checksums(temporary, [_FILE])}
                 (temporary / _ABOUT).write_text(json.dumps(signed(about)))

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from selfsent.distributed import by_first
-from selfsent.files import whole_directory
+from selfsent.files import atomic_directory
 from selfsent.methods import Learner
 
 _MANIFEST = "manifest.json"
@@ -55,7 +55,7 @@ def save_checkpoint(
         optimizer: its moments are saved.
         progress: how far the run is, as JSON; must hold `step`.
     """
-    with whole_directory(directory) as temporary:
+    with atomic_directory(directory) as temporary:
         weights = {name: tensor.contiguous() for name, tensor in _distinct(learner).items()}
         save_file(weights, str(temporary / "learner.safetensors"))
         save_file(_optimizer_tensors(optimizer), str(temporary / "optimizer.safetensors"))

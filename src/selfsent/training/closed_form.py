@@ -38,7 +38,7 @@ def fit_once(
     learner.to(device)
     directory.update(steps=0, precision=precision, processes=world_size())
     with autocast(device, precision):
-        learner.prepare(batches.once(device))
+        learner.prepare(batches.single_pass(device))
         finish(learner.model)
     if rank() == 0:
         views = batches.views_of(batches.rows[:SENTENCES], 0, device)

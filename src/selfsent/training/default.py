@@ -40,7 +40,7 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
         )
     if len(corpus.view_columns) > 1:
         return METHODS["mnrl"], {}, "rows of several texts"
-    if corpus.documents is not None and Documents(np.asarray(corpus.documents)).in_company >= _ENOUGH:
+    if corpus.documents is not None and Documents(np.asarray(corpus.documents)).company_share >= _ENOUGH:
         return METHODS[USUAL], {}, "the sentences have neighbours"
     name, settings = for_single(base)
     no_documents = corpus.documents is None

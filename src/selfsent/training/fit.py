@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from selfsent.data.batches import Batches, Taught
+from selfsent.data.batches import Batches, TeacherVectors
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import LONGEST, TokenTable, build_table
 from selfsent.data.views.positives import Documents
@@ -83,7 +83,7 @@ def fit(
 
     def finish(encoder: Encoder) -> None:
         if plan.whiten:
-            whiten(encoder, batches.once(str(encoder.device), ENOUGH), at_the_end(plan.whiten))
+            whiten(encoder, batches.single_pass(str(encoder.device), ENOUGH), at_the_end(plan.whiten))
 
     loop = None
     try:
@@ -143,16 +143,16 @@ def _batches(
         partial(progress.count, "encoding", total=len(rows) * max(1, len(learner.teachers))),
         labels,
         documents,
-        apart=documents is None or documents.most_in_one(rows) <= _MOST_IN_ONE,
+        separate_documents=documents is None or documents.largest_share(rows) <= _MOST_IN_ONE,
     )
     if line := complaint_of_cut(batches, bool(corpus.report.split)):
         notice(line)
     if (compares := plan.method.learner.compares) in ("texts", "documents"):
         refuse_alike(batches)
-        if compares == "documents" and not batches.apart:
+        if compares == "documents" and not batches.separate_documents:
             notice("one document has most of the sentences: they count as negatives of each other")
     if learner.teachers:
-        batches.taught = taught(corpus, plan, learner.teachers, batches)
+        batches.teacher_vectors = taught(corpus, plan, learner.teachers, batches)
     return batches
 
 
@@ -242,18 +242,18 @@ def complaint_of_cut(batches: Batches, split: bool) -> str | None:
     if cut < max(2, 0.02 * total):
         return None
     what, instead = ("sentences", "") if split else ("texts", "--split-sentences if they are paragraphs, or ")
-    if grown := {view.passage.grows_with for view in batches.views if view.passage} - {None}:
+    if grown := {view.passage.length_option for view in batches.views if view.passage} - {None}:
         what, instead = "passages", f"a smaller {' or '.join(sorted(map(str, grown)))}, or "
     return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}--max-length"
 
 
-def taught(corpus: Corpus, plan: Plan, teachers: Sequence[Encoder], batches: Batches) -> Taught:
+def taught(corpus: Corpus, plan: Plan, teachers: Sequence[Encoder], batches: Batches) -> TeacherVectors:
     """What gives the vectors of a column that the teachers of a plan make of the sentences of its batches."""
 
     def of(column: int, device: str, precision: Precision) -> list[np.ndarray]:
         name, length = corpus.view_columns[column], batches.settings.max_length
         return [
-            kept_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.told)
+            kept_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
             for base, teacher in zip(plan.teachers, teachers, strict=True)
         ]
 

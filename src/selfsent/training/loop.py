@@ -82,8 +82,8 @@ class Loop:
         if learner.alone:
             put_lookups(learner)
         self.learner.train()  # which leaves frozen parts without dropout
-        batches.make_ready(learner.features, directory.path, self.device, self.precision)
-        learner.prepare(batches.once(self.device))
+        batches.precompute(learner.features, directory.path, self.device, self.precision)
+        learner.prepare(batches.single_pass(self.device))
         self.optimizer = make_optimizer(learner, settings)
         self.wrapped = self.accelerator.prepare_model(learner)
         device = self.device

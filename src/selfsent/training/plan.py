@@ -15,7 +15,7 @@ from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
 from selfsent.methods import Method, whose_option
 from selfsent.methods.method import STATIC_STEPS, MethodOptions
-from selfsent.methods.whitening import WHITENING, whitened
+from selfsent.methods.whitening import whitened
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
@@ -87,12 +87,12 @@ class Plan:
     @property
     def columns(self) -> int:
         """How many text columns the learner reads from."""
-        return 1 + max(max(view.column, view.joined or 0) for view in self.views)
+        return 1 + max(max(view.column, view.second_column or 0) for view in self.views)
 
     @property
     def joins(self) -> bool:
         """Whether two texts are read as one input, so that the model gives scores of pairs instead of vectors."""
-        return any(view.joined is not None for view in self.views)
+        return any(view.second_column is not None for view in self.views)
 
     @property
     def contrasts_pairs(self) -> bool:
@@ -196,7 +196,7 @@ def make_plan(
 
 _OF_CORPUS = (
     *("text_column", "text_columns", "document_column", "label_column", "score_column", "split_sentences"),
-    *("clean", "without", "where", "carry", "stack", "drop_near_duplicates"),
+    *("clean", "exclude", "where", "carry", "stack", "drop_near_duplicates"),
 )
 _OF_PYTHON = {
     "settings": "the preset is `preset`",
@@ -237,9 +237,9 @@ def _refuse(method: Method, settings: Settings, options: Any, dropout: float | N
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
     if not 0 <= whiten <= 1:
         raise SettingsError(f"--whiten is {whiten:g}; it must be from 0 to 1")
-    if whiten and method is WHITENING:
+    if whiten and method.name == "whitening":
         raise SettingsError("whitening is whitened already: leave out --whiten, or give --strength")
-    if whiten and any(view.joined is not None for view in options.views()):
+    if whiten and any(view.second_column is not None for view in options.views()):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
     check_batch_size(method, options, settings.batch_size)
     if method.is_batchwise(options) and settings.accumulate > 1:

@@ -15,9 +15,9 @@ from typing import Any
 
 from selfsent.distributed import by_first, gathered, rank, together
 from selfsent.errors import RunError
-from selfsent.files import is_half_written, remove, saying, sweep_half_written, write_json, write_text
+from selfsent.files import is_half_written, output_errors, remove, sweep_half_written, write_json, write_text
 from selfsent.integrity import is_signed, signed
-from selfsent.locks import Held, hold
+from selfsent.locks import DirectoryLock, lock_directory
 from selfsent.methods.method import RETIRED
 from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import is_whole
@@ -54,7 +54,7 @@ class RunDirectory:
         self.path = path
         self.record: dict[str, Any] = {}
         self.resumed = False
-        self._held: Held | None = None
+        self._held: DirectoryLock | None = None
         self._seen: str | None = None
         """`run.json` as it was when this was checked."""
 
@@ -146,7 +146,7 @@ class RunDirectory:
     def _hold(self) -> None:
         """Keep other processes out, from now on to the end of this object."""
         if rank() == 0 and self._held is None:
-            self._held = hold(
+            self._held = lock_directory(
                 self.path, f"another selfsent works in {self.path}: wait for it, or choose another --output"
             )
             if self._text() != self._seen:
@@ -251,7 +251,7 @@ class RunDirectory:
     def log(self, entry: dict[str, Any]) -> None:
         """Add a line to `metrics.jsonl`."""
         path = self.path / "metrics.jsonl"
-        with saying(path), path.open("a", encoding="utf-8") as file:
+        with output_errors(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:

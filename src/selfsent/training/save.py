@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from selfsent.files import whole_directory, write_text
+from selfsent.files import atomic_directory, write_text
 from selfsent.integrity import seal
 
 
@@ -18,14 +18,14 @@ def save_model(place: Path, save: Callable[[Path], None]) -> None:
         place: its directory; what is there already is replaced.
         save: writes it into an empty one.
     """
-    with whole_directory(place) as temporary:
+    with atomic_directory(place) as temporary:
         save(temporary)
         seal(temporary)
 
 
 def take_over(run: Path, directory: Path) -> None:
     """Give a directory of several runs the model and the scores of one; weights are not written twice if possible."""
-    with whole_directory(directory / "model") as temporary:
+    with atomic_directory(directory / "model") as temporary:
         shutil.copytree(run / "model", temporary, copy_function=_link, dirs_exist_ok=True)
     write_text(directory / "scores.json", (run / "scores.json").read_text(encoding="utf-8"))
 

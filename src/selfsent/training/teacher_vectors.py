@@ -14,9 +14,9 @@ from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import TrainingError
-from selfsent.files import saying, write_json
-from selfsent.integrity import tell_damaged
-from selfsent.locks import locked_part
+from selfsent.files import output_errors, write_json
+from selfsent.integrity import warn_damaged
+from selfsent.locks import lock_range
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
@@ -85,7 +85,7 @@ def kept_vectors(
         for part in np.split(rows, range(size, len(rows), size)):
             if table.done[part].all():
                 continue
-            with locked_part(table.directory / "lock", int(part[0]), int(part[-1]) + 1, patient) as mine:
+            with lock_range(table.directory / "lock", int(part[0]), int(part[-1]) + 1, patient) as mine:
                 left = part[~table.done[part]]
                 if mine and len(left):
                     table.fill(left, _short(encode(encoder, corpus.texts(left, column)), name))
@@ -136,10 +136,10 @@ class _Table:
         self.directory = directory
         self._bytes = 2 * size
         lengths = {"vectors.bin": rows * self._bytes, "sums.bin": 4 * rows, "done.bin": rows}
-        with saying(directory):
+        with output_errors(directory):
             directory.mkdir(exist_ok=True)
             if not self._has(lengths):
-                with locked_part(directory / "lock", rows, rows + 1, patient=True):
+                with lock_range(directory / "lock", rows, rows + 1, patient=True):
                     if not self._has(lengths):  # nor has another process made them meanwhile
                         for name in lengths:
                             (directory / name).unlink(missing_ok=True)
@@ -174,13 +174,13 @@ class _Table:
             done = np.asarray(self.done[part]).view(np.uint8) == 1
             wrong = done & (_sums(self.vectors[part]) != sums[part]) | (np.asarray(self.done[part]).view(np.uint8) > 1)
             if len(rows := start + np.flatnonzero(wrong)):
-                tell_damaged(self.directory)
+                warn_damaged(self.directory)
                 self._write("done.bin", rows, np.zeros(len(rows), np.bool_), 1)
 
     def _write(self, name: str, rows: np.ndarray, values: np.ndarray, size: int) -> None:
         gaps = np.flatnonzero(np.diff(rows) > 1) + 1
         # Not through the map: there, a full disk would end the process without a word.
-        with saying(self.directory / name), (self.directory / name).open("r+b") as file:
+        with output_errors(self.directory / name), (self.directory / name).open("r+b") as file:
             for run, part in zip(np.split(rows, gaps), np.split(values, gaps), strict=True):
                 file.seek(size * int(run[0]))
                 file.write(part.tobytes())

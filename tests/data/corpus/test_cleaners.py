@@ -197,7 +197,7 @@ class TestReading:
 
     def test_what_is_left_out_is_cleaned_alike(self, read, tickets, write):
         banned = write("test.csv", "text\n<i>Nothing to clean.</i>\n")
-        corpus = read(tickets, clean="html", without=str(banned))
+        corpus = read(tickets, clean="html", exclude=str(banned))
         assert "Nothing to clean." not in corpus.texts()
 
     def test_whether_texts_are_split_is_decided_by_what_is_left(self, read, write):

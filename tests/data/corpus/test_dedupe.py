@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from selfsent.data.corpus.dedupe import KeySet, hash_keys
+from selfsent.data.corpus.duplicates import KeySet, hash_keys
 
 
 def random_keys(count, seed=0, distinct=2**63):

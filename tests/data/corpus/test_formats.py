@@ -187,12 +187,12 @@ class TestBombs:
         path = self.bomb(write, "x.csv.gz")
         monkeypatch.setenv("SELFSENT_MOST_UNPACKED", str(len(self.ROWS) - 1))
         with pytest.raises(CorpusError, match="unpack to"):
-            read(path, least=1)
+            read(path, min_rows=1)
         monkeypatch.setenv("SELFSENT_MOST_UNPACKED", str(len(self.ROWS)))
-        assert read(path, least=1).texts() == ["a row that comes again and again"]
+        assert read(path, min_rows=1).texts() == ["a row that comes again and again"]
         monkeypatch.setenv("SELFSENT_MOST_UNPACKED", "much")
         with pytest.raises(SettingsError, match="SELFSENT_MOST_UNPACKED is 'much'; it must be a number of bytes"):
-            read(self.bomb(write, "y.csv.gz"), least=1)
+            read(self.bomb(write, "y.csv.gz"), min_rows=1)
 
     def test_ordinary_text_is_far_from_it(self, read, write):
         rows = "text\n" + "".join(f"row {n} of a log at {n * 7919 % 86400} seconds\n" for n in range(40_000))

@@ -1,7 +1,7 @@
 import pytest
 import quotequail
 
-from selfsent.data.corpus.mail import MAIL, without_mail
+from selfsent.data.corpus.cleaners import MAIL, without_mail
 
 GMAIL = "It works.\n\nOn Mon, Jan 1, 2024 at 10:00 AM Ann Smith <\nann@example.org> wrote:\n\n> Is it on?\n> Ann\n"
 INLINE = "Hello,\n\nOn Monday, Ann wrote:\n> Is it on?\nYes, it is.\n> Which one?\nThe third.\n-- \nBob\nRoom 3"

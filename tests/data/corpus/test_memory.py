@@ -57,7 +57,7 @@ def test_pairs_and_missing_values_of_a_frame(tmp_path):
 def test_what_is_missing_in_a_list_is_empty(missing, tmp_path):
     corpus = read_corpus(["a b", missing, "c d"], carry=(), cache=tmp_path)
     assert corpus.texts() == ["a b", "c d"]
-    assert len(corpus.origins) == 3
+    assert len(corpus.input_rows) == 3
 
 
 @pytest.mark.parametrize("of", [list, tuple, iter, set, pd.Series, np.array, lambda paths: map(Path, paths)])
@@ -113,7 +113,7 @@ def test_categories_of_a_parquet_file_are_their_values(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     corpus = read_corpus(tmp_path / "t.parquet", carry=["n", "s"], cache=tmp_path / "c")
     assert corpus.texts() == values["text"]
-    told = corpus.origins.describe(np.arange(3))
+    told = corpus.input_rows.describe(np.arange(3))
     assert (told["n"], told["s"]) == (values["n"], values["s"])
 
 

@@ -3,7 +3,7 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.data.corpus.near import NearDuplicates
+from selfsent.data.corpus.duplicates import NearDuplicates
 from selfsent.errors import SettingsError
 
 LONG = "the committee approved the new budget for schools and hospitals in the northern districts after a long debate"

@@ -54,17 +54,17 @@ def test_the_cache_tells_other_columns_and_other_exclusions_apart(files):
     assert read_corpus(pairs(files, "de", "tr"), cache=files).directory == first.directory
     assert read_corpus(pairs(files, "tr", "de"), cache=files).directory != first.directory
     tests = [{"source": str(files / "tests.csv"), "text_columns": ["en", "de"]}]
-    assert read_corpus(pairs(files, "de", "tr"), without=tests, cache=files).directory != first.directory
+    assert read_corpus(pairs(files, "de", "tr"), exclude=tests, cache=files).directory != first.directory
 
 
 def test_rows_with_a_text_of_a_test_set_are_left_out_and_counted(files):
     options = {"text_columns": ("en", "de"), "cache": files}
-    corpus = read_corpus(str(files / "de.csv"), without=str(files / "tests.csv"), **options)
+    corpus = read_corpus(str(files / "de.csv"), exclude=str(files / "tests.csv"), **options)
     assert corpus.texts() == ["The dog sleeps.", "I sing."]
     assert corpus.report.excluded == 1
     assert "1 to be left out" in corpus.report.summary()
     other = [{"source": str(files / "tr.csv"), "text_columns": ["tr"]}, str(files / "tests.csv")]
-    assert read_corpus(str(files / "de.csv"), without=other, **options).report.excluded == 1
+    assert read_corpus(str(files / "de.csv"), exclude=other, **options).report.excluded == 1
     assert read_corpus(str(files / "de.csv"), **options).report.excluded == 0
 
 
@@ -94,13 +94,13 @@ def test_the_texts_of_several_columns_become_one(read, write):
     corpus = read(table, text_column=["subject", "body"], carry=("id",))
     assert corpus.text_columns == ("text",)
     assert corpus.texts() == ["One two It is so. And so.", "only body", "only subject"]
-    assert len(corpus.origins) == 4
+    assert len(corpus.input_rows) == 4
     split = read(table, text_column=("subject", "body"), split_sentences=True)
     assert split.texts()[:3] == ["One two", "It is so.", "And so."]
     part = {"source": table, "text_column": ["subject", "body"]}
     assert read([part, {"source": table, "text_column": "subject"}]).texts()[-1] == "One two"
     without = write("w.csv", "subject,body\nONLY,body\n")
-    assert "only body" not in read(table, text_column=["subject", "body"], without=without).texts()
+    assert "only body" not in read(table, text_column=["subject", "body"], exclude=without).texts()
     with pytest.raises(CorpusError, match="to join columns, give --text-column once for each"):
         read(table, text_column="subject,body")
     with pytest.raises(SettingsError, match="joined, and stack makes rows of them"):

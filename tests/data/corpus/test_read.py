@@ -276,4 +276,4 @@ def test_rows_are_called_by_what_they_hold(read, write):
     assert read(table, text_columns=("text", "other")).report.summary() == "2 rows"
     assert read(write("x.txt", "One.\nTwo.\n")).report.summary() == "2 sentences"
     assert read(["One. Two.", "Three."]).report.summary() == "2 texts"
-    assert read(["One."], least=1).report.summary() == "1 text"
+    assert read(["One."], min_rows=1).report.summary() == "1 text"

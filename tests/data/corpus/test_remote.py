@@ -9,7 +9,7 @@ import pytest
 from corpus_files import COMPRESS, SENTENCES, encoded, parquet_bytes
 
 import web
-from selfsent.data.corpus import faults
+from selfsent.data.corpus import remote
 from selfsent.data.corpus.remote import RemoteFile, is_address, shown
 from selfsent.errors import CorpusError
 
@@ -54,10 +54,10 @@ def test_folders_patterns_and_lists(read, put, write):
     here = str(write("d.txt", "four\n"))
     expected = ["one", "two", "three"]
     for source in ("memory://shelf", "memory://shelf/", "memory://shelf/[ad]*/*.t?t", "memory://shelf/**/*.txt"):
-        found = read(source, least=1).texts()
+        found = read(source, min_rows=1).texts()
         assert found == (["three"] if "?" in source else expected)
     assert read(["memory://shelf", here]).texts() == [*expected, "four"]
-    assert read(f"file://{here}", least=1).texts() == ["four"]
+    assert read(f"file://{here}", min_rows=1).texts() == ["four"]
     assert read("memory://shelf").source == "memory://shelf"
 
 
@@ -66,12 +66,12 @@ def test_folders_of_a_partitioned_table_are_columns(read, put, write):
         put(f"/table.parquet/{folder}/part-0.parquet", parquet_bytes(text=texts, y=[5] * len(texts)))
     put("/table.parquet/_SUCCESS", "")
     corpus = read("memory://table.parquet", carry=["lang", "y"])
-    told = corpus.origins.describe(np.arange(4))
+    told = corpus.input_rows.describe(np.arange(4))
     assert corpus.texts() == ["zwei", "eins", "one", "two"]
     assert told["lang"] == ["d e", "d e", "en", "en"]
     assert told["y"] == [5, 5, 5, 5]  # the file's own, where it has one
     path = write("here/lang=__HIVE_DEFAULT_PARTITION__/x.parquet", parquet_bytes(text=["a", "b"]))
-    assert read(path, carry=["lang"]).origins.describe(np.arange(2))["lang"] == [None, None]
+    assert read(path, carry=["lang"]).input_rows.describe(np.arange(2))["lang"] == [None, None]
     assert "no column 'town'; it has 'text', 'y', 'lang'" in refused(read, "memory://table.parquet", carry=["town"])
 
 
@@ -210,9 +210,9 @@ def test_what_drivers_raise():
     }
     for said, errors in told.items():
         for error in errors:
-            assert faults.why(error, "s3").startswith(said), error
-    assert "AWS_PROFILE" in faults.why(PermissionError(), "s3")
-    assert "HF_TOKEN" in faults.why(PermissionError(), "hf")
+            assert remote.why(error, "s3").startswith(said), error
+    assert "AWS_PROFILE" in remote.why(PermissionError(), "s3")
+    assert "HF_TOKEN" in remote.why(PermissionError(), "hf")
 
 
 def test_addresses():

@@ -93,4 +93,4 @@ class TestSplittingByALook:
         with pytest.raises(CorpusError, match="line 7"):
             check_corpus(write("bad.jsonl", lines + '{"text": '), split_sentences=None, cache=cache)
         with pytest.raises(CorpusError, match="gone"):
-            check_corpus(path, split_sentences=None, cache=cache, without=tmp_path / "gone.txt")
+            check_corpus(path, split_sentences=None, cache=cache, exclude=tmp_path / "gone.txt")

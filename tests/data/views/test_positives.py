@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import passages
-from selfsent.data.views.positives import Beside, Documents, Span, Surroundings
+from selfsent.data.views.positives import Documents, Neighbour, Span, Surroundings
 
 SIZES = (5, 1, 8, 2, 3)
 """Sentences of each document."""
@@ -95,7 +95,7 @@ def test_what_is_read_depends_on_key_and_row_alone(documents, passage):
 
 @pytest.mark.parametrize("away", [1, -1, 2])
 def test_what_is_beside_a_sentence_is_that_or_itself_at_the_ends(documents, away):
-    for number, place, found in read(documents, Beside(away)):
+    for number, place, found in read(documents, Neighbour(away)):
         assert found == [place + away if 0 <= place + away < SIZES[number] else place]
 
 
@@ -115,6 +115,6 @@ def test_several_positives_of_an_anchor_are_drawn_independently():
 
 def test_documents_know_how_many_sentences_they_have(documents):
     assert documents.sizes(ROWS).tolist() == [SIZES[number] for number in documents.numbers]
-    assert (documents.most_in_one(ROWS), documents.in_company) == (pytest.approx(8 / 19), pytest.approx(18 / 19))
+    assert (documents.largest_share(ROWS), documents.company_share) == (pytest.approx(8 / 19), pytest.approx(18 / 19))
     three = np.flatnonzero(documents.numbers == 4)
-    assert documents.most_in_one(three) == 1
+    assert documents.largest_share(three) == 1

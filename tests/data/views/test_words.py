@@ -4,7 +4,7 @@ from test_noise import KEY, chances_of, make_batch, same, sentences_of, some
 
 from naive.noise import add, delete, exchange, swap, swap_pairs
 from selfsent.data.random import make_key
-from selfsent.data.views.noise import AddWords, DeleteWords, InTurn, MaskWords, ReplaceWords, SwapPairs, SwapWords
+from selfsent.data.views.noise import AddWords, Chain, DeleteWords, MaskWords, ReplaceWords, SwapPairs, SwapWords
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
 
@@ -42,7 +42,7 @@ def test_pairs_are_swapped_as_in_lists_of_words_and_behind_deletion(ratio, templ
     damaged = SwapPairs(ratio)(batch, KEY, template)
     expected = [swap_pairs(*each, ratio) for each in zip(sentences_of(batch), chances_of(batch, KEY, 1), strict=True)]
     assert sentences_of(damaged) == expected
-    both = InTurn((DeleteWords(0.3), SwapPairs(ratio)))(batch, KEY, template)
+    both = Chain((DeleteWords(0.3), SwapPairs(ratio)))(batch, KEY, template)
     kept = [delete(*each, 0.3) for each in zip(sentences_of(batch), chances_of(batch, KEY), strict=True)]
     chances = chances_of(DeleteWords(0.3)(batch, KEY, template), KEY, 1)
     assert sentences_of(both) == [swap_pairs(*each, ratio) for each in zip(kept, chances, strict=True)]

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
 from selfsent.data.corpus.cleaners import Cleaners, look
-from selfsent.data.corpus.dedupe import KeySet, hash_keys
-from selfsent.data.corpus.near import NearDuplicates
+from selfsent.data.corpus.duplicates import KeySet, NearDuplicates, hash_keys
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.sources import Source
 from selfsent.data.corpus.streams import fail
@@ -137,9 +136,9 @@ class _Builder:
         known = len(self._seen)
         numbers = self._seen.number(keys)
         first = numbers > np.maximum.accumulate(np.concatenate([[known - 1], numbers]))[:-1]
-        table_rows = np.full(len(origin), -1)
-        table_rows[filled] = numbers
-        origins.append(table_rows, np.flatnonzero(filled)[first], self._counts["rows_read"] + origin)
+        corpus_rows = np.full(len(origin), -1)
+        corpus_rows[filled] = numbers
+        origins.append(corpus_rows, np.flatnonzero(filled)[first], self._counts["rows_read"] + origin)
         if self._columns.carried:
             if batch.carried is None and len(batch):
                 fail(self._columns.carried[0], "what is read has no columns beside the text: leave the option out")

@@ -15,10 +15,9 @@ from typing import Any
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
-from selfsent.data.corpus.near import NearDuplicates
-from selfsent.data.corpus.parts import Parts, joined, options_of, sources_of
+from selfsent.data.corpus.duplicates import NearDuplicates
 from selfsent.data.corpus.sentences import split_sentences as split_text
-from selfsent.data.corpus.sources import Source, SourceName
+from selfsent.data.corpus.sources import Parts, Source, SourceName, joined, options_of, sources_of
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import Corpus, is_whole
 from selfsent.errors import CorpusError, OutputError, SettingsError
@@ -44,11 +43,11 @@ def read_corpus(
     clean: str | Sequence[str] | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
     stack: bool = False,
-    without: SourceName | Parts | None = None,
+    exclude: SourceName | Parts | None = None,
     carry: str | Sequence[str] | None = None,
     drop_near_duplicates: bool = False,
     cache: str | Path | None = None,
-    least: int = 2,
+    min_rows: int = 2,
 ) -> Corpus:
     r"""Read text in any common format into a clean, memory-mapped table of distinct sentences.
 
@@ -77,15 +76,15 @@ def read_corpus(
             list or between commas.
         where: column -> the value, or values, that a row must have there to be read.
         stack: make the texts of several columns rows of their own, one behind the other: the sentences of pairs.
-        without: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
+        exclude: texts that must not come in, such as test sets, as `source`; a row with one of them in any column is
             dropped and counted. Only letters and digits are compared, upper and lower case alike.
         carry: columns whose values go with each row of the input, such as ids. With any, or none (`()`), the corpus
-            knows the rows of the input, also the empty and the repeated ones: `Corpus.origins`. It takes 12 bytes a
+            knows the rows of the input, also the empty and the repeated ones: `Corpus.input_rows`. It takes 12 bytes a
             sentence more in memory then, and 16 on disk.
         drop_near_duplicates: of texts that are the same but for a few words keep the first; see
-            `selfsent.data.corpus.near`. It takes 100 to 150 bytes a sentence more in memory.
+            `selfsent.data.corpus.duplicates`. It takes 100 to 150 bytes a sentence more in memory.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
-        least: distinct sentences that there must be. Training needs two, encoding one.
+        min_rows: fewest distinct sentences allowed. Training needs two, encoding one.
 
     Raises:
         CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
@@ -110,7 +109,7 @@ def read_corpus(
     columns = read.columns
     if split_sentences and len(columns.kept) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
-    banned = None if without is None else _texts(without, columns, clean, cache)
+    banned = None if exclude is None else _texts(exclude, columns, clean, cache)
     always, later = options_of(columns)
     options = [_VERSION, *always, split_sentences, *later]
     options += [] if banned is None else ["without", banned.fingerprint]
@@ -119,7 +118,7 @@ def read_corpus(
     corpus = None if read.identity is None else _open(folder / _key(read.identity, options))
     if corpus is None:
         corpus = _build(read, folder, options, split=split_sentences, banned=banned, cleaners=cleaners, near=near)
-    if len(corpus) < least:
+    if len(corpus) < min_rows:
         fail(read.name, f"only one distinct {corpus.report.unit}: two are needed at least" + columns.condition)
     return corpus
 
@@ -168,7 +167,7 @@ def _texts(
     parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
     same = {"text_column": columns.texts} if columns.merged else {"text_columns": columns.texts, "stack": True}
     stacked = [{**same, **part} for part in parts]
-    return read_corpus(stacked, clean=clean, cache=cache, least=1)
+    return read_corpus(stacked, clean=clean, cache=cache, min_rows=1)
 
 
 def check_corpus(source: SourceName | Parts, **options: Any) -> None:
@@ -190,8 +189,8 @@ def check_corpus(source: SourceName | Parts, **options: Any) -> None:
     elif not undecided or not _decided(read, folder, cleaners)[1]:
         read_corpus(source, **options)
     else:  # A method that reads single texts will have them whole: a table of them split might be made in vain.
-        if options.get("without") is not None:
-            _texts(options["without"], read.columns, options.get("clean"), options.get("cache"))
+        if options.get("exclude") is not None:
+            _texts(options["exclude"], read.columns, options.get("clean"), options.get("cache"))
         for _ in read.batches():
             pass
 

@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import common_kind
-from selfsent.data.corpus.mapped import read_column
-from selfsent.data.corpus.origins import CARRIED, FIRST, PIECES, ROWS
 from selfsent.data.corpus.streams import fail
-from selfsent.data.corpus.table import DESCRIPTION, TABLE
+from selfsent.data.corpus.table import CARRIED, DESCRIPTION, FIRST, PIECES, ROWS, TABLE, read_column
 from selfsent.integrity import checksums, signed
 
 MOST_LABELS = 1 << 16
@@ -81,7 +79,7 @@ class TableFile:
 
 
 class OriginsFile:
-    """The files of `Origins`.
+    """The files of `InputRows`.
 
     Args:
         directory: of the corpus.
@@ -98,19 +96,19 @@ class OriginsFile:
         self._found: dict[str, set[str]] = {name: set() for name in carried}
         self._count = 0
 
-    def append(self, table_rows: NDArray[np.int64], new: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    def append(self, corpus_rows: NDArray[np.int64], new: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         """Append pieces.
 
         Args:
-            table_rows: (n,) the row of the table that has the text of each piece; -1 where none has.
+            corpus_rows: (n,) the row of the table that has the text of each piece; -1 where none has.
             new: those of them, by their places here, with which a row of the table begins.
             rows: (n,) the row of the input of each piece.
         """
-        self._pieces.append(table_rows)
+        self._pieces.append(corpus_rows)
         self._first.append(self._count + new)
         if self._rows is not None:
             self._rows.append(rows)
-        self._count += len(table_rows)
+        self._count += len(corpus_rows)
 
     def carry(self, columns: list[list[Any]]) -> None:
         """Append the carried values of rows of the input."""

@@ -233,7 +233,7 @@ class MaskTokens:
 
 
 @dataclass(frozen=True)
-class InTurn:
+class Chain:
     """One noise after the other: of noises that draw numbers of their own, such as `DeleteWords` and `SwapPairs`."""
 
     noises: tuple[Noise, ...]

@@ -35,10 +35,10 @@ class Documents:
             self._order = np.argsort(numbers, kind="stable").astype(dtype)
             self._position = np.empty_like(self._order)
             self._position[self._order] = np.arange(len(numbers), dtype=dtype)
-        self.in_company = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
+        self.company_share = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
         """Share of the rows that are not alone in their document."""
 
-    def most_in_one(self, rows: np.ndarray) -> float:
+    def largest_share(self, rows: np.ndarray) -> float:
         """Share of `rows`, (n,), that are from the document which has most of them."""
         return float(np.bincount(self.numbers[rows]).max(initial=0) / max(1, len(rows)))
 
@@ -62,7 +62,7 @@ class Passage(Protocol):
     """Which sentences of its document a view reads in place of a row's own."""
 
     @property
-    def grows_with(self) -> str | None:
+    def length_option(self) -> str | None:
         """The option that says how many sentences it holds at most; None where it is one."""
         ...
 
@@ -97,7 +97,7 @@ class Span:
     number: int = 0
 
     @property
-    def grows_with(self) -> str | None:
+    def length_option(self) -> str | None:
         """`--span`, of more than one sentence."""
         return "--span" if self.longest > 1 else None
 
@@ -152,7 +152,7 @@ class Surroundings:
     within: int = 3
     kept: float = 0.1
 
-    grows_with = "--within"
+    length_option = "--within"
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences around each row; a row that is alone in its document gets itself."""
@@ -165,7 +165,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Neighbour:
     """The sentence so many positions behind a row in its document, or before it; where there is none, the row itself.
 
     Args:
@@ -174,7 +174,7 @@ class Beside:
 
     away: int = 1
 
-    grows_with = None
+    length_option = None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentence beside each row."""

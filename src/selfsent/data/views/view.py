@@ -38,13 +38,13 @@ class View:
     """What a method reads: a text column of the corpus, and the noise put on it; None leaves it as it is.
 
     With a `sampler` it reads other sentences of the corpus instead of those of the batch, and with a `passage` other
-    sentences of the same document, joined as one. One that is `ready` brings the vectors that the learner's frozen part
-    made of the sentences, once. With `joined`, the text of that column stands behind the first one, both as one input.
+    sentences of the same document, joined as one. One that is `precomputed` brings the vectors of the learner's
+    frozen part, computed once. With a `second_column`, the text of that column follows the first one, as one input.
     """
 
     column: int = 0
     noise: Noise | None = None
     sampler: NegativeSampler | None = None
     passage: Passage | None = None
-    ready: bool = False
-    joined: int | None = None
+    precomputed: bool = False
+    second_column: int | None = None

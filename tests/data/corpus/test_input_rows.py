@@ -31,51 +31,51 @@ def written(path, rows=ROWS):
 
 def test_every_row_of_the_input_is_known(tmp_path):
     corpus = read_corpus(written(tmp_path / "p.csv"), carry=("id",), cache=tmp_path)
-    origins = corpus.origins
+    inputs = corpus.input_rows
     assert corpus.texts() == ["It rains. It pours.", "It pours."]
-    assert [each.tolist() for each in (origins.table_rows, origins.first, origins.repeats)] == [
+    assert [each.tolist() for each in (inputs.corpus_rows, inputs.first, inputs.repeats)] == [
         [0, -1, 0, 1],
         [0, 3],
         [2, 1],
     ]
-    assert (len(origins), origins.rows, origins.split, origins.textless) == (4, 4, False, 1)
-    assert origins.describe(np.array([3, 0])) == {"row": [3, 0], "id": [10, 7]}
-    origins = read_corpus(tmp_path / "p.csv", carry=("id",), split_sentences=True, cache=tmp_path).origins
-    assert origins.table_rows.tolist() == [0, 1, -1, 0, 1, 1]
-    assert (len(origins), origins.rows, origins.split) == (6, 4, True)
+    assert (len(inputs), inputs.rows, inputs.split, inputs.dropped) == (4, 4, False, 1)
+    assert inputs.describe(np.array([3, 0])) == {"row": [3, 0], "id": [10, 7]}
+    inputs = read_corpus(tmp_path / "p.csv", carry=("id",), split_sentences=True, cache=tmp_path).input_rows
+    assert inputs.corpus_rows.tolist() == [0, 1, -1, 0, 1, 1]
+    assert (len(inputs), inputs.rows, inputs.split) == (6, 4, True)
     expected = {"row": [0, 0, 1, 2, 2, 3], "sentence": [0, 1, 0, 0, 1, 0], "id": [7, 7, 8, 9, 9, 10]}
-    assert origins.describe(np.arange(6)) == expected
+    assert inputs.describe(np.arange(6)) == expected
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_carried_values_keep_their_kind(tmp_path, ending):
     names = ("id", "team", "share", "new")
-    origins = read_corpus(written(tmp_path / f"p{ending}"), carry=names, cache=tmp_path).origins
-    found = origins.describe(np.arange(4))
+    inputs = read_corpus(written(tmp_path / f"p{ending}"), carry=names, cache=tmp_path).input_rows
+    found = inputs.describe(np.arange(4))
     assert found["id"] == [7, 8, 9, 10]
     assert found["team"] == ["a", None, "b, c", "ü"]
     if ending in (".jsonl", ".parquet"):
-        assert list(origins.columns.values()) == [int, int, str, float, bool]
+        assert list(inputs.columns.values()) == [int, int, str, float, bool]
         assert found["share"] == [0.5, 1.0, None, -2.25]
         assert found["new"] == [True, False, True, None]
     else:
-        assert list(origins.columns.values()) == [int, int, str, str, str]
+        assert list(inputs.columns.values()) == [int, int, str, str, str]
         assert found["share"] == ["0.5", "1", None, "-2.25"]
 
 
 def test_odd_values(tmp_path):
     rows = [{"text": f"text {n}", "zero": zero, "large": 10**n, "long": "9" * n} for n, zero in ((3, "007"), (30, "7"))]
-    origins = read_corpus(written(tmp_path / "p.csv", rows), carry=("zero", "large", "long"), cache=tmp_path).origins
-    found = origins.describe(np.arange(2))  # what only looks like a number stays text
+    inputs = read_corpus(written(tmp_path / "p.csv", rows), carry=("zero", "large", "long"), cache=tmp_path).input_rows
+    found = inputs.describe(np.arange(2))  # what only looks like a number stays text
     expected = {"zero": ["007", "7"], "large": ["1000", "1" + "0" * 30], "long": ["999", "9" * 30]}
     assert found == {"row": [0, 1], **expected}
     rows = [{"text": "one", "x": {"a": [1]}}, {"text": "two", "x": float("nan")}, {"text": "three", "x": 3}]
-    origins = read_corpus(written(tmp_path / "p.jsonl", rows), carry=("x",), cache=tmp_path).origins
-    assert origins.columns["x"] is str
-    assert origins.describe(np.arange(3))["x"] == ['{"a": [1]}', None, "3"]
+    inputs = read_corpus(written(tmp_path / "p.jsonl", rows), carry=("x",), cache=tmp_path).input_rows
+    assert inputs.columns["x"] is str
+    assert inputs.describe(np.arange(3))["x"] == ['{"a": [1]}', None, "3"]
     rows = [{"text": "ba de", "id": b"a-1"}, {"text": "ko mi", "id": b"\xff"}]
     corpus = read_corpus(written(tmp_path / "p.parquet", rows), carry=("id",), cache=tmp_path)
-    assert corpus.origins.describe(corpus.origins.first[[0, 1]])["id"] == ["a-1", "\\xff"]
+    assert corpus.input_rows.describe(corpus.input_rows.first[[0, 1]])["id"] == ["a-1", "\\xff"]
 
 
 @pytest.mark.parametrize("split", [False, True])
@@ -89,7 +89,7 @@ def test_batches_of_any_size_make_the_same(tmp_path, monkeypatch, split):
     monkeypatch.setattr("selfsent.data.corpus.formats.BATCH_ROWS", 7)
     corpus = read_corpus(path, carry=("id",), split_sentences=split, cache=tmp_path / "b")
     assert corpus.fingerprint == whole.fingerprint
-    origins, texts = corpus.origins, corpus.texts()
+    inputs, texts = corpus.input_rows, corpus.texts()
     pieces = [
         (row["id"], place, piece)
         for row in rows
@@ -97,22 +97,22 @@ def test_batches_of_any_size_make_the_same(tmp_path, monkeypatch, split):
     ]
     if not split:
         pieces = [(row["id"], 0, " ".join(row["text"].split())) for row in rows]
-    found = origins.describe(np.arange(len(origins)))
+    found = inputs.describe(np.arange(len(inputs)))
     assert found["id"] == found["row"] == [number for number, _, _ in pieces]
     assert found.get("sentence", [0] * 200) == [place for _, place, _ in pieces]
-    expected = ["" if row < 0 else texts[row] for row in origins.table_rows]
+    expected = ["" if row < 0 else texts[row] for row in inputs.corpus_rows]
     assert expected == [text for _, _, text in pieces]
-    assert [expected.index(text) for text in texts] == origins.first.tolist()
-    assert [expected.count(text) for text in texts] == origins.repeats.tolist()
+    assert [expected.index(text) for text in texts] == inputs.first.tolist()
+    assert [expected.count(text) for text in texts] == inputs.repeats.tolist()
 
 
 def test_blank_lines_and_what_is_left_out(tmp_path):
     (tmp_path / "p.txt").write_text("one\n\ntwo\none\n\n")
-    origins = read_corpus(tmp_path / "p.txt", carry=(), cache=tmp_path).origins
-    assert origins.table_rows.tolist() == [0, -1, 1, 0, -1]
+    inputs = read_corpus(tmp_path / "p.txt", carry=(), cache=tmp_path).input_rows
+    assert inputs.corpus_rows.tolist() == [0, -1, 1, 0, -1]
     (tmp_path / "test.txt").write_text("Two!\n")
-    origins = read_corpus(["one", "two", "three"], carry=(), without=tmp_path / "test.txt", cache=tmp_path).origins
-    assert origins.table_rows.tolist() == [0, -1, 1]
+    inputs = read_corpus(["one", "two", "three"], carry=(), exclude=tmp_path / "test.txt", cache=tmp_path).input_rows
+    assert inputs.corpus_rows.tolist() == [0, -1, 1]
 
 
 def test_tables_with_and_without_columns_are_apart(tmp_path):
@@ -124,7 +124,7 @@ def test_tables_with_and_without_columns_are_apart(tmp_path):
     assert all(corpus.texts() == plain.texts() for corpus in others)
     names = {file.name for file in plain.directory.iterdir()}
     assert names == {"table.arrow", "corpus.json"}  # it costs nothing where nobody asks
-    assert plain.origins.table_rows.tolist() == plain.origins.first.tolist() == [0, 1]
+    assert plain.input_rows.corpus_rows.tolist() == plain.input_rows.first.tolist() == [0, 1]
 
 
 def test_a_carried_value_that_changes_makes_another_table(tmp_path):
@@ -143,10 +143,10 @@ def test_what_cannot_be_carried(tmp_path):
 
 
 def test_done_rows_are_told_in_rows_of_the_input(tmp_path):
-    origins = read_corpus(["one", "", "one", "two", "two", "three", ""], carry=(), cache=tmp_path).origins
+    inputs = read_corpus(["one", "", "one", "two", "two", "three", ""], carry=(), cache=tmp_path).input_rows
     told = []
-    more = origins.in_pieces(told.append)
+    more = inputs.progress_callback(told.append)
     for count in (1, 2):
         more(count)
     assert told == [3, 4]
-    assert [origins.done(rows) for rows in range(4)] == [0, 3, 5, 7]
+    assert [inputs.done(rows) for rows in range(4)] == [0, 3, 5, 7]
