@@ -33,7 +33,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows, Store
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.stats.metrics import cosines
-from selfsent.evaluation.tasks.sts import STS
+from selfsent.evaluation.datasets.catalogue import STS
 from selfsent.files import write_json
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder

@@ -9,7 +9,7 @@ import tiny
 from selfsent import api
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.models.loading import load_encoder
 from selfsent.report.scoring import scored
 

@@ -7,7 +7,7 @@ import tiny
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hybrid import Hybrid
-from selfsent.evaluation.tasks.partners import passage_sides
+from selfsent.evaluation.tasks.label_free import passage_sides
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.evaluation.vectors import unit
 

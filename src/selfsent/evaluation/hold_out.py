@@ -194,7 +194,7 @@ def limited(corpus: Documented, documents: Numbers, rows: Numbers, most: int | N
     most = MAX_SENTENCES if most is None else most
     if len(rows) <= most:
         return rows
-    names, first, member, size = np.unique(documents[rows], return_index=True, return_inverse=True, return_counts=True)
+    _, first, member, size = np.unique(documents[rows], return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(text_hashes(corpus.texts(rows[first])), kind="stable")
     return rows[np.isin(member, order[: max(1, _fitting(size[order], most))])]
 
@@ -215,7 +215,8 @@ class Subset:
     """Some rows of a corpus, in the form that evaluation takes; other `documents` may take the place of its own."""
 
     def __init__(self, corpus: Corpus | Subset, rows: np.ndarray, documents: np.ndarray | None = None) -> None:
-        self.corpus, self.rows, self.fingerprint = corpus, rows, corpus.fingerprint
+        self.corpus, self.rows = corpus, rows
+        self.fingerprint: str = corpus.fingerprint
         documents = corpus.documents if documents is None else documents
         self.documents: np.ndarray | None = None if documents is None else np.asarray(documents)[rows]
 

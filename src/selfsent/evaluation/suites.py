@@ -16,7 +16,7 @@ from selfsent.evaluation.datasets import catalogue
 from selfsent.evaluation.datasets.declared import Rows, Store
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.datasets.own_files import Clean, Column
-from selfsent.evaluation.encoders import Encoder, as_encoder
+from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import Documented, split_documents
 from selfsent.evaluation.judges import JUDGES, Held, aimed_at, check_judges, make_judges
 from selfsent.evaluation.results import AVERAGE, Result, Score
@@ -151,7 +151,7 @@ def evaluate(
     chosen, scorers = _checked(suite, task, documents is not None, judges, files, columns, clean, searched, classifier)
     corpus = documents
     if documents is not None and not hasattr(documents, "documents"):
-        corpus = read_corpus(cast(SourceName, documents), split_sentences=None, clean=clean)
+        corpus = read_corpus(documents, split_sentences=None, clean=clean)
     encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     leaked = holds_stsb(encoder.trained_on)
     tasks: dict[str, Callable[[], Score]] = {}

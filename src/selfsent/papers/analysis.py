@@ -14,7 +14,7 @@ import numpy as np
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows
 from selfsent.evaluation.encoders import Encoder, as_encoder
-from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.evaluation.tasks.published import score_pairs
 from selfsent.papers.words import Tagger, tag
 
 SIMILAR = 0.8

@@ -21,10 +21,10 @@ from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.tasks.context import ContextTask
-from selfsent.evaluation.tasks.known_items import KnownItemTask, first_finds_rest, text_finds_partner
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
-from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.evaluation.tasks.published import score_pairs
+from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.files import remove, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
@@ -77,7 +77,7 @@ def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | Non
     Raises:
         DataError: its data set is absent or damaged.
     """
-    if dev == "context":
+    if dev == "context" and hold_out.dev is not None:
         return ContextTask(corpus, hold_out.dev).score
     if dev == JUDGES_TOGETHER and hold_out.dev is not None:
         return TogetherTask(Held(corpus, hold_out.dev)).score
@@ -247,7 +247,7 @@ def _paired(before: Before, after: Scored) -> dict[str, Any]:
             "base_with_words": _plain(before.with_words),
             "words_over_base": _difference(with_words, before.with_words),
             "words_over_bm25": _difference(with_words, task.lexical["bm25"]),
-            "asked": task.asked,
+            "asked": task.summary,
         }
     return scores
 

@@ -138,12 +138,12 @@ def checked(dataset: DataSet, columns: Columns) -> Rows:
     if "score" in columns:
         keep = [row for row, score in enumerate(columns["score"]) if score is not None and score == score]
         columns = {name: [values[row] for row in keep] for name, values in columns.items()}
-    rows, found, warnings = len(next(iter(columns.values()))), fingerprint(columns), ()
+    rows, found, warnings = len(next(iter(columns.values()))), fingerprint(columns), list[str]()
     if dataset.rows is not None and rows != dataset.rows:
-        warnings = (f"{dataset.name} has {rows} rows here, {dataset.rows} as published",)
+        warnings = [f"{dataset.name} has {rows} rows here, {dataset.rows} as published"]
     elif dataset.known and found != dataset.known:
-        warnings = (f"{dataset.name} has content {found}, known copies have {dataset.known}: scores may not compare",)
-    return Rows(dataset.name, columns, found, warnings)
+        warnings = [f"{dataset.name} has content {found}, known copies have {dataset.known}: scores may not compare"]
+    return Rows(dataset.name, columns, found, tuple(warnings))
 
 
 def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:

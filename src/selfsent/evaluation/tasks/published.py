@@ -223,7 +223,8 @@ def score_cqadupstack(rows: Rows, encoder: Encoder) -> Score:
         gold = {row: rows["relevant"][row].split() for row in part if rows["relevant"][row]}
         posts = [row for row in part if row not in gold]
         names, queries = np.array([rows["id"][row] for row in posts]), list(gold)
-        query_vectors, post_vectors = encoder.sides(*([rows["text"][row] for row in each] for each in (queries, posts)))
+        texts = [[rows["text"][row] for row in each] for each in (queries, posts)]
+        query_vectors, post_vectors = encoder.sides(texts[0], texts[1])
         size = max(1, BLOCK // max(1, len(posts)))
         for start in range(0, len(queries), size):
             similarity = inner(query_vectors[start : start + size], post_vectors)
