@@ -135,7 +135,7 @@ def test_documents_of_one_sentence_are_no_reason_not_to_train(tickets):
     assert (len(found.train), found.test) == (len(tickets), None)
     (line,) = notices
     assert line.startswith("no label-free score: no document has two different sentences: split texts")
-    with pytest.raises(DataError, match="split.sentences"):  # but nothing can be chosen by them
+    with pytest.raises(DataError, match=r"split.sentences"):  # but nothing can be chosen by them
         HoldOut.of(tickets, dev=True, notice=print)
 
 

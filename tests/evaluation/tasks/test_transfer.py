@@ -31,7 +31,8 @@ def words():
 def features_of(model, texts, labels):
     """Features and labels of rows sorted as SentEval does."""
     ordered = sorted(zip(texts, labels, strict=True), key=lambda pair: (len(pair[0].split()), pair[1]))
-    return np.asarray(model.encode([t or "." for t, _ in ordered]), np.float32), np.array([l for _, l in ordered])
+    texts = [text or "." for text, _ in ordered]
+    return np.asarray(model.encode(texts), np.float32), np.array([label for _, label in ordered])
 
 
 def test_nested_folds_agree_with_one_fit_after_the_other(write, words, model):
