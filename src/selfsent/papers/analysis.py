@@ -1,20 +1,18 @@
-"""The papers' analyses: which words a similarity hangs on, how much text helps, what labels are worth, the space."""
+"""The papers' analyses: which words a similarity hangs on, and how vectors lie in their space."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
-from selfsent.evaluation.encoders import Encoder, as_encoder
-from selfsent.evaluation.tasks.published import score_pairs
+from selfsent.evaluation.encoders import Encoder
 from selfsent.papers.words import Tagger, tag
 
 SIMILAR = 0.8

@@ -49,8 +49,8 @@ def fit_predict(features: Features, labels: Labels, train: Masks, penalty: Float
     rotated, curvature = _principal_axes(extended(features))
     goal, size = np.eye(classes, dtype=np.float32)[labels][:, None, :], max(1, BLOCK // (len(labels) * classes))
     blocks = (slice(start, start + size) for start in range(0, len(train), size))
-    penalty = penalty.astype(np.float32)
-    return np.concatenate([_fit(rotated, curvature, goal, train[block], penalty[block]) for block in blocks])
+    decay = penalty.astype(np.float32)
+    return np.concatenate([_fit(rotated, curvature, goal, train[block], decay[block]) for block in blocks])
 
 
 def _fit(rotated: Features, curvature: Features, goal: Features, train: Masks, penalty: Features) -> Labels:
