@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.data.vector_files import inner, unit
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
@@ -34,7 +35,6 @@ from selfsent.evaluation.results import SCALE, Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats, interval, mean_of_few, point
-from selfsent.evaluation.vectors import inner, unit
 
 Passage = Sequence[str]
 """Sentences whose mean vector stands for them."""

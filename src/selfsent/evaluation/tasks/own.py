@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from selfsent.data.vector_files import Vectors, inner, unit
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
 from selfsent.evaluation.datasets.own_files import Clean, Column, is_number, read_rows
@@ -19,7 +20,6 @@ from selfsent.evaluation.stats.metrics import mean, parts_of
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.evaluation.tasks.published import score_pairs
 from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, score_classification
-from selfsent.evaluation.vectors import Vectors, inner, unit
 
 CUTOFF = 10
 BLOCK = 256

@@ -19,13 +19,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import DataSet, Rows, Store
 from selfsent.evaluation.encoders import Encoder, as_encoder
 from selfsent.evaluation.results import Score, bounds, measure, signature
 from selfsent.evaluation.stats.metrics import average, average_precision, mean, parts_of, pearson, spearman
 from selfsent.evaluation.stats.resampling import Floats, Statistic, point
-from selfsent.evaluation.vectors import inner
 
 FOLDS, SEED = 10, 1
 DEPTH = 100

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import inner
 from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
@@ -26,7 +27,6 @@ from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import connected, near_duplicates
 from selfsent.evaluation.stats.metrics import mean
-from selfsent.evaluation.vectors import inner
 
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
 """Ranks that each metric looks at; DEPTH those of the mean average precision, as BEIR has it."""
