@@ -17,14 +17,11 @@ from selfsent.evaluation.stats.duplicates import connected
 
 Numbers = NDArray[np.int64]
 
-MAX_SENTENCES = 10_000
-"""Held-out sentences that are scored; documents beyond it are left out."""
+MAX_SENTENCES = 10_000  # held-out sentences that are scored; documents beyond it are left out
 HELD_SHARE, HELD_MINIMUM = 0.1, 500
 """Share of the documents that is held out of a corpus of a thousand or more, and how many at least."""
-HELD_OF_FEW = 0.2
-"""The share that is held out of a smaller corpus."""
-HELD_LEAST = 30
-"""Documents below which an interval by resampling them would be too narrow to be honest."""
+HELD_OF_FEW = 0.2  # the share that is held out of a smaller corpus
+HELD_LEAST = 30  # documents below which an interval by resampling them would be too narrow to be honest
 WITHOUT_DOCUMENTS = (
     "the corpus has no documents to find a next sentence in: give a document column, or --split-sentences if a text"
     " holds several sentences"
@@ -33,8 +30,7 @@ NO_NEIGHBOURS = (
     "no document has two different sentences: split texts that hold several with --split-sentences,"
     " or check the document column"
 )
-_READ = 1 << 16
-"""Sentences whose text is in memory at once while documents are chosen."""
+_READ = 1 << 16  # sentences whose text is in memory at once while documents are chosen
 
 
 class Documented(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from selfsent.data.corpus.sources import SourceName
 from selfsent.display import counted
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets import catalogue
-from selfsent.evaluation.datasets.declared import Rows, Store
+from selfsent.evaluation.datasets.declared import DataSet, Rows, Store
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.datasets.own_files import Clean, Column
 from selfsent.evaluation.encoders import as_encoder
@@ -29,24 +29,21 @@ from selfsent.naming import names
 from selfsent.progress import Progress
 
 _PAIRS = (*catalogue.STS, catalogue.STSB_DEV, *catalogue.STS17)
-_TASKS = (
-    *(Task(dataset.name, (dataset,), published.score_pairs) for dataset in _PAIRS),
-    *(Task(dataset.name, (dataset,), published.score_topics) for dataset in catalogue.ARGUMENTS),
-    *(
-        Task(name, datasets, partial(transfer.score_classification, name, protocol))
-        for name, (protocol, datasets) in catalogue.TRANSFER.items()
-    ),
-    *(Task(dataset.name, (dataset,), published.score_translations) for dataset in catalogue.TATOEBA),
-    *(
-        Task(name, datasets, partial(published.score_translated_pairs, name))
-        for name, datasets in catalogue.STSB_CROSS.items()
-    ),
-    Task("askubuntu", (catalogue.ASKUBUNTU,), published.score_askubuntu),
-    Task("cqadupstack", (catalogue.CQADUPSTACK,), published.score_cqadupstack),
-    Task("twitterpara", (catalogue.TWITTERPARA,), published.score_twitterpara),
-    Task("scidocs", (catalogue.SCIDOCS,), published.score_scidocs),
-)
-TASKS: dict[str, Task] = {task.name: task for task in _TASKS}
+_SCORERS: dict[Callable[..., Score], tuple[DataSet, ...]] = {
+    published.score_pairs: _PAIRS,
+    published.score_topics: catalogue.ARGUMENTS,
+    published.score_translations: catalogue.TATOEBA,
+    published.score_askubuntu: (catalogue.ASKUBUNTU,),
+    published.score_cqadupstack: (catalogue.CQADUPSTACK,),
+    published.score_twitterpara: (catalogue.TWITTERPARA,),
+    published.score_scidocs: (catalogue.SCIDOCS,),
+}
+"""What scores an encoder on each of these data sets alone."""
+TASKS = {each.name: Task((each,), score) for score, datasets in _SCORERS.items() for each in datasets}
+for _name, (_protocol, _datasets) in catalogue.TRANSFER.items():
+    TASKS[_name] = Task(_datasets, partial(transfer.score_classification, _name, _protocol))
+for _name, _datasets in catalogue.STSB_CROSS.items():
+    TASKS[_name] = Task(_datasets, partial(published.score_translated_pairs, _name))
 
 
 @dataclass(frozen=True)
@@ -143,21 +140,27 @@ def evaluate(
     """
     if isinstance(progress, Progress):
         progress = progress.notice
-    if classifier not in transfer.CLASSIFIERS:
-        raise SettingsError(f"there is no classifier {classifier!r}; {guess(classifier, transfer.CLASSIFIERS)}")
     store = data if isinstance(data, Store) else Store(data)
-    searched = read_tasks(retrieval, split, store.mirror)
-    files = {"pairs": pairs, "relevance": relevance, "labels": labels}
-    chosen, scorers = _checked(suite, task, documents is not None, judges, files, columns, clean, searched, classifier)
+    chosen, scorers = check_request(
+        suite=suite,
+        task=task,
+        documents=documents is not None,
+        judges=judges,
+        columns=columns,
+        clean=clean,
+        retrieval=read_tasks(retrieval, split, store.mirror),
+        classifier=classifier,
+        **{"pairs": pairs, "relevance": relevance, "labels": labels},
+    )
     corpus = documents
     if documents is not None and not hasattr(documents, "documents"):
         corpus = read_corpus(documents, split_sentences=None, clean=clean)
     encoder = as_encoder(model, name=name, fast=fast, int8=int8, pooling=pooling)
     leaked = holds_stsb(encoder.trained_on)
-    tasks: dict[str, Callable[[], Score]] = {}
-    for each in chosen:
-        options = {"classifier": classifier} if each in catalogue.TRANSFER else {}
-        tasks[each] = partial(TASKS[each], encoder, store, **options)
+    options = {name: {"classifier": classifier} for name in catalogue.TRANSFER}
+    tasks: dict[str, Callable[[], Score]] = {
+        each: partial(TASKS[each], encoder, store, **options.get(each, {})) for each in chosen
+    }
     absent: dict[str, str] = {}
     if corpus is not None:
         corpus, label_free = cast(Documented, corpus), check_judges(names(judges))
@@ -197,29 +200,20 @@ def check_request(
     columns: str | Sequence[Column] | None = None,
     clean: Clean = None,
     retrieval: Sequence[RetrievalTask] = (),
+    classifier: transfer.Classifier = "exact",
     **files: str | Path | None,
-) -> None:
-    """Find out without a model what `evaluate` would refuse.
+) -> tuple[tuple[str, ...], dict[str, Callable[..., Score]]]:
+    """Find out without a model what `evaluate` would refuse; the arguments are its own.
+
+    Returns:
+        (the published tasks to run, and by name what scores an encoder on the user's own files, which are read here).
 
     Raises:
-        SettingsError: nothing to score, or an unknown suite or task.
+        SettingsError: nothing to score, or an unknown suite, task or classifier.
         DataError: a file of one's own is damaged.
     """
-    _checked(suite, task, documents, judges, files, columns, clean, retrieval)
-
-
-def _checked(
-    suite: str | None,
-    task: str | Sequence[str] | None,
-    documents: bool,
-    judges: str | Sequence[str],
-    files: Mapping[str, str | Path | None],
-    columns: str | Sequence[Column] | None,
-    clean: Clean,
-    searched: Sequence[RetrievalTask],
-    classifier: transfer.Classifier = "exact",
-) -> tuple[tuple[str, ...], dict[str, Callable[..., Score]]]:
-    """The published tasks to run, and by name what scores an encoder on the user's own files, which are read here."""
+    if classifier not in transfer.CLASSIFIERS:
+        raise SettingsError(f"there is no classifier {classifier!r}; {guess(classifier, transfer.CLASSIFIERS)}")
     if suite is not None and task is not None:
         raise SettingsError("suite and task both say what to score: give one of them")
     if suite is not None and suite not in SUITES:
@@ -231,7 +225,7 @@ def _checked(
     if unknown := [name for name in chosen if name not in TASKS]:
         raise SettingsError(f"there is no task {unknown[0]!r}; {guess(unknown[0], (CONTEXT, *TASKS))}")
     given = {kind: path for kind, path in files.items() if path is not None}
-    if not (chosen or documents or given or searched):
+    if not (chosen or documents or given or retrieval):
         flags = "--task, --suite or --documents, or --retrieval, --pairs, --relevance, --labels"
         raise SettingsError(f"nothing to score: give {flags}")
     if check_judges(names(judges)) and not documents:
@@ -239,7 +233,7 @@ def _checked(
     columns = names(cast(Any, columns)) or None
     if columns is not None and len(given) != 1:
         raise SettingsError("columns are those of one file of your own: give one of pairs, relevance and labels")
-    sets: dict[str, Callable[..., Score]] = {each.name: each.score for each in searched}
+    sets: dict[str, Callable[..., Score]] = {each.name: each.score for each in retrieval}
     scorers: dict[str, Callable[..., Score]] = {}
     for kind, path in given.items():
         read, score = own.OWN[kind]
@@ -266,7 +260,7 @@ def load_pairs(task: str | None, pairs: str | Path | None, store: Store) -> Rows
         raise SettingsError("give either a task or a file of pairs: --task or --pairs")
     if pairs is not None:
         return own.read_pairs(pairs)
-    known = {dataset.name: dataset for dataset in (*_PAIRS, *catalogue.ARGUMENTS)}
+    known = [dataset.name for dataset in (*_PAIRS, *catalogue.ARGUMENTS)]
     if task not in known:
         raise SettingsError(f"{task} is no task of scored pairs; those are {', '.join(known)}")
-    return store.load(known[task])
+    return store.load(TASKS[task].datasets[0])

@@ -82,7 +82,6 @@ def test_labels_have_neighbours_and_groups_beside_the_accuracy(scored):
     assert found.metrics == pytest.approx({"nearest_neighbour": 100, "v_measure": 100})
     assert found.intervals["nearest_neighbour"] == (100, 100)
     assert found.to_json()["v_measures"] == pytest.approx([100] * 4)
-    assert "nearest_neighbour 100.00 (100.00 to 100.00)  v_measure 100.00" in "  ".join(found.beside)
 
 
 def test_nearest_neighbours_by_hand():

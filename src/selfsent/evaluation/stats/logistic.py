@@ -15,15 +15,11 @@ from numpy.typing import NDArray
 from selfsent.evaluation.stats.resampling import Floats
 
 STEPS = 500
-TOLERANCE = 1e-4
-"""Largest relative change of any problem's weights at which to stop."""
-BLOCK = 1 << 24
-"""Probabilities held at once: 64 MiB of float32."""
-_MANY = 16
-"""Classes from which torch is faster at a softmax."""
+TOLERANCE = 1e-4  # largest relative change of any problem's weights at which to stop
+BLOCK = 1 << 24  # probabilities held at once: 64 MiB of float32
+_MANY = 16  # classes from which torch is faster at a softmax
 _ROWS = 1 << 13
-_NOTHING = 1e-12
-"""Share of the largest second moment below which one is rounding in float64."""
+_NOTHING = 1e-12  # share of the largest second moment below which one is rounding in float64
 
 Features = NDArray[np.float32]
 Labels = NDArray[np.int64]

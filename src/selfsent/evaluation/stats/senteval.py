@@ -15,10 +15,8 @@ from selfsent.evaluation.stats.logistic import Features, Labels, Masks, extended
 from selfsent.evaluation.stats.resampling import Floats
 
 BATCH, RATE, LOOKS, EPOCHS_PER_LOOK, PATIENCE = 64, 1e-3, 51, 4, 5
-HELD_OUT = 0.05
-"""Share of the training rows that decides when to stop where no other rows do."""
-_MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-8
-"""Of Adam."""
+HELD_OUT = 0.05  # share of the training rows that decides when to stop where no other rows do
+_MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-8  # of Adam
 
 
 def fit_predict(

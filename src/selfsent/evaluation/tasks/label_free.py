@@ -36,34 +36,23 @@ from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats, interval, mean_of_few, point
 
-Passage = Sequence[str]
-"""Sentences whose mean vector stands for them."""
+Passage = Sequence[str]  # sentences whose mean vector stands for them
 
 CONTEXT = "context"
-CANDIDATES = 100
-"""Texts a query is looked for among, the answer included; None for all of them."""
-CUTOFF = 10
-"""Ranks that count; also the nearest sentences that `document` looks at."""
-TIE = 1e-6
-"""Cosines nearer than this are ties, and ties count against the answer: constant vectors must not score."""
-BLOCK = 1 << 22
-"""Similarities held at once: 16 MiB of float32."""
-NONE = -1
-"""The answer of what is no query."""
-LEAST = 30
-"""Queries below which a score says nothing."""
-COMMON = 50
-"""The most frequent words of a text count as its function words, in any language."""
+CANDIDATES = 100  # texts a query is looked for among, the answer included; None for all of them
+CUTOFF = 10  # ranks that count; also the nearest sentences that `document` looks at
+TIE = 1e-6  # cosines nearer than this are ties, and ties count against the answer: constant vectors must not score
+BLOCK = 1 << 22  # similarities held at once: 16 MiB of float32
+NONE = -1  # the answer of what is no query
+LEAST = 30  # queries below which a score says nothing
+COMMON = 50  # the most frequent words of a text count as its function words, in any language
 TYPOS = 0.8
 """Share of the words long enough for one that get a typo. With half of them, counting words still finds 98 of 100."""
-SHORTEST_TYPO = 4
-"""Letters of a word that a typo may be in."""
-CROP_WORDS = 6
-"""Words of a sentence that is cut into halves, at least."""
+SHORTEST_TYPO = 4  # letters of a word that a typo may be in
+CROP_WORDS = 6  # words of a sentence that is cut into halves, at least
 PART, LEAST_PARTS = 128, 3
 """Sentences of which `spectrum` takes one value (their effective rank is 127 at most), and how many parts it needs."""
-WORST = 4.0
-"""Alignment and −uniformity both lie between 0 and 4."""
+WORST = 4.0  # alignment and −uniformity both lie between 0 and 4
 
 
 class LabelFreeTask(ABC):

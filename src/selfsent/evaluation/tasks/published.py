@@ -28,18 +28,15 @@ from selfsent.evaluation.stats.metrics import average, average_precision, mean, 
 from selfsent.evaluation.stats.resampling import Floats, Statistic, point
 
 FOLDS, SEED = 10, 1
-DEPTH = 100
-"""Posts retrieved for a CQADupStack query."""
+DEPTH = 100  # posts retrieved for a CQADupStack query
 NEGATIVE, POSITIVE = 2, 4
 """TwitterPara's votes: up to 2 is no paraphrase, 4 and more is one, 3 is debatable and dropped."""
-BLOCK = 1 << 24
-"""Similarities held at once."""
+BLOCK = 1 << 24  # similarities held at once
 
 Split = Literal["10-fold", "cross-topic"]
 Trainer = Callable[[list[tuple[str, str]], list[float]], Any]
 """Pairs and their scores -> a model, anything `as_encoder` takes."""
-Parts = Mapping[str, NDArray[np.int64]]
-"""The item numbers of each part of a task."""
+Parts = Mapping[str, NDArray[np.int64]]  # the item numbers of each part of a task
 
 
 @dataclass(frozen=True)
@@ -47,12 +44,10 @@ class Task:
     """A published task.
 
     Args:
-        name: of the task and of its score.
         datasets: what is loaded for it.
         scorer: rows of each data set, and an encoder -> the score.
     """
 
-    name: str
     datasets: tuple[DataSet, ...]
     scorer: Callable[..., Score]
 

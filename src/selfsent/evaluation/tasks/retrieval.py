@@ -30,12 +30,9 @@ from selfsent.evaluation.stats.metrics import mean
 
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
 """Ranks that each metric looks at; DEPTH those of the mean average precision, as BEIR has it."""
-BLOCK = 1 << 24
-"""Scores held at once: 64 MiB of float32."""
-SEARCH = "search"
-"""The score of known items."""
-MOST = 10_000
-"""Texts of a corpus of pairs that are searched; those that are answers are always among them."""
+BLOCK = 1 << 24  # scores held at once: 64 MiB of float32
+SEARCH = "search"  # the score of known items
+MOST = 10_000  # texts of a corpus of pairs that are searched; those that are answers are always among them
 _DISCOUNTS = 1 / np.log2(np.arange(2, 2 + NDCG_AT))
 _TITLE = 4
 """Words of a first sentence that its rest may repeat, as texts repeat their titles; of a longer one it is a copy."""

@@ -30,8 +30,7 @@ from selfsent.evaluation.stats.resampling import Floats
 PENALTIES = np.array([1e-5, 1e-4, 1e-3, 1e-2])
 FOLDS = 10
 SEED = 1111
-STEPS, TOLERANCE = 1000, 1e-4
-"""Of the classifier of sparse rows."""
+STEPS, TOLERANCE = 1000, 1e-4  # of the classifier of sparse rows
 
 Classifier = Literal["exact", "senteval"]
 CLASSIFIERS: dict[Classifier, str] = {"exact": "logreg", "senteval": "senteval"}
