@@ -7,6 +7,7 @@ import pytest
 
 from selfsent.evaluation.results import Result, measure, signature
 from selfsent.evaluation.stats.metrics import mean
+from selfsent.report.evaluation import Report
 
 
 def scored(name, values=(0.2, 0.4, 0.9), **more):
@@ -64,7 +65,7 @@ def test_without_a_suite_there_is_no_average():
 
 def test_csv_and_table_hold_every_task():
     result = Result("m, x", {"a": scored("a"), "b": scored("b")}, "toy", ("a", "b"))
-    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    rows = list(csv.DictReader(io.StringIO(Report([result]).to_csv())))
     assert [row["task"] for row in rows] == ["a", "b"]
     assert rows[0]["model"] == "m, x"
     assert result.table().row_count == 3

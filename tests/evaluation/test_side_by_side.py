@@ -169,7 +169,7 @@ def test_every_model_keeps_its_interval_in_every_form():
             (line,) = [line for line in lines if (line["model"], line["task"]) == (one.model, task)]
             assert (float(line["low"]), float(line["high"])) == (score.low, score.high)
             assert f"{score.low:.2f} to {score.high:.2f}" in shown
-        low, high = one.average_interval
+        low, high = one.average_score.low, one.average_score.high
         assert (found["average_low"], found["average_high"]) == (low, high)
         assert low < one.average < high
         assert f"{low:.2f} to {high:.2f}" in shown

@@ -126,7 +126,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.model:
         raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
     from selfsent.cli.console import notice, show
-    from selfsent.evaluation.hybrid import without_words
+    from selfsent.evaluation.lexical import without_words
     from selfsent.report.evaluation import Report
 
     own = [options.pairs, options.relevance, options.labels]

@@ -13,8 +13,8 @@ from selfsent.errors import DataError
 from selfsent.evaluation.dev import scored
 from selfsent.evaluation.encoders import Encoder as Scored
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.label_free import HeldOut
+from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
@@ -72,7 +72,11 @@ def finish(
         drawn = _map(corpus, hold_out, {"before": scored(load_encoder(base), "base"), "after": after}, points)
     page = run_page(directory.record, context, neighbours, directory.metrics(), corpus_map=drawn, search=search)
     write_text(directory.path / PAGE, page)
-    about = {"alone": not needs_selfsent(directory.model), "joins": joins, "licence": licence_of(resolve(base))}
+    about: dict[str, Any] = {
+        "alone": not needs_selfsent(directory.model),
+        "joins": joins,
+        "licence": licence_of(resolve(base)),
+    }
     card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
     write_text(directory.model / "README.md", card)
     directory.sweep()
