@@ -82,5 +82,5 @@ def test_the_time_is_told_before_it_begins(base, documents, tmp_path, monkeypatc
             documents, ["mlm", "simcse", "zscore"], base, tmp_path / "out", seeds=2, budget=30,
             progress=tiny.heard(notice=said.append),
         )  # fmt: skip
-    told = r"4 runs of 30 s each, scoring included, and 1 without a clock: about .* in all, .* of which are over"
+    told = r"4 runs of 120 s in all, scoring included, and 1 without a clock"
     assert any(re.fullmatch(told, line) for line in said)

@@ -7,7 +7,7 @@ import torch
 from scipy import stats
 from sentence_transformers import SentenceTransformer
 
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import SettingsError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.label_free import METRICS, HeldOut, MeanMetric, aimed_at, check_metrics, make_metrics
 from selfsent.evaluation.suites import check_request, evaluate
@@ -60,28 +60,12 @@ def test_few_parts_of_the_sphere_have_the_interval_of_student():
     assert (score.low, score.high) == pytest.approx((low, high), rel=0.1)  # a thousand draws of Student's t
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1])
-def test_constant_vectors_score_nothing_by_any_judge(topics, value):
-    constant = as_encoder(lambda texts: np.full((len(texts), 8), value))
-    for judge in make_metrics(held(topics), ["title", "halves", "crops", "robust"])[0].values():
-        assert judge.score(constant).score < 1
-
-
 def test_single_sentences_have_the_judges_that_need_no_documents(topics, model):
     topics.documents = None
     judges, absent = make_metrics(held(topics))
     assert set(judges) == {"crops", "robust"}
     assert {"context", "title", "halves", "document"} < set(absent)
     assert "has no documents" in absent["title"]
-
-
-def test_halves_are_the_first_and_the_second_sentences():
-    documents = [[f"d{n}s{line}" for line in range(5)] for n in range(30)]
-    task = halves_task(documents)
-    assert task.sources[3] == ["d3s0", "d3s1"]
-    assert task.targets[3] == ["d3s2", "d3s3", "d3s4"]
-    with pytest.raises(DataError, match="halves needs 30 documents"):
-        halves_task([["a", "b", "c"]] * 40)
 
 
 def test_the_vector_of_several_sentences_is_the_mean_of_theirs():
