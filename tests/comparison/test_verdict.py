@@ -46,7 +46,7 @@ def test_those_that_cannot_be_told_from_the_best_are_named():
 def test_a_method_that_hangs_on_its_seed_is_not_told_from_one_that_does_not():
     still, wild = [score(30.0)] * 3, [score(26.0), score(31.0), score(36.0)]
     found = selection(score(5.0), steady=still, wild=wild, fragile=score(6.0))
-    assert found.chosen.shown == "31.00 ± 5.00"
+    assert str(found.chosen.spread) == "31.00 ± 5.00"
     assert set(found.rivals) == {"steady"}
     assert found.remarks == [
         "The model of wild is its run with seed 2",
