@@ -92,8 +92,8 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
         type=names,
         default=(),
         metavar="NAME[,NAME]",
-        help="label-free scores of its documents: context, title, halves, document, crops, robust, spectrum, or all;"
-        " the last three need no documents (default: context)",
+        help="label-free scores of its documents: context, title, halves, document, crops, robust, or all;"
+        " the last two need no documents (default: context)",
     )
     what.add_argument("--pairs", metavar="FILE", help="sentence1, sentence2, score: Spearman of the cosine")
     what.add_argument("--relevance", metavar="FILE", help="query, text (a relevant one): MRR@10")

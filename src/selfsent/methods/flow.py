@@ -132,5 +132,4 @@ Flow.method = Method(
         "published": {"layers": "first+last"},
         "faithful": {"layers": "first+last", "noisy": True, "initial": 64},
     },
-    aimed_at=("spectrum",),
 )

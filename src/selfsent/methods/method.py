@@ -224,7 +224,7 @@ STATIC_STEPS = 3000
 """Steps that static embeddings are trained at most, unless told otherwise: on much text, fewer passes."""
 OF_DOCUMENTS = ("context", "title", "halves", "document")
 """The label-free metrics that ask what stands in the same document."""
-OF_SENTENCES = ("crops", "robust", "spectrum")
+OF_SENTENCES = ("crops", "robust")
 """Those that ask whether a sentence is recognised although it is damaged, and whether vectors are spread."""
 _ALIASES = {"paper": "published", "original": "published", "code": "faithful"}
 """Presets by names of earlier versions."""

@@ -221,7 +221,6 @@ Whitening.method = Method(
     defaults=ONE_PASS,
     large_learning_rate=ONE_PASS.learning_rate,
     static=ONE_PASS,
-    aimed_at=("spectrum",),
     presets={"published": {"dimensions": 256, "layers": "first+last"}},
 )
 
@@ -235,5 +234,4 @@ ZScore.method = Method(
     defaults=ONE_PASS,
     large_learning_rate=ONE_PASS.learning_rate,
     static=ONE_PASS,
-    aimed_at=("spectrum",),
 )
