@@ -142,7 +142,7 @@ def split_documents(
 ) -> tuple[Numbers, Numbers]:
     """Keep whole documents out of training, chosen by a hash of their first sentence.
 
-    The choice hangs on the documents alone, not on their order, so it stays put when a corpus is read again or grows;
+    The choice depends on the documents alone, not on their order, so it stays put when a corpus is read again or grows;
     of two counts the larger one's documents hold the smaller one's.
 
     Args:
@@ -151,7 +151,7 @@ def split_documents(
             of fewer than a thousand documents a fifth.
         seed: another seed, another choice.
         single: documents may be of one sentence, and of a corpus without documents each sentence counts as one.
-        what: how documents are called in errors.
+        what: the name of documents in errors.
 
     Returns:
         (rows to train on, rows held out), both ascending.
@@ -208,7 +208,7 @@ def text_hashes(texts: list[str], seed: int = 0) -> NDArray[np.uint64]:
 
 
 class Subset:
-    """Some rows of a corpus, in the form that evaluation takes; other `documents` may take the place of its own."""
+    """Some rows of a corpus, in the form that evaluation takes; other `documents` may replace its own."""
 
     def __init__(self, corpus: Corpus | Subset, rows: np.ndarray, documents: np.ndarray | None = None) -> None:
         self.corpus, self.rows = corpus, rows
@@ -231,5 +231,5 @@ def pair_groups(corpus: Corpus) -> np.ndarray:
     one, other = ids[: len(corpus)], ids[len(corpus) :]
     if corpus.documents is None:
         return connected(one, other, len(texts))[one]
-    places = len(texts) + np.asarray(corpus.documents)
-    return connected(np.tile(one, 2), np.concatenate([other, places]), int(places.max()) + 1)[one]
+    nodes = len(texts) + np.asarray(corpus.documents)
+    return connected(np.tile(one, 2), np.concatenate([other, nodes]), int(nodes.max()) + 1)[one]

@@ -115,8 +115,8 @@ def evaluate(
         pairs: a file with columns sentence1, sentence2, score; its score goes by the name of the file.
         relevance: a file with columns query, text: the relevant one.
         labels: a file with columns text, label.
-        columns: what the columns of that file are called, where they have other names; a list of names in the place of
-            one joins their texts.
+        columns: what the columns of that file are called, where they have other names; a list of names instead of one
+            joins their texts.
         clean: what is taken out of the texts of these files, and of `documents`: as for `read_corpus`.
         retrieval: a folder in BEIR's layout or a data set of the hub, to search in (see `read_task`), or several; the
             score is `retrieval`, of several `retrieval-` and the name of each.
@@ -134,7 +134,7 @@ def evaluate(
 
     Raises:
         SettingsError: nothing to score, an unknown suite, task or classifier, or `pooling` of what has no transformer.
-        DataError: nothing of what was asked for could be scored, or a file of one's own is damaged. Otherwise absent
+        DataError: nothing could be scored, or a file of one's own is damaged. Otherwise absent
             sets are named in the result and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
