@@ -226,10 +226,10 @@ def check_request(
         raise SettingsError(f"there is no task {unknown[0]!r}; {guess(unknown[0], (CONTEXT, *TASKS))}")
     given = {kind: path for kind, path in files.items() if path is not None}
     if not (chosen or documents or given or retrieval):
-        flags = "--task, --suite or --documents, or --retrieval, --pairs, --relevance, --labels"
+        flags = "`task`, `suite` or `documents`, or `retrieval`, `pairs`, `relevance`, `labels`"
         raise SettingsError(f"nothing to score: give {flags}")
     if check_judges(names(judges)) and not documents:
-        raise SettingsError("--judges are label-free scores of a corpus, which is not given: give --documents")
+        raise SettingsError("`judges` are label-free scores of a corpus, which is not given: give `documents`")
     columns = names(cast(Any, columns)) or None
     if columns is not None and len(given) != 1:
         raise SettingsError("columns are those of one file of your own: give one of pairs, relevance and labels")
@@ -257,7 +257,7 @@ def load_pairs(task: str | None, pairs: str | Path | None, store: Store) -> Rows
         DataError: the data is absent or damaged.
     """
     if (task is None) == (pairs is None):
-        raise SettingsError("give either a task or a file of pairs: --task or --pairs")
+        raise SettingsError("give either a task or a file of pairs: `task` or `pairs`")
     if pairs is not None:
         return own.read_pairs(pairs)
     known = [dataset.name for dataset in (*_PAIRS, *catalogue.ARGUMENTS)]
