@@ -36,7 +36,7 @@ def nothing_written(tmp_path):
         (("--dropout", "1"), "--dropout is 1.0; it must be at least 0 and below 1"),
         (("--schedule", "wild"), "argument --schedule: invalid choice: 'wild'"),
         (("--pooling", "most"), "argument --pooling: invalid choice: 'most'"),
-        (("--keep", "1"), "--keep is 1; at least 2 checkpoints are kept"),
+        (("--keep", "1"), "--keep is 1; it must be at least 2"),
         (("--checkpoint-every", "0"), "--checkpoint-every is 0; it must be at least 1"),
         (("--keep-best",), "--keep-best needs --dev to say what to score"),
         (("--dev-every", "3"), "--dev-every needs --dev to say what to score"),
@@ -47,7 +47,7 @@ def nothing_written(tmp_path):
             ("--method", "simcse", "--accumulate", "2"),
             "simcse compares the sentences of a batch, so --accumulate would",
         ),
-        (("--batch-size", "4", "--accumulate", "5"), "accumulate (5) cannot exceed batch_size (4)"),
+        (("--batch-size", "4", "--accumulate", "5"), "accumulate (5) cannot exceed --batch-size (4)"),
     ],
 )
 def test_one_line_before_anything_is_read(arguments, said, selfsent, tmp_path):

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import sys
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from selfsent.cli.console import show
+from selfsent.cli.options import Command
 from selfsent.errors import SelfsentError
-from selfsent.settings import choices_of
-
-
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser("methods", help="list the methods, with paper, objective, settings and options")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="one method, with its options")
-    parser.add_argument("--json", action="store_true", help="everything, as JSON on standard output")
-    parser.set_defaults(run=run)
+from selfsent.settings import choices_of, setting
 
 
 def describe(method: Any) -> dict[str, Any]:
@@ -42,23 +36,29 @@ def describe(method: Any) -> dict[str, Any]:
     }
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(kw_only=True)
+class Methods(Command):
     """Print the methods."""
-    from selfsent.methods import METHODS, get_method
 
-    chosen = [get_method(options.name)] if options.name else list(METHODS.values())
-    if options.json:
-        sys.stdout.write(json.dumps([describe(method) for method in chosen], ensure_ascii=False, indent=1) + "\n")
-        return
-    from selfsent.cli.console import show
+    about: ClassVar = "list the methods, with paper, objective, settings and options"
+    name: str | None = setting(None, "one method, with its options", positional=True, nargs="?", metavar="NAME")
+    json: bool = setting(False, "everything, as JSON on standard output")
 
-    for method in chosen:
-        objective = f"{'computes' if method.closed_form else 'minimises'} {method.objective}"
-        lines = [f"{method.name}: {method.title}", method.citation, objective, *_settings(method)]
-        show("\n  ".join(lines))
-        if options.name:
-            show(_details(method))
-        show("")
+    def run(self) -> None:
+        """Print them."""
+        from selfsent.methods import METHODS, get_method
+
+        chosen = [get_method(self.name)] if self.name else list(METHODS.values())
+        if self.json:
+            sys.stdout.write(json.dumps([describe(method) for method in chosen], ensure_ascii=False, indent=1) + "\n")
+            return
+        for method in chosen:
+            objective = f"{'computes' if method.closed_form else 'minimises'} {method.objective}"
+            lines = [f"{method.name}: {method.title}", method.citation, objective, *_settings(method)]
+            show("\n  ".join(lines))
+            if self.name:
+                show(_details(method))
+            show("")
 
 
 def _details(method: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from selfsent.api import reads_documents, train
+from selfsent.api import check_train, train
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import build_table
 from selfsent.distributed import by_first, join
@@ -85,13 +85,13 @@ def pretrain(
     with shown(progress, quiet) as told, silent():
         join()
         check_prompts(prompts)
-        reads_documents("mlm", RAW, **settings)  # which refuses wrong settings
+        check_train("mlm", RAW, **settings)
         given = None if tokenizer is None else given_tokenizer(tokenizer, changes)
         RunDirectory(Path(output)).check(resume, overwrite, [tokenizer])
         text = text_of(corpus)
         base = _base(text, given, options, int(settings["seed"]), told)
         common: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": told, "clock": clock}
-        run = train(text, "mlm", base, output, **common, **settings)
+        run: Run = train(text, "mlm", base, output, **common, **settings)
         run.record["fills"] = by_first(lambda: _publish(run.directory / "model", sources, prompts))
     return run
 
