@@ -60,7 +60,7 @@ def test_a_base_without_a_masked_language_model_is_refused(learner_of):
 
 def test_views_follow_the_options():
     assert MLM(ratio=0.3, whole_words=True).views()[0].noise == MaskTokens(0.3, True)
-    with pytest.raises(SettingsError, match="ratio is 0.0"):
+    with pytest.raises(SettingsError, match="ratio is 0"):
         MLM(ratio=0.0)
 
 

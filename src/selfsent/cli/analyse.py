@@ -78,9 +78,8 @@ _LEAST: Any = setting(0.8, "pairs with this share of the highest score, or more,
 
 @dataclass(kw_only=True)
 class Words(_OfPairs):
-    """Decisive words."""
+    """Which kinds of words decide a similarity."""
 
-    about: ClassVar = "which kinds of words decide a similarity"
     least: float = _LEAST
 
     def run(self) -> None:
@@ -102,9 +101,8 @@ class Words(_OfPairs):
 
 @dataclass(kw_only=True)
 class Space(_OfPairs):
-    """Alignment and uniformity."""
+    """Alignment and uniformity of the vectors."""
 
-    about: ClassVar = "alignment and uniformity of the vectors"
     least: float = _LEAST
 
     def run(self) -> None:
@@ -122,9 +120,8 @@ class Space(_OfPairs):
 
 @dataclass(kw_only=True)
 class Labels(_OfPairs):
-    """Worth in labels."""
+    """How many labelled pairs an unsupervised model is worth."""
 
-    about: ClassVar = "how many labelled pairs an unsupervised model is worth"
     labelled: str = setting(MISSING, "a file with columns sentence1, sentence2, score", metavar="FILE")
     trainer: str = setting(MISSING, "(pairs, scores) -> a model with encode", metavar="MODULE:FUNCTION")
     least: int = setting(10, "fewest pairs to try")
@@ -153,9 +150,8 @@ class Labels(_OfPairs):
 
 @dataclass(kw_only=True)
 class CorpusSize(_Analysis, Reading):
-    """Score and corpus size."""
+    """How the score grows with the number of training sentences."""
 
-    about: ClassVar = "how the score grows with the number of training sentences"
     also: ClassVar = (("settings of the runs (the defaults are the method's)", Settings, Unset()),)
 
     corpus: tuple[str, ...] = CORPUS
@@ -190,9 +186,8 @@ class CorpusSize(_Analysis, Reading):
 
 @dataclass(kw_only=True)
 class Analyse(Command):
-    """The papers' analyses."""
+    """The papers' analyses: words, space, corpus-size, labels."""
 
-    about: ClassVar = "the papers' analyses: words, space, corpus-size, labels"
     kinds: ClassVar = {"words": Words, "space": Space, "labels": Labels, "corpus-size": CorpusSize}
 
 

@@ -28,9 +28,11 @@ def _maker(text: str) -> str:
 
 @dataclass(kw_only=True)
 class Augment(PairOptions, Reading):
-    """Make views."""
+    """Make views of sentences: synonyms, guesses, translations there and back.
 
-    about: ClassVar = "make views of sentences: synonyms, guesses, translations there and back"
+    Was the command interrupted? Give it again, and it goes on where it stopped.
+    """
+
     description: ClassVar = """Make two views of every sentence, as columns text, view1, view2, maker1 and maker2 of a
 parquet file.
 
@@ -40,7 +42,6 @@ With one maker, view1 is the sentence itself; two makers make a view each. Give 
   selfsent augment sentences.txt --with translate:pivot=spa translate:pivot=cat --with synonym --output views.parquet
   selfsent train views.parquet --text-columns view1,view2 --method bootstrap --columns --output runs/bsl
 """
-    epilog: ClassVar = "Was the command interrupted? Give it again, and it goes on where it stopped."
     also: ClassVar = tuple((f"options of {name}", maker, None) for name, maker in MAKERS.items())
 
     corpus: tuple[str, ...] = CORPUS

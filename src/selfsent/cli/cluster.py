@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import counting, doing, notice, show
 from selfsent.cli.options import MODEL
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Cluster(Results):
-    """Find groups, print them, and write the sentences where wanted."""
+    """Put the texts of a corpus into groups of like meaning.
 
-    about: ClassVar = "put the texts of a corpus into groups of like meaning"
-    description: ClassVar = (
-        "Put the texts of a corpus into groups by k-means on their vectors, and show the words"
-        " that tell each group from the others and its most typical text."
-    )
+    Put the texts of a corpus into groups by k-means on their vectors, and show the words that tell each group from
+    the others and its most typical text.
+    """
 
     model: str = MODEL
     corpus: str = setting(MISSING, "a corpus, as for selfsent train", positional=True, metavar="CORPUS")

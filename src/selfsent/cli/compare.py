@@ -27,18 +27,16 @@ from selfsent.training.run_config import ModelOptions
 
 @dataclass(kw_only=True)
 class Compare(TrainingText, Resumable, WithData):
-    """Train with several methods, and choose."""
+    """Train with several methods for the same time, and choose the best encoder without labels.
 
-    about: ClassVar = "train with several methods for the same time, and choose the best encoder without labels"
-    description: ClassVar = (
-        "Train with several methods on the same sentences for the same time, from one base or several. The"
-        " best encoder is chosen on documents that none was trained on, and scored on others that nothing was chosen"
-        " by. TF-IDF and BM25 are scored beside all of them."
-    )
-    epilog: ClassVar = (
-        "A method may have settings and options of its own, as selfsent train takes them:"
-        ' --methods "neighbours, ct, simcse --pick-words 16 --no-mlp"'
-    )
+    Train with several methods on the same sentences for the same time, from one base or several. The best encoder
+    is chosen on documents that none was trained on, and scored on others that nothing was chosen by. TF-IDF and
+    BM25 are scored beside all of them.
+
+    A method may have settings and options of its own, as selfsent train takes them: --methods "neighbours, ct,
+    simcse --pick-words 16 --no-mlp"
+    """
+
     also: ClassVar = (("settings of each method; each has the whole --budget (default: 2m)", Settings, Unset()),)
 
     corpus: tuple[str, ...] = setting(

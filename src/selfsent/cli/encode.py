@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from selfsent.cli.console import counting, notice
 from selfsent.cli.options import MODEL, Carrying, Encoding
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Encode(Carrying, Encoding):
-    """Encode a corpus."""
+    """Write the vectors of a corpus to a file.
 
-    about: ClassVar = "write the vectors of a corpus to a file"
-    description: ClassVar = (
-        "Write a file with one vector for each row of the input, in its order, also for repeated and empty"
-        " texts (zeros for empty ones). Killed or interrupted, the same command goes on. With --engine ray, on many"
-        " cores, GPUs or machines, into a folder of .parquet files."
-    )
+    Write a file with one vector for each row of the input, in its order, also for repeated and empty texts (zeros
+    for empty ones). Killed or interrupted, the same command goes on. With --engine ray, on many cores, GPUs or
+    machines, into a folder of .parquet files.
+    """
 
     model: str = MODEL
     input: tuple[str, ...] = setting((), "a corpus, as for selfsent train", positional=True, nargs="+", metavar="INPUT")

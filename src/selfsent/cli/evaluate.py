@@ -76,13 +76,11 @@ class _Files(WithData):
 
 @dataclass(kw_only=True)
 class Evaluate(_Tasks, _Files, Encoding):
-    """Score every model, and print or write the results."""
+    """Score a model, or several side by side.
 
-    about: ClassVar = "score a model, or several side by side"
-    description: ClassVar = (
-        "Score models by published protocols, on files of your own, or without labels on the held-out"
-        " documents of a corpus. Several models stand side by side, each with a paired p-value against the first."
-    )
+    Score models by published protocols, on files of your own, or without labels on the held-out documents of a
+    corpus. Several models stand side by side, each with a paired p-value against the first.
+    """
 
     model: tuple[str, ...] = setting(
         (),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from selfsent.cli.console import counting, notice
 from selfsent.cli.options import MODEL, Carrying, Encoding
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Index(Carrying, Encoding):
-    """Write an index, and say what it finds."""
+    """Write an index of a corpus, which search and pairs read again and again.
 
-    about: ClassVar = "write an index of a corpus, which search and pairs read again and again"
-    description: ClassVar = (
-        "Encode a corpus, or take vectors that selfsent encode wrote, and write an index that finds the"
-        " nearest of millions in milliseconds. How much of them it finds is measured and told. (Needs the extra"
-        " `index`.)"
-    )
+    Encode a corpus, or take vectors that selfsent encode wrote, and write an index that finds the nearest of
+    millions in milliseconds. How much of them it finds is measured and told. (Needs the extra `index`.)
+    """
 
     model: str = MODEL
     corpus: tuple[str, ...] = setting(

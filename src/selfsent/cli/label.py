@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from selfsent.cli.console import notice, shortened, show
 from selfsent.cli.options import Reading
@@ -21,14 +21,12 @@ _HELP = "0 to 5 (5: they mean the same), or y or n; u takes the last answer back
 
 @dataclass(kw_only=True)
 class Label(Reading):
-    """Judge pairs of sentences."""
+    """Judge pairs of your own sentences, for compare --dev FILE and evaluate --pairs FILE.
 
-    about: ClassVar = "judge pairs of your own sentences, for compare --dev FILE and evaluate --pairs FILE"
-    description: ClassVar = (
-        "Draw the pairs of sentences that are most worth judging, and ask about them one by one. They are"
-        " spread over all similarities, first those that the models see differently. Every answer is written at once:"
-        " stop with q, and start the same command again to go on."
-    )
+    Draw the pairs of sentences that are most worth judging, and ask about them one by one. They are spread over all
+    similarities, first those that the models see differently. Every answer is written at once: stop with q, and
+    start the same command again to go on.
+    """
 
     corpus: tuple[str, ...] = setting(
         (), "sentences, as selfsent train takes them", positional=True, nargs="+", metavar="CORPUS"

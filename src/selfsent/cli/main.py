@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import inspect
 import os
 import re
 import sys
@@ -19,7 +20,7 @@ from typing import Any, NoReturn
 from selfsent.cli import console
 from selfsent.cli.options import Command, declare
 from selfsent.display import leads, visible
-from selfsent.errors import Damaged, FromHub, SelfsentError, TrainingError, near
+from selfsent.errors import Damaged, HubFallbackWarning, SelfsentError, TrainingError, near
 from selfsent.version import __version__
 
 _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a measure of whether it helped.
@@ -71,6 +72,16 @@ class Parser(argparse.ArgumentParser):
         return {action.dest: action.option_strings[0] for action in self._actions if action.option_strings}
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Paragraphs filled one by one, examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts = text.split("\n\n")
+        return "\n\n".join(
+            part if part[:1] == " " else super(_Formatter, self)._fill_text(part, width, indent) for part in parts
+        )
+
+
 def command_of(name: str) -> type[Command]:
     """The dataclass of a command, in the module of its name."""
     kind: type[Command] = getattr(import_module(f"selfsent.cli.{name}"), name.capitalize())
@@ -82,7 +93,7 @@ def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None,
 
     Where none is given, the parser shows which there are, or complains.
     """
-    parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=_Formatter)
     parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
     kinds: Mapping[str, type[Command] | None] = dict.fromkeys(COMMANDS)
     kind, rest = None, list(arguments)
@@ -91,12 +102,9 @@ def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None,
         known = rest[:1] if rest and rest[0] in kinds else []
         for name in known or kinds:
             kind = kinds[name] or command_of(name)
-            shape = argparse.RawDescriptionHelpFormatter if "\n\n" in kind.description else argparse.HelpFormatter
-            about: dict[str, Any] = {
-                "help": kind.about,
-                "description": kind.description or f"{kind.about.capitalize()}.",
-            }
-            made = commands.add_parser(name, **about, epilog=kind.epilog, usage=kind.usage, formatter_class=shape)
+            about = inspect.getdoc(kind) or ""
+            line = about.partition(".")[0]
+            made = commands.add_parser(name, help=line, description=about, usage=kind.usage, formatter_class=_Formatter)
         if not known or kind is None:
             return parser, None, rest
         parser, kinds, rest = made, kind.kinds, rest[1:]
@@ -191,7 +199,7 @@ def _of_the_machine(error: BaseException) -> str | None:
 
 def _warn(usual: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
     """Warnings that are one line as one line, others as usual."""
-    if issubclass(category, Damaged | FromHub):
+    if issubclass(category, Damaged | HubFallbackWarning):
         sys.stderr.write(visible(f"{message}") + "\n")
     else:
         usual(message, category, *rest, **more)

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from selfsent.cli.console import show
 from selfsent.cli.options import Command
@@ -38,9 +38,8 @@ def describe(method: Any) -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class Methods(Command):
-    """Print the methods."""
+    """List the methods, with paper, objective, settings and options."""
 
-    about: ClassVar = "list the methods, with paper, objective, settings and options"
     name: str | None = setting(None, "one method, with its options", positional=True, nargs="?", metavar="NAME")
     json: bool = setting(False, "everything, as JSON on standard output")
 

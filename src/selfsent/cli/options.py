@@ -24,7 +24,7 @@ PAIRS_AND_NEAR = ("text_columns", "label_column", "score_column", "drop_near_dup
 
 @dataclass(kw_only=True)
 class Command:
-    """A command: its fields are its options, and those of its bases under their titles.
+    """A command: its docstring is its description, its fields and those of its bases are its options.
 
     Args:
         changes: values given for the fields of the dataclasses in `also`.
@@ -34,10 +34,6 @@ class Command:
         started: when the process began to work, by `time.perf_counter`.
     """
 
-    about: ClassVar[str]
-    """One line for the list of commands."""
-    description: ClassVar[str] = ""
-    epilog: ClassVar[str] = ""
     usage: ClassVar[str | None] = None
     also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
     """Settings whose default depends on something: a title, the dataclass, and an instance with defaults to show."""
@@ -127,7 +123,9 @@ def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: 
     elif allowed:
         made["choices"] = allowed
     else:
-        made.setdefault("metavar", "N" if int in kinds else "X" if float in kinds else "TEXT")
+        name = item.name.rpartition("_")[2].upper()
+        several = f"{name}[,{name}]" if kinds == (tuple[str, ...],) and "nargs" not in about else name
+        made.setdefault("metavar", "N" if int in kinds else "X" if float in kinds else several)
         made["type"] = _typed(item, kinds)
         if about.get("repeat"):
             made["action"] = "append"

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Pairs(Searching):
-    """Find the most similar pairs, and print score and sentences, best first."""
+    """Find the most similar pairs of texts in a corpus.
 
-    about: ClassVar = "find the most similar pairs of texts in a corpus"
-    description: ClassVar = (
-        "Find the pairs of different texts that are most alike: by the cosine of their vectors and by the"
-        " words that they share. All pairs are compared, unless --approximate or --index is given."
-    )
+    Find the pairs of different texts that are most alike: by the cosine of their vectors and by the words that they
+    share. All pairs are compared, unless --approximate or --index is given.
+    """
+
     usage: ClassVar = "selfsent pairs MODEL CORPUS [options]\n       selfsent pairs --index DIR [options]"
 
     words: tuple[str, ...] = setting(

@@ -13,11 +13,13 @@ from selfsent.settings import Settings, setting
 
 @dataclass(kw_only=True)
 class Pretrain(Reading, Resumable):
-    """Train an encoder from scratch."""
+    """Train a vocabulary and a small encoder from scratch.
 
-    about: ClassVar = "train a vocabulary and a small encoder from scratch"
-    description: ClassVar = "Train a vocabulary and a BERT-shaped encoder from scratch, with masked language modelling."
-    epilog: ClassVar = "The encoder is in DIR/model: selfsent train CORPUS --base DIR."
+    Train a vocabulary and a BERT-shaped encoder from scratch, with masked language modelling.
+
+    The encoder is in DIR/model: selfsent train CORPUS --base DIR.
+    """
+
     also: ClassVar = (
         ("encoder", Options, None),
         ("settings (one pass over the text if nothing says how long)", Settings, DEFAULTS),

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from selfsent.cli.console import show
 from selfsent.cli.options import WithData
@@ -20,18 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Recipes(WithData):
-    """Print all recipes, or one."""
+    """List the recipes of the papers' tables, what they need, and what of it is here.
 
-    about: ClassVar = "list the recipes of the papers' tables, what they need, and what of it is here"
-    description: ClassVar = (
-        "List the recipes that ship: which tables of the papers they repeat, what they need, and what of it"
-        " is here. With the name of one: its variants, and where to get what is missing."
-    )
-    epilog: ClassVar = (
-        "Print one as YAML, to change it: selfsent recipes show NAME > mine.yaml. Run one: selfsent train NAME"
-        " --output DIR. Put several runs beside the papers' rows, averages over their tasks included: selfsent recipes"
-        " beside DIR ..."
-    )
+    List the recipes that ship: which tables of the papers they repeat, what they need, and what of it is here. With
+    the name of one: its variants, and where to get what is missing.
+
+    Print one as YAML, to change it: selfsent recipes show NAME > mine.yaml. Run one: selfsent train NAME --output
+    DIR. Put several runs beside the papers' rows, averages over their tasks included: selfsent recipes beside DIR
+    ...
+    """
 
     name: tuple[str, ...] = setting(
         (),

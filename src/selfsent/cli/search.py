@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Search(Searching):
-    """Search, and print score and sentence, best first."""
+    """Find the texts of a corpus nearest to a query.
 
-    about: ClassVar = "find the texts of a corpus nearest to a query"
-    description: ClassVar = (
-        "Find the texts of a corpus nearest to a query: by the cosine of their vectors and by BM25,"
-        " the words that they share with it."
-    )
+    Find the texts of a corpus nearest to a query: by the cosine of their vectors and by BM25, the words that they
+    share with it.
+    """
+
     usage: ClassVar = (
         "selfsent search MODEL CORPUS QUERY [QUERY ...] [options]\n"
         "       selfsent search --index DIR QUERY [QUERY ...] [options]"

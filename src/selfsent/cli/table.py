@@ -13,17 +13,15 @@ from selfsent.settings import setting
 
 @dataclass(kw_only=True)
 class Table(Reading):
-    """Make an untrained table."""
+    """Make an untrained table of token vectors, with a vocabulary of your text.
 
-    about: ClassVar = "make an untrained table of token vectors, with a vocabulary of your text"
-    description: ClassVar = (
-        "Learn a vocabulary on your text, and make a table with a random vector for each token: a base to"
-        " train from, for text in any language."
-    )
-    epilog: ClassVar = (
-        "Train it on text with documents: selfsent train CORPUS --base DIR. Or after a teacher, on any text:"
-        " selfsent train CORPUS --base DIR --method distil --teacher ENCODER"
-    )
+    Learn a vocabulary on your text, and make a table with a random vector for each token: a base to train from, for
+    text in any language.
+
+    Train it on text with documents: selfsent train CORPUS --base DIR. Or after a teacher, on any text: selfsent
+    train CORPUS --base DIR --method distil --teacher ENCODER
+    """
+
     also: ClassVar = (("table", TableOptions, None),)
 
     corpus: tuple[str, ...] = setting(

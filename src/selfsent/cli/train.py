@@ -27,17 +27,15 @@ _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds",
 
 @dataclass(kw_only=True)
 class Train(TrainingText, Resumable, WithData):
-    """Train an encoder."""
+    """Train an encoder on sentences, or on pairs and triples with labels or without.
 
-    about: ClassVar = "train an encoder on sentences, or on pairs and triples with labels or without"
-    description: ClassVar = (
-        "Train an encoder on unlabelled sentences, or on pairs and triples of texts with labels or without;"
-        " score it before and after if the corpus has documents or pairs."
-    )
-    epilog: ClassVar = (
-        "selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant,"
-        " --base, --data, --seed, --seeds, --resume and --overwrite; everything else stands in the recipe."
-    )
+    Train an encoder on unlabelled sentences, or on pairs and triples of texts with labels or without; score it
+    before and after if the corpus has documents or pairs.
+
+    selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant, --base,
+    --data, --seed, --seeds, --resume and --overwrite; everything else stands in the recipe.
+    """
+
     also: ClassVar = (
         ("model", ModelOptions, None),
         ("settings (the defaults are the method's)", Settings, Unset()),
