@@ -53,19 +53,11 @@ class Settings:
     steps: int | None = setting(None, "optimiser steps", minimum=1)
     epochs: float | None = setting(None, "passes over the corpus", above=0.0, maximum=1e6)
     budget: float | None = setting(
-        None,
-        "how long it takes, in seconds; written as 90s, 5m or 1h on the command line",
-        above=0.0,
-        metavar="TIME",
-        parse=lambda text: parse_duration(text),
+        None, "seconds that the run takes, or 90s, 5m or 1h", above=0.0, parse=lambda text: parse_duration(text)
     )
-    schedule: Schedule = setting(
-        "linear", "learning rate after warm-up; stairs: down by a fifth every 500 steps, to a fifth"
-    )
+    schedule: Schedule = setting("linear", "learning rate after warm-up; stairs: down by a fifth every 500 steps")
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
-    weight_decay: float = setting(
-        0.0, "weight decay, not on biases and layer norms; decoupled, except with rmsprop", minimum=0.0
-    )
+    weight_decay: float = setting(0.0, "weight decay, not on biases and layer norms", minimum=0.0)
     optimizer: Optimizer = setting("adamw", "optimiser: what turns gradients into steps")
     epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
     beta2: float = setting(0.999, "share that AdamW's mean of squares keeps in a step", above=0.0, maximum=0.999999)
@@ -104,25 +96,13 @@ class CorpusOptions:
 
     title: ClassVar[str] = "corpus"
     text_column: tuple[str, ...] = setting(
-        (),
-        "column with the texts (default: text); may be repeated: the texts are joined",
-        repeat=True,
-        metavar="NAME",
+        (), "column with texts (default: text); of several they are joined", repeat=True
     )
-    document_column: str | None = setting(None, "column that says which document a text belongs to", metavar="NAME")
+    document_column: str | None = setting(None, "column that says which document a text belongs to")
     split_sentences: bool | None = setting(False, "each text holds several sentences: split it")
-    clean: tuple[str, ...] = setting(
-        (),
-        "take out of each text first: html (tags, and entities become characters), mail (quoted mail, its headers,"
-        " signatures), urls, separators (lines such as =====)",
-        metavar="WHAT[,WHAT]",
-    )
+    clean: tuple[str, ...] = setting((), "take out of each text first: html, mail, urls, separators (such as =====)")
     exclude: tuple[str, ...] = setting(
-        (),
-        "leave out rows with a text of this corpus, such as a test set; may be repeated",
-        flags=("--without",),
-        repeat=True,
-        metavar="CORPUS",
+        (), "leave out rows with a text of this corpus, such as a test set", flags=("--without",), repeat=True
     )
 
 
@@ -131,11 +111,9 @@ class PairOptions:
     """How `read_corpus` reads pairs, triples and labels."""
 
     title: ClassVar[str] = "corpus of pairs or triples"
-    text_columns: tuple[str, ...] = setting(
-        (), "two or three columns with texts, for pairs or triples", metavar="A,B[,C]"
-    )
-    label_column: str | None = setting(None, "column with classes: names or whole numbers", metavar="NAME")
-    score_column: str | None = setting(None, "column with numbers, such as similarities", metavar="NAME")
+    text_columns: tuple[str, ...] = setting((), "two or three columns with texts, for pairs or triples")
+    label_column: str | None = setting(None, "column with classes: names or whole numbers")
+    score_column: str | None = setting(None, "column with numbers, such as similarities")
 
 
 def kinds_of(options: Any) -> dict[str, tuple[Any, ...]]:

@@ -30,32 +30,29 @@ def _maker(text: str) -> str:
 class Augment(PairOptions, Reading):
     """Make views of sentences: synonyms, guesses, translations there and back.
 
+    Writes a parquet file with two views of every sentence: columns text, view1, view2, maker1 and maker2. With one
+    maker, view1 is the sentence itself; two makers make a view each. Give --with again for further rows:
+
+      selfsent augment sentences.txt --with synonym --output views.parquet
+      selfsent augment sentences.txt --with translate:pivot=spa translate:pivot=cat --output views.parquet
+      selfsent train views.parquet --text-columns view1,view2 --method bootstrap --columns --output runs/bsl
+
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    description: ClassVar = """Make two views of every sentence, as columns text, view1, view2, maker1 and maker2 of a
-parquet file.
-
-With one maker, view1 is the sentence itself; two makers make a view each. Give --with again for further rows:
-
-  selfsent augment sentences.txt --with synonym --output views.parquet
-  selfsent augment sentences.txt --with translate:pivot=spa translate:pivot=cat --with synonym --output views.parquet
-  selfsent train views.parquet --text-columns view1,view2 --method bootstrap --columns --output runs/bsl
-"""
     also: ClassVar = tuple((f"options of {name}", maker, None) for name, maker in MAKERS.items())
 
     corpus: tuple[str, ...] = CORPUS
     makers: tuple[tuple[str, ...], ...] = setting(
         MISSING,
-        "one maker or two, as NAME[:OPTION=VALUE]...: "
-        + ", ".join(f"{name} ({maker.about})" for name, maker in MAKERS.items()),
+        "NAME[:OPTION=VALUE]..., one or two: " + ", ".join(f"{name} ({each.about})" for name, each in MAKERS.items()),
         flags=("--with",),
         nargs="+",
         repeat=True,
         metavar="MAKER",
         parse=_maker,
     )
-    output: str = setting(MISSING, "a .parquet file", metavar="FILE")
+    output: str = setting(MISSING, "a .parquet file")
     overwrite: bool = setting(False, "throw away the file, and what an interruption left")
     seed: int = setting(0, "seed of everything random")
 

@@ -27,10 +27,10 @@ class Cluster(Results):
     """
 
     model: str = MODEL
-    corpus: str = setting(MISSING, "a corpus, as for selfsent train", positional=True, metavar="CORPUS")
+    corpus: str = setting(MISSING, "as for selfsent train", positional=True)
     clusters: int = setting(20, "how many groups", minimum=2)
     seed: int = setting(0, "seed of the first centres", minimum=0, maximum=2**32 - 1)
-    page: str | None = setting(None, "write an HTML page: a map coloured by group, and the groups", metavar="FILE")
+    page: str | None = setting(None, "write an HTML page: a map coloured by group, and the groups")
     map_points: int = setting(2000, "texts on the map", flags=("--map",))
 
     def run(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from selfsent.cli import console
 from selfsent.cli.console import show
 from selfsent.cli.options import (
+    CORPUS,
     HOLD_OUT,
     SENTENCES,
     Resumable,
@@ -39,33 +40,24 @@ class Compare(TrainingText, Resumable, WithData):
 
     also: ClassVar = (("settings of each method; each has the whole --budget (default: 2m)", Settings, Unset()),)
 
-    corpus: tuple[str, ...] = setting(
-        (), "sentences with documents, as selfsent train takes them", positional=True, nargs="+", metavar="CORPUS"
-    )
-    methods: str | None = setting(
-        None,
-        "methods with commas between (default: all that need no labels; with --resume, those in DIR)",
-        metavar="NAME[,NAME]",
-    )
+    corpus: tuple[str, ...] = CORPUS
+    methods: str | None = setting(None, "NAME[,NAME] (default: all that need no labels; with --resume those in OUTPUT)")
     bases: tuple[str, ...] = setting(
         ("bundled",),
-        "one base or several, as for selfsent train; among several may be module:factory or glove:FILE, which are"
-        " scored as they are",
+        "one base or several; among several also module:factory or glove:FILE, which are scored as they are",
         flags=("--bases", "--base"),
-        metavar="ENCODER[,ENCODER]",
     )
-    output: str = setting("comparison", "runs in DIR/methods, the best in DIR/model", metavar="DIR")
+    output: str = setting("comparison", "runs in OUTPUT/methods, the best in OUTPUT/model")
     dev: str | None = setting(
         None,
-        "what to choose by: context, judges (the geometric mean of several label-free scores), a task such as"
-        " stsb-dev, or a file of pairs from selfsent label (default: context, or judges without documents)",
-        metavar="TASK",
+        "what to choose by: context, judges (several label-free scores), a task such as stsb-dev, or a file of selfsent"
+        " label (default: context, or judges without documents)",
     )
     sentences: int | None = SENTENCES
     hold_out: int | None = HOLD_OUT
     seeds: int | None = setting(None, "train each method with N seeds (default: 1)")
     pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
-        None, "instead of the base's, or each method's"
+        None, "pooling, instead of the base's or method's"
     )
     dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own")
 
@@ -77,8 +69,7 @@ class Compare(TrainingText, Resumable, WithData):
 
         from selfsent import comparison
 
-        names = ("dev", "sentences", "hold_out", "seeds", "resume", "overwrite", "data")
-        given = {name: getattr(self, name) for name in names} | self.changes
+        given = self.values("dev", "sentences", "hold_out", "seeds", "resume", "overwrite", "data") | self.changes
         given |= {name: value for name in ("pooling", "dropout") if (value := getattr(self, name)) is not None}
         with self.resumable():
             found = comparison.compare(

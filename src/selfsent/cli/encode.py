@@ -1,4 +1,4 @@
-"""`selfsent encode`, on this machine or, with `--engine ray`, on many."""
+"""`selfsent encode`, on this machine or, with `--engine ray`, on many; and `selfsent export`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from selfsent.cli.console import counting, notice
-from selfsent.cli.options import MODEL, Carrying, Encoding
+from selfsent.cli.console import counting, doing, notice
+from selfsent.cli.options import CORPUS, MODEL, Carrying, Command, Encoding
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted
 from selfsent.errors import OutputError, SettingsError
@@ -27,24 +27,17 @@ class Encode(Carrying, Encoding):
     """
 
     model: str = MODEL
-    input: tuple[str, ...] = setting((), "a corpus, as for selfsent train", positional=True, nargs="+", metavar="INPUT")
+    input: tuple[str, ...] = CORPUS
     output: str = setting(
         MISSING,
-        ".npy; .npz, as `embeddings`; or .parquet, with row numbers, ids and texts beside the vectors; with"
-        " --engine ray a folder, here or elsewhere (s3://bucket/vectors)",
-        metavar="FILE",
+        ".npy; .npz, as `embeddings`; or .parquet, with row numbers, ids and texts beside the vectors; with --engine"
+        " ray a folder, here or elsewhere (s3://bucket/vectors)",
     )
     prompt: Literal["query", "document"] | None = setting(
-        None,
-        "put the model's prompt for queries, or for texts to be searched, in front of each text, if it has one;"
-        " document is for files that search and index read (default: the model's default prompt, mostly none)",
+        None, "put the model's prompt for queries, or for texts to be searched, before each text (default: its own)"
     )
-    engine: Literal["ray"] | None = setting(
-        None, "share the work out with Ray Data: on the cluster of $RAY_ADDRESS, else on this machine"
-    )
-    workers: int | None = setting(
-        None, "processes with --engine ray (default: one for each GPU, or each core)", minimum=1
-    )
+    engine: Literal["ray"] | None = setting(None, "share the work with Ray Data: the cluster of $RAY_ADDRESS, or here")
+    workers: int | None = setting(None, "processes with --engine ray (default: one a GPU, or a core)", minimum=1)
     cores: int | None = setting(None, "cores for each of them (default: 1)", minimum=1)
 
     def run(self) -> None:
@@ -150,3 +143,34 @@ class Encode(Carrying, Encoding):
             notice(f"{counted(rows, 'vector')} in {counted(len(left), 'part')}{empty}")
         job.output.sweep()
         notice(f"all of {all_parts} in {job.output}")
+
+
+@dataclass(kw_only=True)
+class Export(Command):
+    """Write a model as a graph for ONNX Runtime or any other that reads ONNX.
+
+    The graph leads from token ids to sentence vectors, pooling included; its tokenizer lies beside it. Nothing is
+    written if the graph's vectors differ from torch's.
+    """
+
+    model: str = MODEL
+    int8: bool = setting(False, "8-bit weights: a quarter of the size, but not the same vectors")
+    normalize: bool = setting(False, "give the vectors length 1, even if the model does not")
+    output: str = setting(MISSING, "directory to write")
+    overwrite: bool = setting(False, "replace the export that is there")
+
+    def run(self) -> None:
+        """Export the model."""
+        from selfsent.models.export import check_export, export
+        from selfsent.models.loading import load_encoder
+
+        output = Path(self.output)
+        check_export(output, self.overwrite)
+        model = load_encoder(self.model)
+        with doing() as say:
+            say("making a graph")
+            made = export(model, output, self.int8, self.normalize)
+        notice(
+            f"ONNX graph in {output}: {made.size} numbers a sentence, smallest cosine to torch's vectors"
+            f" {made.smallest_cosine:.6f}, largest difference {made.largest_difference:.1e}"
+        )

@@ -25,53 +25,39 @@ class _Tasks(Reading):
     title: ClassVar = "what to score (files have these columns, as .csv, .jsonl or .parquet, or tab-separated)"
 
     split_sentences: bool | None = SPLIT_DEFAULT
-    suite: str | None = setting(None, "sts, sts17, stsb-cross, tatoeba, transfer, useb or afs", metavar="NAME")
-    task: tuple[str, ...] = setting(
-        (), "a task such as stsb; may be repeated, or NAME,NAME", repeat=True, metavar="NAME"
-    )
-    documents: tuple[str, ...] = setting(
-        (), "a corpus with documents: the label-free score", nargs="+", metavar="CORPUS"
-    )
+    suite: str | None = setting(None, "sts, sts17, stsb-cross, tatoeba, transfer, useb or afs")
+    task: tuple[str, ...] = setting((), "a task such as stsb; may be repeated, or NAME,NAME", repeat=True)
+    documents: tuple[str, ...] = setting((), "a corpus with documents: the label-free score", nargs="+")
     hold_out: int | None = setting(None, "score N of its documents, as many as selfsent train kept apart")
     judges: tuple[str, ...] = setting(
         (),
-        "label-free scores of its documents: context, title, halves, document, crops, robust, spectrum, or all;"
-        " the last three need no documents (default: context)",
-        metavar="NAME[,NAME]",
+        "label-free scores of its documents: context (the default), title, halves, document, crops, robust, spectrum,"
+        " or all; the last three need no documents",
     )
-    pairs: str | None = setting(None, "sentence1, sentence2, score: Spearman of the cosine", metavar="FILE")
-    relevance: str | None = setting(None, "query, text (a relevant one): MRR@10", metavar="FILE")
+    pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
+    relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")
     labels: str | None = setting(
-        None,
-        "text, label: accuracy of logistic regression; beside it that of the nearest neighbour, and k-means",
-        metavar="FILE",
+        None, "file: text, label: accuracy of logistic regression and nearest neighbour, k-means"
     )
-    columns: tuple[str, ...] = setting(
-        (),
-        "what your file calls these columns, such as body,team; beside --text-column the other one alone",
-        metavar="A,B[,C]",
-    )
-    id_column: str | None = setting(None, "column with ids, which no score reads", metavar="NAME")
+    columns: tuple[str, ...] = setting((), "what your file calls these columns; with --text-column the other one alone")
+    id_column: str | None = setting(None, "column with ids, which no score reads")
     retrieval: tuple[str, ...] = setting(
         (),
-        "search with judged answers: nDCG@10, beside it MRR@10, recall@100 and MAP. A folder in BEIR's layout"
-        " (corpus, queries, qrels/SPLIT: .jsonl, .tsv or .parquet), or a hub id such as mteb/scifact; may be repeated",
+        "search with judged answers: nDCG@10, MRR@10, recall@100 and MAP. A folder in BEIR's layout (corpus, queries,"
+        " qrels/SPLIT: .jsonl, .tsv or .parquet), or a hub id such as mteb/scifact; may be repeated",
         repeat=True,
-        metavar="DIR",
     )
-    split: str | None = setting(None, "whose judgements of --retrieval are taken (default: test)", metavar="NAME")
+    split: str | None = setting(None, "whose judgements of --retrieval are taken (default: test)")
 
 
 @dataclass(kw_only=True)
 class _Files(WithData):
     title: ClassVar = "results in files (- is standard output, which then gets nothing else)"
 
-    json: str | None = setting(None, "everything, as one object", metavar="FILE")
-    markdown: str | None = setting(None, "the tables, with signatures", metavar="FILE")
-    page: str | None = setting(
-        None, "an HTML page: scores as dots with their intervals, and the tables", metavar="FILE"
-    )
-    csv: str | None = setting(None, "a row for every model and task", metavar="FILE")
+    json: str | None = setting(None, "everything, as one object")
+    markdown: str | None = setting(None, "the tables, with signatures")
+    page: str | None = setting(None, "an HTML page: scores as dots with their intervals, and the tables")
+    csv: str | None = setting(None, "a row for every model and task")
 
 
 @dataclass(kw_only=True)
@@ -84,28 +70,19 @@ class Evaluate(_Tasks, _Files, Encoding):
 
     model: tuple[str, ...] = setting(
         (),
-        "a directory (also a run's), a hub id, bundled, module:factory; tfidf, bm25 or counts; glove:FILE,"
-        " nostop:FILE or sif:FILE (means of word vectors); dm:FILE or dbow:FILE (paragraph vectors, trained on FILE the"
-        " first time); or a file of --vectors; MODEL+words for an encoder and the words that texts"
-        " share, as search ranks",
+        "a directory (also a run's), a hub id, bundled, module:factory; tfidf, bm25 or counts; glove:FILE, nostop:FILE"
+        " or sif:FILE (means of word vectors); dm:FILE or dbow:FILE (paragraph vectors of FILE); a file of --vectors;"
+        " MODEL+words for an encoder and the words that texts share, as search ranks",
         positional=True,
         nargs="*",
-        metavar="MODEL",
     )
-    bases: tuple[str, ...] = setting((), "more models, as selfsent compare takes them", metavar="MODEL[,MODEL]")
-    pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
-        None,
-        "score the transformer alone with this pooling, without what else the model has; cross-encoders too",
-    )
+    bases: tuple[str, ...] = setting((), "more models, as selfsent compare takes them")
+    pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(None, "score the transformer alone, so pooled")
     classifier: Literal["exact", "senteval"] = setting(
-        "exact",
-        "logistic regression for the suite transfer and --labels. exact: at its minimum; senteval: stopped early,"
-        " as for published scores",
+        "exact", "logistic regression of transfer and --labels; senteval: stopped early, as for published scores"
     )
     vectors: str | None = setting(
-        None,
-        "write the vectors of one model and their texts: the file can stand for the model",
-        metavar="FILE",
+        None, "write the vectors of one model and their texts: a file that stands for the model"
     )
     seeds: bool = setting(False, "put runs that differ only in their seed into one row: mean ± deviation")
     published: bool = setting(False, "add the rows of the papers' tables for the suite")

@@ -26,24 +26,16 @@ class Index(Carrying, Encoding):
     """
 
     model: str = MODEL
-    corpus: tuple[str, ...] = setting(
-        (), "as for selfsent train; none with --encoded alone", positional=True, nargs="*", metavar="CORPUS"
-    )
-    output: str = setting(MISSING, "the directory of the index", metavar="DIR")
+    corpus: tuple[str, ...] = setting((), "none: the texts of --encoded", positional=True, nargs="*")
+    output: str = setting(MISSING, "the directory of the index")
     encoded: str | None = setting(
         None,
         "vectors that selfsent encode wrote with this model: nothing is encoded again. Without CORPUS, texts and"
         " columns are those of the .parquet file, or of all such files of a folder",
-        metavar="FILE",
     )
-    add: bool = setting(False, "keep what the index in DIR holds, and add to it")
-    overwrite: bool = setting(False, "throw away the index in DIR")
-    recall: float = setting(
-        0.95,
-        "share of the ten nearest texts that a search shall find; more takes longer",
-        above=0,
-        maximum=1,
-    )
+    add: bool = setting(False, "keep what the index in OUTPUT holds, and add to it")
+    overwrite: bool = setting(False, "throw away the index in OUTPUT")
+    recall: float = setting(0.95, "share of the ten nearest texts that a search shall find", above=0, maximum=1)
 
     def run(self) -> None:
         """Write it."""

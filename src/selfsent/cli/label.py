@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from selfsent.cli.console import notice, shortened, show
-from selfsent.cli.options import Reading
+from selfsent.cli.options import CORPUS, Reading
 from selfsent.display import counted
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
@@ -28,15 +28,9 @@ class Label(Reading):
     start the same command again to go on.
     """
 
-    corpus: tuple[str, ...] = setting(
-        (), "sentences, as selfsent train takes them", positional=True, nargs="+", metavar="CORPUS"
-    )
-    models: tuple[str, ...] = setting(
-        ("bundled", "tfidf"),
-        "models that are to be told apart, as selfsent evaluate takes them",
-        metavar="MODEL[,MODEL]",
-    )
-    output: str = setting("pairs.tsv", "tab-separated", metavar="FILE")
+    corpus: tuple[str, ...] = CORPUS
+    models: tuple[str, ...] = setting(("bundled", "tfidf"), "models to be told apart, as selfsent evaluate takes them")
+    output: str = setting("pairs.tsv", "tab-separated")
     count: int = setting(100, "pairs in all", minimum=2)
     seed: int = setting(0, "draw other pairs")
 

@@ -34,6 +34,8 @@ COMMANDS = (
     *("augment", "train", "compare", "pretrain", "table", "evaluate", "label", "analyse"),
     *("encode", "index", "search", "pairs", "cluster", "export", "methods", "recipes"),
 )
+_MODULES = {"table": "pretrain", "pairs": "search", "export": "encode"}
+"""The modules of commands that are not called like their module."""
 _PATIENCE = 5
 """Seconds that a process other than the first waits before it speaks of an error which it may be alone with."""
 
@@ -84,7 +86,7 @@ class _Formatter(argparse.HelpFormatter):
 
 def command_of(name: str) -> type[Command]:
     """The dataclass of a command, in the module of its name."""
-    kind: type[Command] = getattr(import_module(f"selfsent.cli.{name}"), name.capitalize())
+    kind: type[Command] = getattr(import_module(f"selfsent.cli.{_MODULES.get(name, name)}"), name.capitalize())
     return kind
 
 

@@ -40,7 +40,7 @@ def describe(method: Any) -> dict[str, Any]:
 class Methods(Command):
     """List the methods, with paper, objective, settings and options."""
 
-    name: str | None = setting(None, "one method, with its options", positional=True, nargs="?", metavar="NAME")
+    name: str | None = setting(None, "one method, with its options", positional=True, nargs="?")
     json: bool = setting(False, "everything, as JSON on standard output")
 
     def run(self) -> None:

@@ -62,6 +62,10 @@ class Command:
         changes = {name: value for name, value in given.items() if name not in own}
         return cls(**{name: value for name, value in given.items() if name in own}, changes=changes, **about)
 
+    def values(self, *names: str) -> dict[str, Any]:
+        """Options by their names."""
+        return {name: getattr(self, name) for name in names}
+
     def run(self) -> None:
         """Do it."""
         raise NotImplementedError
@@ -124,7 +128,7 @@ def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: 
         made["choices"] = allowed
     else:
         name = item.name.rpartition("_")[2].upper()
-        several = f"{name}[,{name}]" if kinds == (tuple[str, ...],) and "nargs" not in about else name
+        several = f"{name}[,{name}]" if kinds == (tuple[str, ...],) and not {"nargs", "repeat"} & about.keys() else name
         made.setdefault("metavar", "N" if int in kinds else "X" if float in kinds else several)
         made["type"] = _typed(item, kinds)
         if about.get("repeat"):
@@ -209,25 +213,17 @@ def _named(source: str | tuple[str, ...]) -> str | list[dict[str, str]]:
     return source[0] if len(source) == 1 else [{"source": name} for name in source]
 
 
-SPLIT_DEFAULT: Any = setting(
-    None, "each text holds several sentences: split it (default: where documents are needed and most texts do)"
-)
-NEAR_DUPLICATES: Any = setting(
-    False, "of texts that are the same but for a few words keep the first (needs the extra `near-duplicates`)"
-)
-
-
+SPLIT_DEFAULT: Any = setting(None, "split texts of several sentences (default: where documents are needed and most do)")
+NEAR_DUPLICATES: Any = setting(False, "of texts alike but for a few words keep the first (extra `near-duplicates`)")
 SENTENCES: Any = setting(None, "train on N rows at most, drawn at random")
 HOLD_OUT: Any = setting(
     None,
-    "keep N documents (train: or groups of pairs that share a text) apart to score on, and N more to choose by with"
-    " --dev context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
+    "documents, or groups of pairs that share a text, kept apart to score on, and as many to choose by with --dev"
+    " context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
 )
-CORPUS: Any = setting((), "as for selfsent train", positional=True, nargs="+", metavar="CORPUS")
-MODEL: Any = setting(MISSING, "a directory, a hub id, or bundled", positional=True, metavar="MODEL")
-JSON: Any = setting(
-    None, "write what is shown as one object; - is standard output, which then gets nothing else", metavar="FILE"
-)
+CORPUS: Any = setting((), "as for selfsent train", positional=True, nargs="+")
+MODEL: Any = setting(MISSING, "a directory, a hub id, or bundled", positional=True)
+JSON: Any = setting(None, "write what is shown as one object; - is standard output, for this alone", metavar="FILE")
 
 
 @dataclass(kw_only=True)
@@ -243,8 +239,8 @@ class Carrying(Reading):
     """A command whose results have columns of the input."""
 
     title: ClassVar[str] = "columns that come out again"
-    id_column: str | None = setting(None, "column with the id of each row, which every result has", metavar="NAME")
-    keep: tuple[str, ...] = setting((), "more columns that go with each row, such as team,date", metavar="A[,B]")
+    id_column: str | None = setting(None, "column with the id of each row, which every result has")
+    keep: tuple[str, ...] = setting((), "more columns that go with each row, such as team,date")
 
     def carried(self) -> tuple[str, ...]:
         """The columns of the input that come out again, each once, the id first.
@@ -273,11 +269,7 @@ class Encoding(Command):
     """A command that encodes, in 32, 16 or 8 bits."""
 
     fast: bool = setting(False, "compute in bfloat16 where that is faster (cosine to float32: 0.9999)")
-    int8: bool = setting(
-        False,
-        "faster still on a CPU with AVX-512 VNNI: some products in 8 bits, the others as with --fast (cosine to"
-        " float32: 0.999)",
-    )
+    int8: bool = setting(False, "some products in 8 bits, on a CPU with AVX-512 VNNI (cosine to float32: 0.999)")
 
     def bits(self) -> Bits:
         """What the flags say; a notice tells what is no gain on this processor, and left undone."""
@@ -335,18 +327,16 @@ def _rows_read(corpus: Corpus) -> str:
 class WithData(Command):
     """A command that may read evaluation data sets."""
 
-    data: str | None = setting(
-        None, "mirror of the evaluation data sets (default: SELFSENT_DATA, then the hub)", metavar="DIR"
-    )
+    data: str | None = setting(None, "mirror of evaluation data sets (default: SELFSENT_DATA, then the hub)")
 
 
 @dataclass(kw_only=True)
 class Resumable(Command):
     """A command that writes a directory, and goes on in it."""
 
-    output: str = setting(MISSING, "the run directory; the model is in DIR/model", metavar="DIR")
-    resume: bool = setting(False, "go on with what is in DIR")
-    overwrite: bool = setting(False, "throw away what is in DIR")
+    output: str = setting(MISSING, "the run directory; the model is in OUTPUT/model")
+    resume: bool = setting(False, "go on with what is in OUTPUT")
+    overwrite: bool = setting(False, "throw away what is in OUTPUT")
 
     @contextmanager
     def resumable(self) -> Iterator[None]:

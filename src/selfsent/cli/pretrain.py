@@ -1,13 +1,13 @@
-"""`selfsent pretrain`."""
+"""`selfsent pretrain` and `selfsent table`: bases made of nothing but text."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import ClassVar
 
 from selfsent.cli.console import Told, show
 from selfsent.cli.options import CORPUS, HOLD_OUT, NEAR_DUPLICATES, Reading, Resumable
-from selfsent.pretraining.options import DEFAULTS, Options
+from selfsent.pretraining.options import DEFAULTS, Options, TableOptions
 from selfsent.settings import Settings, setting
 
 
@@ -15,9 +15,8 @@ from selfsent.settings import Settings, setting
 class Pretrain(Reading, Resumable):
     """Train a vocabulary and a small encoder from scratch.
 
-    Train a vocabulary and a BERT-shaped encoder from scratch, with masked language modelling.
-
-    The encoder is in DIR/model: selfsent train CORPUS --base DIR.
+    The encoder has BERT's shape and learns by masked language modelling. It is in DIR/model: selfsent train CORPUS
+    --base DIR.
     """
 
     also: ClassVar = (
@@ -27,15 +26,11 @@ class Pretrain(Reading, Resumable):
 
     corpus: tuple[str, ...] = CORPUS
     drop_near_duplicates: bool = NEAR_DUPLICATES
-    tokenizer: str | None = setting(
-        None, "use the tokenizer of this encoder instead of training one", metavar="ENCODER"
-    )
+    tokenizer: str | None = setting(None, "encoder whose tokenizer is used instead of a new one")
     sources: tuple[str, ...] = setting(
-        (), "name and licence of a source, for the card; may be repeated", flags=("--source",), repeat=True
+        (), "name and licence of a source, for the card", flags=("--source",), repeat=True
     )
-    prompts: tuple[str, ...] = setting(
-        (), "a sentence with a [MASK] for the card, instead of those it has", flags=("--prompt",), repeat=True
-    )
+    prompts: tuple[str, ...] = setting((), "a sentence with a [MASK], for the card", flags=("--prompt",), repeat=True)
     keep: int = setting(2, "checkpoints kept")
     hold_out: int | None = HOLD_OUT
 
@@ -45,11 +40,37 @@ class Pretrain(Reading, Resumable):
         from selfsent.pretraining.card import fills_table
         from selfsent.pretraining.pretrain import pretrain
 
-        names = ("tokenizer", "sources", "resume", "overwrite", "keep", "hold_out")
-        given = {name: getattr(self, name) for name in names} | self.changes
+        given = self.values("tokenizer", "sources", "resume", "overwrite", "keep", "hold_out") | self.changes
         given |= {"prompts": self.prompts} if self.prompts else {}
         with self.resumable():
             result = pretrain(lambda: self.read(self.corpus, tell=True), self.output, progress=Told(), **given)
         show(fills_table(result.record["fills"]))
         show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")
+
+
+@dataclass(kw_only=True)
+class Table(Reading):
+    """Make an untrained table of token vectors, with a vocabulary of your text.
+
+    It has a random vector for each token, and is a base to train from, for text in any language. Train it on text with
+    documents: selfsent train CORPUS --base DIR. Or after a teacher, on any text: selfsent train CORPUS --base DIR
+    --method distil --teacher ENCODER
+    """
+
+    also: ClassVar = (("table", TableOptions, None),)
+
+    corpus: tuple[str, ...] = setting((), "as for selfsent train; none with --tokenizer", positional=True, nargs="*")
+    output: str = setting(MISSING, "the table is in OUTPUT/model")
+    tokenizer: str | None = setting(None, "encoder whose vocabulary is taken instead of a new one")
+    overwrite: bool = setting(False, "throw away what is in OUTPUT")
+
+    def run(self) -> None:
+        """Make the table, and say where it is."""
+        if self.corpus:
+            self.check_corpus(self.corpus)
+        from selfsent.pretraining.table import make_table
+
+        corpus = (lambda: self.read(self.corpus, tell=True)) if self.corpus else None
+        given = self.values("tokenizer", "overwrite") | self.changes
+        show(f"The table is in {make_table(corpus, self.output, progress=Told(), **given)}")

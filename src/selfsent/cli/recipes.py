@@ -30,13 +30,7 @@ class Recipes(WithData):
     ...
     """
 
-    name: tuple[str, ...] = setting(
-        (),
-        "one recipe, or a file of your own; or show NAME; or beside DIR ...",
-        positional=True,
-        nargs="*",
-        metavar="NAME",
-    )
+    name: tuple[str, ...] = setting((), "recipes; or show NAME; or beside DIR ...", positional=True, nargs="*")
     json: bool = setting(False, "everything, as JSON on standard output")
 
     def run(self) -> None:

@@ -27,16 +27,10 @@ class Results(Carrying, Encoding):
     """A command whose result is a table of texts."""
 
     title: ClassVar[str] = "results"
-    output: str | None = setting(None, "write a .csv, .tsv, .jsonl or .parquet file", metavar="FILE")
+    output: str | None = setting(None, "write a .csv, .tsv, .jsonl or .parquet file")
     json: str | None = JSON
-    safe_csv: bool = setting(
-        False, "for spreadsheets: put ' before texts of a .csv or .tsv that begin with = + - or @, formulas there"
-    )
-    encoded: str | None = setting(
-        None,
-        "a file that selfsent encode wrote for this model and corpus: nothing is encoded again",
-        metavar="FILE",
-    )
+    safe_csv: bool = setting(False, "put ' before texts of a .csv or .tsv that a spreadsheet takes for formulas")
+    encoded: str | None = setting(None, "what selfsent encode wrote for this model and corpus, not to encode again")
 
     def check_files(self, read: Sequence[str | None] = (), page: str | None = None) -> None:
         """Refuse files that cannot be written, or would replace what is read."""
@@ -86,12 +80,9 @@ class Searching(Results):
 
     words: tuple[str, ...] = ()
     language: str | None = setting(
-        None,
-        "compare words by their stems in this language, such as english or turkish; none: as they are (default: the"
-        " language that most texts are in)",
-        metavar="NAME",
+        None, "compare words by their stems in this language, or none (default: the language of most texts)"
     )
-    index: str | None = setting(None, "read what selfsent index wrote, in place of MODEL and CORPUS", metavar="DIR")
+    index: str | None = setting(None, "what selfsent index wrote, in place of MODEL and CORPUS")
     model: str | None = None
     corpus: str = ""
 

@@ -29,8 +29,7 @@ _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds",
 class Train(TrainingText, Resumable, WithData):
     """Train an encoder on sentences, or on pairs and triples with labels or without.
 
-    Train an encoder on unlabelled sentences, or on pairs and triples of texts with labels or without; score it
-    before and after if the corpus has documents or pairs.
+    It is scored before and after if the corpus has documents or pairs.
 
     selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant, --base,
     --data, --seed, --seeds, --resume and --overwrite; everything else stands in the recipe.
@@ -49,27 +48,18 @@ class Train(TrainingText, Resumable, WithData):
         " for standard input, a hub data set, or python:stdlib; or a recipe: FILE.yaml or a name of selfsent recipes",
         positional=True,
         nargs="+",
-        metavar="CORPUS",
     )
-    method: str | None = setting(
-        None,
-        "a name from selfsent methods (default: chosen by the corpus; neighbours if it has documents)",
-        metavar="NAME",
-    )
+    method: str | None = setting(None, "a name from selfsent methods (default: chosen by the corpus)")
     base: str | None = setting(
         None,
-        "bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; gru, lstm or"
-        " bilstm for a new, untrained network; bert:4x256 or albert:4x256 for a new transformer of 4 layers of 256;"
-        " random-table for a table of random vectors; a directory or a hub id"
-        " (default: the best that ships with selfsent and that the method can train)",
-        metavar="ENCODER",
+        "bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; a directory or hub id;"
+        " gru, lstm, bilstm, bert:4x256 (4 layers of 256), albert:4x256 or random-table, which are untrained (default:"
+        " the best that ships and that the method can train)",
     )
-    views: tuple[str, ...] = setting(
-        (), "make the two views first, as selfsent augment does: synonym, mlm ...", metavar="MAKER[,MAKER]"
-    )
+    views: tuple[str, ...] = setting((), "make the two views first, as selfsent augment does: synonym, mlm ...")
     sentences: int | None = SENTENCES
     hold_out: int | None = HOLD_OUT
-    variant: str | None = setting(None, "which variant of a recipe (default: its first)", metavar="NAME")
+    variant: str | None = setting(None, "which variant of a recipe (default: its first)")
     seeds: int | None = setting(None, "run with N seeds, and summarise")
 
     def run(self) -> None:
@@ -86,8 +76,7 @@ class Train(TrainingText, Resumable, WithData):
         from selfsent.report.terminal import neighbours_text, scores_table
         from selfsent.training.budget import Clock
 
-        names = ("views", "sentences", "hold_out", "data", "resume", "overwrite")
-        given = {name: getattr(command, name) for name in names} | command.changes
+        given = command.values("views", "sentences", "hold_out", "data", "resume", "overwrite") | command.changes
         plan = api.check_train(command.method, command.base, command.output, **given)
         if command.split_sentences is None and not plan.reads_documents:
             command.split_sentences = False

@@ -34,21 +34,17 @@ def strength(text: str) -> float:
 class ModelOptions:
     """How the base becomes the encoder that is trained."""
 
-    preset: str | None = setting(
-        None, "published: exactly the paper's settings", flags=("--settings",), metavar="PRESET"
-    )
+    preset: str | None = setting(None, "published: exactly the paper's settings", flags=("--settings",))
     pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
-        None, "pooling, instead of the base's (or the method's, where the base has none)"
+        None, "pooling (default: the base's or method's)"
     )
     head: str | None = setting(None, "a CNN to put before, or in place of, the pooling", choices=tuple(HEADS))
     dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own")
     whiten: float | None = setting(
         None,
-        "whiten the vectors of the trained encoder: in full, or with a strength from 0 (not at all) to 1; default:"
-        " 0.1 after neighbours on a table of token vectors, else 0",
+        "whiten the trained encoder's vectors, with a strength of 0 to 1 (default: 0; after neighbours on a table 0.1)",
         nargs="?",
         const=1.0,
-        metavar="X",
         parse=strength,
     )
 
@@ -61,21 +57,12 @@ class RunConfig:
         SettingsError: a value is out of range, or no such tracker is installed.
     """
 
-    checkpoint_every: int | None = setting(
-        None, "steps between checkpoints (default: a tenth of the run, at least half a minute)", minimum=1
-    )
-    keep: int = setting(
-        2, "checkpoints kept, and one more where none of these is from before the last look at the space", minimum=2
-    )
-    dev: str | None = setting(None, "score along the way: context, or a task such as stsb-dev", metavar="TASK")
+    checkpoint_every: int | None = setting(None, "steps between checkpoints (default: ten in a run)", minimum=1)
+    keep: int = setting(2, "checkpoints kept", minimum=2)
+    dev: str | None = setting(None, "score along the way: context, or a task such as stsb-dev")
     dev_every: int | None = setting(None, "steps between these scores (default: a tenth of the run)", minimum=1)
     keep_best: bool = setting(False, "keep the model with the best dev score instead of the last")
-    trackers: tuple[str, ...] = setting(
-        (),
-        "also log to tensorboard (in DIR/trackers), wandb, mlflow ...",
-        flags=("--track",),
-        metavar="NAME[,NAME]",
-    )
+    trackers: tuple[str, ...] = setting((), "also log to tensorboard, wandb, mlflow ...", flags=("--track",))
     map_points: int = setting(1_000, "sentences on the map of the run's page, 0 for no map", flags=("--map",))
     scorer: Scorer | None = None
     """Made of `dev` and the corpus."""
