@@ -8,8 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from selfsent.augment.augmenter import Augmenter
 from selfsent.augment.columns import with_views
@@ -20,15 +24,24 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
+from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
 from selfsent.models.bases import resolve
+from selfsent.models.encoder import Encoder
+from selfsent.models.encoding import Side
+from selfsent.models.encoding import encode as encode_texts
+from selfsent.models.export import Exported, check_export
+from selfsent.models.export import export as export_graph
 from selfsent.naming import name_of, names
 from selfsent.progress import Progress, shown
 from selfsent.report.maps import check_points
 from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import LABEL_FREE, check_dev, dev_scorer, finish, score_base
 from selfsent.report.seeds import Seeds, over_seeds
+from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
+from selfsent.search.encoder import opened
+from selfsent.search.pairs import by_words, proposed
 from selfsent.settings import Settings, given_values, spelled_out, taken
 from selfsent.training.budget import Clock
 from selfsent.training.default import USUAL, default_plan, doubt
@@ -354,3 +367,69 @@ def _notices(plan: Plan, corpus: Corpus, hold_out: HoldOut, request: _Request) -
     if plan.ignored:
         ignored = ", ".join(f"`{name}`" for name in plan.ignored)
         yield f"{method} takes no steps: {ignored} {'is' if len(plan.ignored) == 1 else 'are'} ignored"
+
+
+Model = Encoder | str | PathLike[str]
+"""An encoder, or the name of one: a run, a directory, `bundled`, a hub id."""
+
+
+def encode(model: Model, texts: Sequence[str], *, side: Side | None = None) -> NDArray[np.float32]:
+    """The vectors of texts, (n, d): zeros for a text of which the tokenizer leaves nothing.
+
+    Args:
+        model: the encoder.
+        texts: (n,) sentences.
+        side: `query` or `document`, where some models want a prompt in front of each text.
+
+    Raises:
+        SelfsentError: there is no such encoder, or one string is given instead of a list.
+    """
+    return encode_texts(opened(model), texts, side=side)
+
+
+def pairs(
+    model: Model,
+    corpus: Corpus,
+    top: int = 100,
+    threshold: float = -1.0,
+    word_weight: float = PAIR_WEIGHT,
+    language: str | None = None,
+) -> list[Pair]:
+    """The most similar pairs of distinct texts, by the cosine of their vectors and the words that they share.
+
+    Args:
+        model: the encoder.
+        corpus: the texts.
+        top: how many pairs at most.
+        threshold: the smallest score that counts, from -1 to 1.
+        word_weight: of the words beside the cosine; 0: the cosine alone.
+        language: whose stems are compared; by default the one that most texts are in.
+
+    Raises:
+        SelfsentError: there is no such encoder or language, or a weight that is none.
+    """
+    check_weight(word_weight)
+    vectors = encode_corpus(model, corpus)
+    found = most_similar_pairs(vectors, *proposed(top, threshold, word_weight))
+    return by_words(found, corpus, top, threshold, word_weight, language) if word_weight else found
+
+
+def cluster(model: Model, corpus: Corpus, clusters: int = 20, seed: int = 0) -> Clusters:
+    """Groups of texts of like meaning, the largest first, by k-means on their vectors.
+
+    Raises:
+        SelfsentError: there is no such encoder, fewer than two groups, or fewer texts than groups.
+    """
+    return find_clusters(encode_corpus(model, corpus), clusters, seed)
+
+
+def export(
+    model: Model, output: str | Path, *, int8: bool = False, normalize: bool = False, overwrite: bool = False
+) -> Exported:
+    """Write a directory with an encoder as an ONNX graph, from token ids to sentence vectors.
+
+    Raises:
+        SelfsentError: packages are missing, the encoder cannot become a graph, or the directory cannot be written.
+    """
+    check_export(Path(output), overwrite)
+    return export_graph(opened(model), Path(output), int8, normalize)

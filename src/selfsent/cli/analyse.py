@@ -11,7 +11,7 @@ from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import CORPUS, Command, Encoding, Reading, Unset, WithData
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.cli.results import as_line
-from selfsent.display import counted, table_of
+from selfsent.display import table_of
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 
@@ -119,36 +119,6 @@ class Space(_OfPairs):
 
 
 @dataclass(kw_only=True)
-class Labels(_OfPairs):
-    """How many labelled pairs an unsupervised model is worth."""
-
-    labelled: str = setting(MISSING, "a file with columns sentence1, sentence2, score", metavar="FILE")
-    trainer: str = setting(MISSING, "(pairs, scores) -> a model with encode", metavar="MODULE:FUNCTION")
-    least: int = setting(10, "fewest pairs to try")
-
-    def run(self) -> None:
-        """Show it."""
-        from selfsent.evaluation.encoders import load_object
-        from selfsent.evaluation.tasks.own import read_pairs
-        from selfsent.papers.analysis import worth_in_labels
-        from selfsent.papers.plots import plot_labels
-
-        if len(self.model) > 1:
-            raise SettingsError("labels takes one model")
-        rows = self.read_pairs(self.labelled)
-        labelled, trainer = read_pairs(self.labelled), load_object(self.trainer)
-        (encoder,) = self.encoders()
-        found = worth_in_labels(encoder, rows, trainer, labelled, self.least)
-        cells = [[f"{count:,}", f"{score:.2f}"] for count, score in sorted(found.tried)]
-        cells.append([f"{encoder.name}, none", f"{found.goal:.2f}"])
-        most = f"more than all {len(labelled):,} labelled pairs"
-        worth = counted(found.pairs, "labelled pair") if found.pairs else most
-        table = table_of(["labelled pairs", rows.name], cells, caption=f"{encoder.name} is worth {worth}")
-        plain = {"model": encoder.name, "pairs": rows.name, "labels": asdict(found)}
-        self.finish(table, plain, lambda axes: plot_labels(axes, found, rows.name, encoder.name))
-
-
-@dataclass(kw_only=True)
 class CorpusSize(_Analysis, Reading):
     """How the score grows with the number of training sentences."""
 
@@ -186,9 +156,9 @@ class CorpusSize(_Analysis, Reading):
 
 @dataclass(kw_only=True)
 class Analyse(Command):
-    """The papers' analyses: words, space, corpus-size, labels."""
+    """The papers' analyses: words, space, corpus-size."""
 
-    kinds: ClassVar = {"words": Words, "space": Space, "labels": Labels, "corpus-size": CorpusSize}
+    kinds: ClassVar = {"words": Words, "space": Space, "corpus-size": CorpusSize}
 
 
 def _numbers(flag: str, least: int, given: tuple[str, ...]) -> list[int]:

@@ -27,7 +27,7 @@ class Encode(Carrying, Encoding):
     """
 
     model: str = MODEL
-    input: tuple[str, ...] = CORPUS
+    corpus: tuple[str, ...] = CORPUS
     output: str = setting(
         MISSING,
         ".npy; .npz, as `embeddings`; or .parquet, with row numbers, ids and texts beside the vectors; with --engine"
@@ -54,14 +54,14 @@ class Encode(Carrying, Encoding):
         if is_address(self.output):
             raise SettingsError(f"--output {self.output} lies elsewhere: add --engine ray, or name a local file")
         output = Path(self.output)
-        check_outputs({"--output": self.output}, [*self.input, *self.exclude])
+        check_outputs({"--output": self.output}, [*self.corpus, *self.exclude])
         check_output(output)
         if output.suffix != ".parquet" and self.carried():
             raise SettingsError(
                 f"{output} has room for vectors alone, in the order of the input's rows: give a .parquet file, or leave"
                 " out --id-column and --keep"
             )
-        corpus = self.read(self.input, min_rows=1)
+        corpus = self.read(self.corpus, min_rows=1)
         model = self.load(self.model, corpus)
         with counting("encoding") as encoded:
 
@@ -101,11 +101,11 @@ class Encode(Carrying, Encoding):
         if Path(self.output).suffix in (".npy", ".npz", ".parquet"):
             raise OutputError(f"--output {self.output} is to be a folder with --engine ray: leave out its ending")
         output = path_of(self.output).resolve()
-        for name in self.input:
+        for name in self.corpus:
             place = path_of(name)
             if place.is_dir() and place.resolve() in (output, *output.parents):
                 raise SettingsError(f"--output lies in {name}, which is read: name a folder outside of it")
-        for name in (*self.input, self.output):
+        for name in (*self.corpus, self.output):
             if name.startswith("memory://"):
                 raise SettingsError(f"{name} lies in the memory of one process, where Ray's workers do not see it")
 
@@ -119,7 +119,7 @@ class Encode(Carrying, Encoding):
             self.model, str(self.texts), fast=self.fast, int8=self.int8, clean=self.clean or None, prompt=self.prompt
         )
         split = bool(self.split_sentences)
-        job, parts = make_job(encoder, list(self.input), self.output, carry=self.carried(), split=split)
+        job, parts = make_job(encoder, list(self.corpus), self.output, carry=self.carried(), split=split)
         left, all_parts = missing(job, parts), counted(len(parts), "part")
         if len(left) < len(parts):
             notice(f"{len(parts) - len(left):,} of {all_parts} had been made before an earlier run stopped")

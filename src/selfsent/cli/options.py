@@ -117,7 +117,7 @@ def add_method_options(parser: Any, method: Method, head: str | None) -> None:
 def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: Any, switches: bool) -> None:
     """One flag. `switches`: whether one that is off by default needs no `--no-` form."""
     about, kinds, allowed = item.metadata, kinds_of(options)[item.name], choices_of(options).get(item.name)
-    show = default not in (None, (), MISSING) and not (switches and default is False)
+    show = default not in (None, (), MISSING) and default is not False
     shown = f" (default: {','.join(default) if isinstance(default, tuple) else default})" if show else ""
     made: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (about["description"] + shown).replace("%", "%%")}
     made |= {name: about[name] for name in ("nargs", "const", "metavar") if name in about}
@@ -221,6 +221,7 @@ HOLD_OUT: Any = setting(
     "documents, or groups of pairs that share a text, kept apart to score on, and as many to choose by with --dev"
     " context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
 )
+# Fields that several commands share, always under the same name, which a dataclass writes into them.
 CORPUS: Any = setting((), "as for selfsent train", positional=True, nargs="+")
 MODEL: Any = setting(MISSING, "a directory, a hub id, or bundled", positional=True)
 JSON: Any = setting(None, "write what is shown as one object; - is standard output, for this alone", metavar="FILE")
