@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-COMMANDS = ([], ["train"], ["evaluate"], ["encode"], ["search"], ["methods"], ["analyse"], ["analyse", "labels"])
+COMMANDS = ([], ["train"], ["evaluate"], ["encode"], ["search"], ["methods"], ["analyse"], ["analyse", "words"])
 
 
 def test_help_needs_nothing_heavy():
@@ -28,7 +28,6 @@ assert not heavy, heavy
         "--learning-rate",
         "--keep-best",
         "--documents",
-        "--trainer",
         "--top",
         "usage: selfsent methods",
     ):
