@@ -33,7 +33,7 @@ from selfsent.models.encoding import Side
 from selfsent.models.encoding import encode as encode_texts
 from selfsent.models.export import Exported, check_export
 from selfsent.models.export import export as export_graph
-from selfsent.naming import name_of, names
+from selfsent.naming import name_of
 from selfsent.progress import Progress, shown
 from selfsent.report.maps import check_points
 from selfsent.report.run import Run, load_run
@@ -57,37 +57,28 @@ Source = Corpus | str | Path | Iterable[str]
 """A corpus, or anything else `read_corpus` reads."""
 
 
+_Method = str | MethodOptions | None
+_Base = str | PathLike[str] | None
+
+
 @dataclass(frozen=True)
 class _Request:
-    """The arguments of `train` of the same names; `changes` are for the plan."""
+    """The arguments of `train`; `changes` are for the plan."""
 
     method: str | None
-    base: str | Path | None
-    views: tuple[str, ...]
-    sentences: int | None
+    base: str | None
     hold_out: HoldOut | int | None
-    data: str | Path | None
     run_config: RunConfig
     changes: dict[str, Any]
 
     @classmethod
-    def of(
-        cls,
-        method: str | MethodOptions | None = None,
-        base: str | Path | None = None,
-        *,
-        views: Sequence[str] | None = None,
-        sentences: int | None = None,
-        hold_out: HoldOut | int | None = None,
-        data: str | Path | None = None,
-        **changes: Any,
-    ) -> _Request:
+    def of(cls, method: _Method, base: _Base, hold_out: HoldOut | int | None = None, **changes: Any) -> _Request:
         """The request with a method's name in place of its options."""
         if isinstance(method, MethodOptions):
             changes = {**given_values(method), **changes}
             method = method_of(method).name
         run_config, changes = taken(RunConfig, changes)
-        return cls(method, name_of(base), names(views), sentences, hold_out, data, run_config, changes)
+        return cls(method, name_of(base), hold_out, run_config, changes)
 
     def checked(self) -> tuple[Plan, list[Augmenter]]:
         """The plan as far as it is known before the corpus, and the augmenters of the views.
@@ -98,7 +89,8 @@ class _Request:
         check_dev(self.run_config.dev, self.run_config.dev_every, self.run_config.keep_best)
         check_points(self.run_config.map_points)
         method, changes = get_method(self.method or USUAL), self.changes
-        augmenters = parse_makers(",".join(self.views)) if self.views else []
+        views = ",".join(self.run_config.views)
+        augmenters = parse_makers(views) if views else []
         if augmenters and "columns" in {item.name for item in fields(method.options)}:
             changes = {"columns": True, **changes}
         plan = make_plan(method, self.base, **changes)
@@ -110,10 +102,9 @@ class _Request:
 
 
 def check_train(
-    method: str | MethodOptions | None = None,
-    base: str | Path | None = None,
+    method: _Method = None,
+    base: _Base = None,
     output: str | Path | None = None,
-    *,
     resume: bool = False,
     overwrite: bool = False,
     **arguments: Any,
@@ -131,42 +122,27 @@ def check_train(
 
 @overload
 def train(
-    corpus: Source,
-    method: str | MethodOptions | None = None,
-    base: str | Path | None = None,
-    output: str | Path = "run",
-    *,
-    seeds: None = None,
-    **arguments: Any,
+    corpus: Source, method: _Method = ..., base: _Base = ..., output: _Base = ..., *, seeds: None = ..., **changes: Any
 ) -> Run: ...
 
 
 @overload
 def train(
-    corpus: Source,
-    method: str | MethodOptions | None = None,
-    base: str | Path | None = None,
-    output: str | Path = "run",
-    *,
-    seeds: int,
-    **arguments: Any,
+    corpus: Source, method: _Method = ..., base: _Base = ..., output: _Base = ..., *, seeds: int, **changes: Any
 ) -> Seeds: ...
 
 
-@spelled_out(ModelOptions, RunConfig, Settings)
+@spelled_out(RunConfig, ModelOptions, Settings)
 def train(
     corpus: Source,
-    method: str | MethodOptions | None = None,
-    base: str | Path | None = None,
-    output: str | Path = "run",
+    method: _Method = None,
+    base: _Base = None,
+    output: _Base = "run",
     *,
-    views: Sequence[str] | None = None,
-    sentences: int | None = None,
     hold_out: HoldOut | int | None = None,
     seeds: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    data: str | Path | None = None,
     progress: Progress | None = None,
     quiet: bool = False,
     **changes: Any,
@@ -181,20 +157,18 @@ def train(
         base: the encoder to start from: `bundled` or another one that ships with selfsent, a
             directory, a run, or a hub id. None for the best of the first two that the method can train.
         output: the run directory: `run.json`, `metrics.jsonl`, `checkpoints/` and, at the end, `model/`.
-        views: one or two augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: the
-            views they make become the two columns that the method reads, and stay in the corpus' cache.
-        sentences: train on no more rows than this, drawn at random, the same for every seed.
         hold_out: how many documents are kept apart to score by (and as many again for `dev="context"`), 0 for none; or
             which, where they are shared out already. None for a tenth, 500 at least, and a fifth of fewer than 1,000.
             Of pairs, those that share a text count as one document.
         seeds: train so many times, with seeds from `seed` on, and summarise.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
-        data: a mirror of the evaluation data sets; without it SELFSENT_DATA.
         progress: hears what the user should know and how far the run is. By default this is shown, as bars in a
             terminal and in a notebook.
         quiet: nothing is shown.
-        **changes: the options listed below, and those of the method and of the head.
+        **changes: the options that the signature names, and those of the method and of the head. `views` are one or two
+            augmenters, such as `["synonym"]` or `["translate:pivot=spa", "translate:pivot=cat"]`: what they make
+            becomes the two columns that the method reads, and stays in the corpus' cache.
 
     Returns:
         The `Run`; with `seeds` the `Seeds` of several, each in `seeds/SEED/` of `output`.
@@ -202,25 +176,23 @@ def train(
     Raises:
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
-    given = {"views": views, "sentences": sentences, "hold_out": hold_out, "data": data, **changes}
+    place = Path(output or "run")
     with shown(progress, quiet) as told, random_apart():
-        request = _Request.of(method, base, **given)
+        request = _Request.of(method, base, hold_out, **changes)
         if seeds is None:
-            return _train(corpus, request, Path(output), resume, overwrite, told)
+            return _train(corpus, request, place, resume, overwrite, told)
         plan, _ = request.checked()
-        RunDirectory(Path(output)).check(resume, overwrite, read_by(plan))
-        text = (
-            corpus if isinstance(corpus, Corpus) else read(corpus, None if plan.reads_documents else False, told.notice)
-        )
+        RunDirectory(place).check(resume, overwrite, read_by(plan))
+        text = _text(corpus, plan, told.notice)
         alone = replace(request, run_config=replace(request.run_config, clock=None))
 
-        def train_one(seed: int, place: Path, again: bool) -> dict[str, float]:
+        def train_one(seed: int, directory: Path, again: bool) -> dict[str, float]:
             seeded = replace(alone, changes={**request.changes, "seed": seed})
-            return _train(text, seeded, place, again, False, told).figures
+            return _train(text, seeded, directory, again, False, told).figures
 
         return over_seeds(
             seeds,
-            output,
+            place,
             train_one,
             first=request.changes.get("seed", 0),
             resume=resume,
@@ -236,7 +208,7 @@ def _without_seed(corpus: Corpus, request: _Request) -> dict[str, Any]:
     corpus, plan, hold_out = _prepared(corpus, request, Progress(), make_views=False)
     wanted = described(plan, corpus, hold_out.train)
     wanted["settings"].pop("seed")
-    return {**wanted, "views": ",".join(request.views) or None}
+    return {**wanted, "views": ",".join(request.run_config.views) or None}
 
 
 def _prepared(
@@ -270,7 +242,8 @@ def _prepared(
         tell = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
         pairs = plan.contrasts_pairs and not augmenters  # views that were made of one text are none to be searched
         hold_out = HoldOut.of(corpus, dev in LABEL_FREE, tell, plan.joins, hold_out, dev == "judges", pairs)
-    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice)).thinned(request.sentences)
+    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice))
+    hold_out = hold_out.thinned(request.run_config.sentences)
     if there:
         plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     return corpus, plan, hold_out
@@ -300,7 +273,7 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
     if directory.status != "trained":
         if plan.settings.budget and not directory.record.get("split"):
             clock = _with_scores(clock, plan, corpus, hold_out)
-        scorer = dev_scorer(request.run_config.dev, corpus, hold_out, request.data)
+        scorer = dev_scorer(request.run_config.dev, corpus, hold_out, request.run_config.data)
         fit(corpus, hold_out.train, plan, directory, replace(request.run_config, clock=clock, scorer=scorer), progress)
         gc.collect()  # loop and batches know each other, and would keep encoders and mapped files for long
     if rank() == 0:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from selfsent.augment.registry import parse_makers
 from selfsent.cli import console
 from selfsent.cli.console import show
-from selfsent.cli.options import HOLD_OUT, SENTENCES, Resumable, TrainingText, Unset, WithData, add_method_options
+from selfsent.cli.options import HOLD_OUT, Resumable, TrainingText, Unset, add_method_options
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig
@@ -26,7 +26,7 @@ _OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds",
 
 
 @dataclass(kw_only=True)
-class Train(TrainingText, Resumable, WithData):
+class Train(TrainingText, Resumable):
     """Train an encoder on sentences, or on pairs and triples with labels or without.
 
     It is scored before and after if the corpus has documents or pairs.
@@ -56,8 +56,6 @@ class Train(TrainingText, Resumable, WithData):
         " gru, lstm, bilstm, bert:4x256 (4 layers of 256), albert:4x256 or random-table, which are untrained (default:"
         " the best that ships and that the method can train)",
     )
-    views: tuple[str, ...] = setting((), "make the two views first, as selfsent augment does: synonym, mlm ...")
-    sentences: int | None = SENTENCES
     hold_out: int | None = HOLD_OUT
     variant: str | None = setting(None, "which variant of a recipe (default: its first)")
     seeds: int | None = setting(None, "run with N seeds, and summarise")
@@ -69,14 +67,14 @@ class Train(TrainingText, Resumable, WithData):
             return
         if not any(word.startswith("-") for word in self.unknown):  # else a value of theirs may pass for a corpus
             self.check_corpus(self.corpus)
-        if self.views:
-            parse_makers(",".join(self.views))
+        if views := self.changes.get("views"):
+            parse_makers(",".join(views))
         command = self._with_options_of_method()
         from selfsent import api
         from selfsent.report.terminal import neighbours_text, scores_table
         from selfsent.training.budget import Clock
 
-        given = command.values("views", "sentences", "hold_out", "data", "resume", "overwrite") | command.changes
+        given = command.values("hold_out", "resume", "overwrite") | command.changes
         plan = api.check_train(command.method, command.base, command.output, **given)
         if command.split_sentences is None and not plan.reads_documents:
             command.split_sentences = False
@@ -135,14 +133,14 @@ class Train(TrainingText, Resumable, WithData):
             reproduction.records_of(recipe)  # which are checked so
 
         def train(seed: int | None, output: str | Path, resume: bool, overwrite: bool = False) -> StagesRun:
-            given: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "data": self.data}
+            given: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "data": self.changes.get("data")}
             done = recipes.train_stages(read(seed), output, seed=seed, **given)
             if recipe.published:
                 reproduction.keep(recipe, done.directory)
             return done
 
         def check() -> dict[str, Any]:
-            recipes.check_data(recipe, self.data)
+            recipes.check_data(recipe, self.changes.get("data"))
             return recipe.to_json()
 
         def published() -> list[Table]:

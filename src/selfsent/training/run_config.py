@@ -57,6 +57,9 @@ class RunConfig:
         SettingsError: a value is out of range, or no such tracker is installed.
     """
 
+    views: tuple[str, ...] = setting((), "make the two views first, as selfsent augment does: synonym, mlm ...")
+    sentences: int | None = setting(None, "train on N rows at most, drawn at random, the same for every seed")
+    data: str | None = setting(None, "mirror of evaluation data sets (default: SELFSENT_DATA, then the hub)")
     checkpoint_every: int | None = setting(None, "steps between checkpoints (default: ten in a run)", minimum=1)
     keep: int = setting(2, "checkpoints kept", minimum=2)
     dev: str | None = setting(None, "score along the way: context, or a task such as stsb-dev")
@@ -70,7 +73,8 @@ class RunConfig:
     """The `Clock` of a run with a budget; by default it begins with the training, and keeps nothing for afterwards."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "trackers", names(self.trackers))
+        for name in ("views", "trackers"):
+            object.__setattr__(self, name, names(getattr(self, name)))
         check_limits(self)
         if self.trackers:
             from selfsent.training.trackers import check_trackers
