@@ -1,5 +1,4 @@
 import os
-import re
 from io import StringIO
 
 import pytest
@@ -51,36 +50,6 @@ def test_the_bar_shows_everything_on_a_wide_terminal(terminal, monkeypatch):
     assert "…" not in text
 
 
-def test_on_a_narrow_terminal_the_bar_stays_on_one_line(terminal):
-    with progress.shown(None, quiet=False) as told:
-        for step in range(1, 5):
-            told.step(step, 4, FIGURES)
-    text = terminal.getvalue()
-    assert all(said in text for said in ("4/4", "loss 5.500", "1,234 sentences/s", "dev 31.00"))
-    assert "tokens/s" not in text
-    assert "…" not in text
-    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).rstrip().splitlines()[-1].split("\r")[-1]
-    assert last.startswith("training")
-    assert last.rstrip().endswith("dev 31.00 0:00:00")
-
-
-def test_a_score_before_the_first_line_of_the_log(terminal):
-    with progress.shown(None, quiet=False) as told:
-        told.step(1, 4, {"score": 31.0})
-        told.step(4, 4, FIGURES)
-    assert "dev 31.00" in terminal.getvalue()
-
-
-def test_a_bar_that_ends_early_lets_go_of_the_terminal(terminal):
-    with progress.shown(None, quiet=False) as told:
-        told.step(1, 4, FIGURES)
-    with progress.shown(None, quiet=False) as told:
-        told.count("encoding", 1, 4)
-    assert (
-        terminal.getvalue().count("\x1b[?25l") == terminal.getvalue().count("\x1b[?25h") == 2
-    )  # cursor hidden and shown
-
-
 def test_without_a_terminal_ten_lines(monkeypatch, capsys):
     monkeypatch.setattr(progress, "errors", lambda: Console(stderr=True, soft_wrap=True))
     with progress.shown(None, quiet=False) as told:
@@ -98,23 +67,6 @@ def test_lines_are_shown_as_they_are(line, capsys):
     console.notice(line)
     console.show(line)
     assert capsys.readouterr() == (f"{line}\n", f"{line}\n")
-
-
-def test_a_run_may_be_quiet_and_may_be_heard_by_another(terminal):
-    class Mine(progress.Progress):
-        ended = False
-
-        def end(self):
-            self.ended = True
-
-    mine = Mine()
-    for heard, quiet in ((None, True), (mine, False)):
-        with progress.shown(heard, quiet) as told:
-            told.notice("a line")
-            told.count("encoding", 1, 4)
-            told.step(1, 4, FIGURES)
-    assert terminal.getvalue() == ""
-    assert mine.ended
 
 
 def test_only_the_first_process_speaks(capsys, monkeypatch):

@@ -150,16 +150,12 @@ def test_another_model_is_refused_in_one_line(selfsent, index, model, base, tmp_
     ("command", "complaint"),
     [
         (("search", "MODEL", "CORPUS"), "the following arguments are required: QUERY"),
-        (("search", "--index", "INDEX"), "the following arguments are required: QUERY"),
-        (("search", "--index", "INDEX", " "), "the query is empty"),
         (("search", "--index", "nowhere", "q"), "nowhere does not exist: make one with selfsent index"),
         (("search", "--index", "INDEX", "q", "--encoded", "v.npy"), "leave out --encoded"),
-        (("search", "--index", "INDEX", "q", "--id-column", "id"), "leave out --id-column"),
         (("search", "--index", "INDEX", "q", "--text-column", "body"), "--text-column says how to read a corpus"),
         (("search", "MODEL", "CORPUS", "q", "--model", "MODEL"), "without --index MODEL comes first"),
         (("pairs", "MODEL"), "the following arguments are required: CORPUS"),
         (("pairs", "MODEL", "CORPUS", "more"), "unrecognised argument more"),
-        (("pairs", "--index", "INDEX", "more"), "unrecognised argument more"),
         (("index", "MODEL", "--output", "x"), "there is nothing to index: give a corpus, or --encoded FILE"),
         (("index", "MODEL", "CORPUS", "--output", "x", "--recall", "1.5"), "--recall is 1.5"),
         (("index", "MODEL", "--output", "x", "--encoded", "v.npy", "--keep", "a"), "of vectors alone all columns are"),
@@ -181,9 +177,3 @@ def test_bad_options(selfsent, index, model, tickets, tmp_path, monkeypatch, com
     names = {"MODEL": model, "CORPUS": tickets, "INDEX": tmp_path / "i", "FOLDER": "folder"}
     assert complaint in selfsent(*(names.get(word, word) for word in command)).complaint
     assert not (tmp_path / "x").exists()
-
-
-def test_without_the_library_of_the_index(selfsent, index, monkeypatch, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
-    assert "pip install 'selfsent[index]'" in index().complaint
-    assert not (tmp_path / "i").exists()

@@ -34,21 +34,6 @@ assert not heavy, heavy
         assert said in shown.stdout
 
 
-def test_torch_is_told_to_keep_its_memory_in_large_pieces():
-    code = """
-import os
-from selfsent.cli import main
-try:
-    main(["methods"])
-finally:
-    print(os.environ["THP_MEM_ALLOC_ENABLE"])
-"""
-    for given, expected in (({}, "1"), ({"THP_MEM_ALLOC_ENABLE": "0"}, "0")):
-        others = {name: value for name, value in os.environ.items() if not name.startswith("THP_")}
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=others | given)
-        assert done.stdout.endswith(f"\n{expected}\n"), done.stderr
-
-
 @pytest.mark.parametrize(
     ("load", "busy"),
     [("0.50 0.20 0.10 1/300 77", False), ("0.00 0.00 0.00 2/300 77", True), ("odd", False), (None, False)],
