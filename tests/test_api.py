@@ -84,17 +84,6 @@ def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_doc
             assert entry["sentence"] not in [found["sentence"] for found in entry[side]]
 
 
-def test_held_out_documents_are_not_trained_on(with_documents):
-    from selfsent.evaluation.hold_out import HoldOut
-
-    parts = HoldOut.of(with_documents, dev=False, notice=print)
-    assert parts.dev is None
-    train, test = (set(with_documents.documents[rows]) for rows in (parts.train, parts.test))
-    assert not train & test
-    assert len(train) + len(test) == 1100
-    assert len(parts.train) + len(parts.test) == len(with_documents)
-
-
 def test_errors_are_raised_not_printed(base, tmp_path, capsys):
     with pytest.raises(SettingsError, match="did you mean 'learning_rate'"):
         selfsent.train(["a b", "c d"], base=base, output=tmp_path / "run", lerning_rate=1)

@@ -28,8 +28,6 @@ def trainer(tmp_path, monkeypatch):
         "    def encode(self, texts):\n"
         "        rng = lambda word: np.random.default_rng(list(word.encode())).normal(size=self.size)\n"
         "        return np.stack([sum(map(rng, text.split())) for text in texts])\n"
-        "def train(pairs, scores): return Words(8 * len(pairs))\n"
-        "def hopeless(pairs, scores): return Words(1)\n"
         "def model(): return Words(3)\n"
         "def perfect(): return Words(4000)\n"
     )

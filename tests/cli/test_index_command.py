@@ -38,18 +38,8 @@ def test_index_and_search(selfsent, index, model, tickets, tmp_path):
     as_file = selfsent("search", "--index", tmp_path / "i", "ko mi", "--output", tmp_path / "hits.csv", "--json", "-")
     with (tmp_path / "hits.csv").open(newline="") as file:
         first = next(csv.DictReader(file))
-    assert first | {"cosine": ""} == {
-        **{
-            "query": "ko mi",
-            "cosine": "",
-            "words": "1.0",
-            "row": "1",
-            "id": "8",
-            "team": "y",
-            "repeats": "1",
-            "text": "ko mi",
-        }
-    }
+    assert (first["query"], first["words"], first["id"], first["team"]) == ("ko mi", "1.0", "8", "y")
+    assert (first["row"], first["repeats"], first["text"]) == ("1", "1", "ko mi")
     told = json.loads(as_file.out)
     assert told["index"] == str(tmp_path / "i")
     assert told["queries"][0]["hits"][0]["id"] == 8

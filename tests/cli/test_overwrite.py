@@ -55,34 +55,18 @@ def test_names_that_are_not_utf_8(train, sentences, tmp_path):
     odd.write_bytes(sentences.read_bytes())
     done = train("--method", "mlm", corpus=odd, steps=("--steps", 1))
     assert done.status == 0, done.err
-    assert (
-        os.fsdecode(b"caf\xe9.txt")
-        in json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["source"]
-    )
+    source = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["corpus"]["source"]
+    assert os.fsdecode(b"caf\xe9.txt") in source
     asked = train("--method", "mlm", output=tmp_path / os.fsdecode(b"r\xe9n"), steps=("--steps", 1))
     assert "is not UTF-8" in asked.complaint
 
 
 def test_views_do_not_replace_their_corpus(selfsent, tmp_path, sentences):
     views = tmp_path / "views.parquet"
-    assert (
-        selfsent(
-            "augment", sentences, "--with", "translate:engine=command:there=rev:back=cat", "--output", views
-        ).status
-        == 0
-    )
+    maker = ("--with", "translate:engine=command:there=rev:back=cat", "--output", views)
+    assert selfsent("augment", sentences, *maker).status == 0
     before = views.read_bytes()
-    asked = selfsent(
-        "augment",
-        views,
-        "--with",
-        "translate:engine=command:there=rev:back=cat",
-        "--output",
-        views,
-        "--overwrite",
-        "--text-column",
-        "text",
-    )
+    asked = selfsent("augment", views, *maker, "--overwrite")
     assert f"--output would replace {views}, which is read" in asked.late_complaint
     assert views.read_bytes() == before
 
@@ -100,17 +84,6 @@ def test_what_the_base_is_scored_with_and_what_is_kept_aside_is_told(train, docu
     assert f"of {3200 - kept:,} sentences; training" in done.err
     other = train("--method", "mlm", "--pooling", "mean", corpus=documents, output=tmp_path / "other")
     assert "pools by" not in other.err
-
-
-def test_the_step_that_was_kept_is_told(train, documents, tmp_path):
-    arguments = ("--method", "mlm", "--dev", "context", "--dev-every", 1, "--keep-best")
-    done = train(*arguments, corpus=documents)
-    scores = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    best = max((entry for entry in scores if "score" in entry), key=lambda entry: entry["score"])
-    said = f"kept the model of step {best['step']} of 4, whose score was {best['score']:.2f}"
-    assert said in done.err
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["kept"]["step"] == best["step"]
-    assert f"of which that of step {best['step']} was kept" in (tmp_path / "run" / "model" / "README.md").read_text()
 
 
 def test_a_card_names_the_licence_of_the_base(tmp_path):
