@@ -183,7 +183,7 @@ def train(
             return _train(corpus, request, place, resume, overwrite, told)
         plan, _ = request.checked()
         RunDirectory(place).check(resume, overwrite, read_by(plan))
-        text = _text(corpus, plan, told.notice)
+        text = read(corpus, None if plan.reads_documents else False, told.notice)
         alone = replace(request, run_config=replace(request.run_config, clock=None))
 
         def train_one(seed: int, directory: Path, again: bool) -> dict[str, float]:
@@ -258,7 +258,7 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
     directory.check(resume, overwrite, read_by(plan))
     if resume and not directory.resumed:
         notice(f"there is no run in {output} to go on with: beginning at the first step")
-    text = _text(source, plan, notice)
+    text = read(source, None if plan.reads_documents else False, notice)
     before = directory.record.get("asked", {}).get("whiten")
     old = float(before) if isinstance(before, bool) else None  # a run of before there were strengths
     corpus, plan, hold_out = _prepared(text, request, progress, whiten=old)
@@ -281,12 +281,10 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
     return by_first(lambda: load_run(output))
 
 
-def _text(source: Source, plan: Plan, notice: Notice) -> Corpus:
-    return source if isinstance(source, Corpus) else read(source, None if plan.reads_documents else False, notice)
-
-
-def read(source: str | Path | Iterable[str], split: bool | None, notice: Notice) -> Corpus:
-    """The corpus that is given by name; a notice says where its texts ask for cleaning."""
+def read(source: Source, split: bool | None, notice: Notice) -> Corpus:
+    """The corpus; of one that is given by name a notice says where its texts ask for cleaning."""
+    if isinstance(source, Corpus):
+        return source
     corpus = read_corpus(source, split_sentences=split)
     if line := corpus.report.advice("read_corpus(..., clean=) with "):
         notice(line)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from selfsent.cli.console import doing, notice, show
-from selfsent.cli.options import CORPUS, Command, Encoding, Reading, Unset, WithData
+from selfsent.cli.options import CORPUS, UNSET, Command, Encoding, Reading, WithData
 from selfsent.cli.outputs import check_outputs, write_outputs
 from selfsent.cli.results import as_line
 from selfsent.display import table_of
@@ -73,6 +73,13 @@ class _OfPairs(_Analysis):
         return (as_encoder(model, **bits) for model in self.model)
 
 
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        raise SettingsError(f"{text!r} must be whole numbers with commas between, such as 1000,10000") from None
+
+
 _LEAST: Any = setting(0.8, "pairs with this share of the highest score, or more, mean the same")
 
 
@@ -122,14 +129,14 @@ class Space(_OfPairs):
 class CorpusSize(_Analysis, Reading):
     """How the score grows with the number of training sentences."""
 
-    also: ClassVar = (("settings of the runs (the defaults are the method's)", Settings, Unset()),)
+    also: ClassVar = (("settings of the runs (the defaults are the method's)", Settings, UNSET),)
 
     corpus: tuple[str, ...] = CORPUS
     output: str = setting(MISSING, "where the runs go; finished ones are used", metavar="DIR")
     method: str = setting("tsdae", "see selfsent methods", metavar="NAME")
     base: str | None = setting(None, "as for selfsent train", metavar="ENCODER")
-    sizes: tuple[str, ...] = setting((), "sentences (default: a 64th, 16th and 4th of them, and all)", metavar="N[,N]")
-    seeds: tuple[str, ...] = setting(("0",), "seeds, with a run for each", metavar="N[,N]")
+    sizes: tuple[int, ...] = setting((), "sentences (default: a 64th, 16th and 4th of them, and all)", parse=_numbers)
+    seeds: tuple[int, ...] = setting((0,), "seeds, with a run for each", parse=_numbers)
     task: str | None = setting(None, "score on a task (default: label-free, on held-out documents)", metavar="NAME")
 
     def run(self) -> None:
@@ -137,19 +144,21 @@ class CorpusSize(_Analysis, Reading):
         from selfsent.papers.corpus_size import check_corpus_size, corpus_size
         from selfsent.papers.plots import plot_corpus_size
 
-        sizes, seeds = _numbers("--sizes", 2, self.sizes) or None, _numbers("--seeds", 0, self.seeds)
+        if self.sizes and self.sizes[0] < 2:
+            raise SettingsError(f"sizes is {self.sizes[0]}; each must be at least 2")
         self.check_files([*self.corpus, *self.exclude])
         if "seed" in self.changes:
             raise SettingsError("corpus-size trains with several seeds: give --seeds instead of --seed")
         check_corpus_size(self.method, self.base, self.task, self.data)
         corpus, place = self.read(self.corpus), Path(self.output)
-        given: dict[str, Any] = {**self.changes, "sizes": sizes, "seeds": seeds, "task": self.task, "data": self.data}
+        given: dict[str, Any] = {**self.changes, "task": self.task, "data": self.data}
+        given |= {"sizes": list(self.sizes) or None, "seeds": list(self.seeds)}
         given |= {"ends": notice, "bits": self.bits()}
         with doing() as now:
             metric, curve = corpus_size(corpus, self.method, self.base, place, begins=now, **given)
         cells = ([f"{size:,}", str(spread)] for size, spread in curve.items())
         points = [{"size": size, "mean": one.mean, "deviation": one.deviation} for size, one in curve.items()]
-        plain = {"method": self.method, "base": self.base, "metric": metric, "seeds": seeds, "curve": points}
+        plain = {"method": self.method, "base": self.base, "metric": metric, "seeds": list(self.seeds), "curve": points}
         table = table_of([f"{corpus.report.unit}s", metric], cells)
         self.finish(table, plain, lambda axes: plot_corpus_size(axes, curve, metric))
 
@@ -159,15 +168,3 @@ class Analyse(Command):
     """The papers' analyses: words, space, corpus-size."""
 
     kinds: ClassVar = {"words": Words, "space": Space, "corpus-size": CorpusSize}
-
-
-def _numbers(flag: str, least: int, given: tuple[str, ...]) -> list[int]:
-    try:
-        numbers = sorted({int(part) for part in given})
-    except ValueError:
-        raise SettingsError(
-            f"{flag} is {','.join(given)}; it must be whole numbers with commas between, such as 1000,10000"
-        ) from None
-    if numbers and numbers[0] < least:
-        raise SettingsError(f"{flag} has {numbers[0]}; each must be at least {least}")
-    return numbers

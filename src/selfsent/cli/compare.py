@@ -14,9 +14,9 @@ from selfsent.cli.options import (
     CORPUS,
     HOLD_OUT,
     SENTENCES,
+    UNSET,
     Resumable,
     TrainingText,
-    Unset,
     WithData,
     add_method_options,
     add_options,
@@ -38,7 +38,7 @@ class Compare(TrainingText, Resumable, WithData):
     simcse --pick-words 16 --no-mlp"
     """
 
-    also: ClassVar = (("settings of each method; each has the whole --budget (default: 2m)", Settings, Unset()),)
+    also: ClassVar = (("settings of each method; each has the whole --budget (default: 2m)", Settings, UNSET),)
 
     corpus: tuple[str, ...] = CORPUS
     methods: str | None = setting(None, "NAME[,NAME] (default: all that need no labels; with --resume those in OUTPUT)")
@@ -126,7 +126,7 @@ def _method(words: list[str]) -> dict[str, Any]:
     parser = Parser(prog=f"selfsent compare --methods {method.name}", add_help=False)
     parser.see = f"selfsent methods {method.name}"
     add_options(parser, ModelOptions)
-    add_options(parser, Settings, Unset())
+    add_options(parser, Settings, UNSET)
     add_method_options(parser, method, heads.parse_known_args(words[1:])[0].head)
     given, unknown = parser.parse_known_args(words[1:])
     parser.refuse(unknown, whose_option)

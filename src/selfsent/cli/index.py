@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from selfsent.cli.console import counting, notice
 from selfsent.cli.options import MODEL, Carrying, Encoding
-from selfsent.cli.results import fingerprint_of, full_name
+from selfsent.cli.results import full_name
 from selfsent.display import counted
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
@@ -76,7 +76,7 @@ class Index(Carrying, Encoding):
                     "--id-column and --keep name columns of CORPUS; of vectors alone all columns are kept"
                 )
             self.refuse_unread("CORPUS")
-            model = self.load(self.model, None, lambda model: seen.append(fingerprint_of(model)))
+            model = self.load(self.model, None, seen)
             return from_files(model, Path(str(self.encoded)))
         for source in self.corpus:
             place = path_of(source).resolve()
@@ -86,5 +86,5 @@ class Index(Carrying, Encoding):
         corpus = self.read(self.corpus, min_rows=1)
         if stored is not None:
             check_rows(stored, corpus)
-        model = self.load(self.model, corpus, lambda model: seen.append(fingerprint_of(model)))
+        model = self.load(self.model, corpus, seen)
         return from_corpus(model, corpus, stored)

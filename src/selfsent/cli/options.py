@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from selfsent.methods import Method
     from selfsent.models.encoder import Encoder
 
+UNSET = object()
+"""Stands for defaults that depend on the method."""
 PAIRS_AND_NEAR = ("text_columns", "label_column", "score_column", "drop_near_duplicates")
 
 
@@ -71,13 +73,6 @@ class Command:
         raise NotImplementedError
 
 
-class Unset:
-    """Stands for defaults that depend on the method."""
-
-    def __getattr__(self, name: str) -> None:
-        return None
-
-
 def declare(parser: argparse.ArgumentParser, command: type[Command]) -> None:
     """Add a flag for each field of a command, those of its bases and of `also` in groups of their own."""
     home = {name: kind for kind in command.__mro__ for name in vars(kind).get("__annotations__", ())}
@@ -103,7 +98,7 @@ def add_options(group: Any, options: type[Any], defaults: Any = None, but: Colle
     """
     for item in dataclasses.fields(options):
         if item.metadata and item.name not in but:
-            default = item.default if defaults is None else getattr(defaults, item.name)
+            default = item.default if defaults is None else getattr(defaults, item.name, None)
             _add(group, item, options, default, switches=False)
 
 
@@ -118,7 +113,7 @@ def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: 
     """One flag. `switches`: whether one that is off by default needs no `--no-` form."""
     about, kinds, allowed = item.metadata, kinds_of(options)[item.name], choices_of(options).get(item.name)
     show = default not in (None, (), MISSING) and default is not False
-    shown = f" (default: {','.join(default) if isinstance(default, tuple) else default})" if show else ""
+    shown = f" (default: {','.join(map(str, default)) if isinstance(default, tuple) else default})" if show else ""
     made: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (about["description"] + shown).replace("%", "%%")}
     made |= {name: about[name] for name in ("nargs", "const", "metavar") if name in about}
     if kinds == (bool,):
@@ -286,11 +281,11 @@ class Encoding(Command):
             notice("--fast: this machine is no faster in bfloat16, so float32 is used")
         return {"fast": self.fast, "int8": self.int8}
 
-    def load(self, name: str, corpus: Corpus | None, look: Callable[[Encoder], Any] = lambda model: None) -> Encoder:
+    def load(self, name: str, corpus: Corpus | None, seen: list[str] | None = None) -> Encoder:
         """An encoder, on a GPU where there is one and in as few bits as wanted.
 
-        Notices say what of the corpus, if any, was left out, and where the encoder can hardly read it. `look` is shown
-        the encoder as it was loaded.
+        Notices say what of the corpus, if any, was left out, and where the encoder can hardly read it. `seen` gets its
+        fingerprint, as it was loaded.
         """
         import numpy as np
 
@@ -303,7 +298,10 @@ class Encoding(Command):
             notice(odd)
         bits = self.bits()
         model = load_encoder(name)
-        look(model)
+        if seen is not None:
+            from selfsent.models.fingerprint import fingerprint
+
+            seen.append(fingerprint(model))
         model = model.to(inference_device())
         if corpus and (line := complaint_of_text(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
             notice(line)

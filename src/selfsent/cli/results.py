@@ -147,19 +147,12 @@ class Searching(Results):
         """
         name, seen = self.model or index.model, list[str]()
         try:
-            model = self.load(name, None, lambda model: seen.append(fingerprint_of(model)))
+            model = self.load(name, None, seen)
         except BaseEncoderError as error:
             hint = "" if self.model else f"; the index {index.path} was made with it: say with --model where it is now"
             raise BaseEncoderError(f"{error}{hint}") from None
         index.check_model(seen[0], full_name(name))
         return model
-
-
-def fingerprint_of(model: Encoder) -> str:
-    """The fingerprint of an encoder."""
-    from selfsent.models.fingerprint import fingerprint
-
-    return fingerprint(model)
 
 
 def full_name(model: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from selfsent.augment.registry import parse_makers
 from selfsent.cli import console
 from selfsent.cli.console import show
-from selfsent.cli.options import HOLD_OUT, Resumable, TrainingText, Unset, add_method_options
+from selfsent.cli.options import HOLD_OUT, UNSET, Resumable, TrainingText, add_method_options
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings, setting
 from selfsent.training.run_config import ModelOptions, RunConfig
@@ -37,7 +37,7 @@ class Train(TrainingText, Resumable):
 
     also: ClassVar = (
         ("model", ModelOptions, None),
-        ("settings (the defaults are the method's)", Settings, Unset()),
+        ("settings (the defaults are the method's)", Settings, UNSET),
         ("run", RunConfig, None),
     )
     knows_later: ClassVar = True
