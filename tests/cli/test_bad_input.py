@@ -140,19 +140,6 @@ def test_every_command_complains_in_one_line(arguments, said, selfsent, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_left_where_vectors_cannot_be_written(selfsent, model, sentences, tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "vectors.npy").mkdir()
-    assert (
-        "cannot be written" in selfsent("encode", model, sentences, "--output", tmp_path / "file" / "v.npy").complaint
-    )
-    assert (
-        "is a directory: name a file"
-        in selfsent("encode", model, sentences, "--output", tmp_path / "vectors.npy").complaint
-    )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "vectors.npy"]
-
-
 @pytest.mark.parametrize("content", [None, b"caf\xe9 au lait\nanother line\n", b"only one sentence\n"])
 def test_a_bad_corpus_is_refused_before_anything_slow_is_imported(tmp_path, content):
     path = tmp_path / "corpus.txt"

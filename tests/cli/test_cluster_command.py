@@ -40,11 +40,6 @@ def test_sentences_with_equal_vectors_make_fewer_groups(selfsent, model, tmp_pat
     assert "Warning" not in done.err
 
 
-def test_more_groups_than_sentences(selfsent, model, sentences):
-    complaint = selfsent("cluster", model, sentences, "--clusters", 121).late_complaint
-    assert "--clusters is 121; the corpus has 120 different texts" in complaint
-
-
 def test_a_page_with_a_map(selfsent, model, sentences, tmp_path):
     done = selfsent("cluster", model, sentences, "--clusters", 4, "--page", tmp_path / "c.html", "--map", 40)
     assert done.status == 0, done.err

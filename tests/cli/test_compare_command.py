@@ -14,17 +14,6 @@ from selfsent.report.scoring import scored
 METHODS = "simcse, whitening, mlm --learning-rate 1e-3 --steps 2"
 
 
-@pytest.fixture(scope="module")
-def compared(base, documents, tmp_path_factory, cache):
-    """A comparison that is done."""
-    return compare_in(tmp_path_factory.mktemp("compared") / "out", documents, base)
-
-
-def compare_in(output, documents, base, **options):
-    methods = {"simcse": {}, "whitening": {}, "slow mlm": {"method": "mlm", "steps": 2}}
-    return package.compare(documents, methods, base, output, steps=3, batch_size=8, max_length=32, **options)
-
-
 @pytest.fixture
 def compare(selfsent, base, documents, tmp_path):
     """Run `selfsent compare` on the tiny base, a few steps, into tmp_path/out."""

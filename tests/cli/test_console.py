@@ -16,8 +16,6 @@ FIGURES = {
     "score": 31.0,
 }
 
-ESCAPE = "\x1b[2J\u202e"
-
 
 @pytest.fixture
 def terminal(monkeypatch):
@@ -80,22 +78,6 @@ def test_only_the_first_process_speaks(capsys, monkeypatch):
     monkeypatch.delenv("WORLD_SIZE")  # as images of notebooks and clusters have it
     console.show("once")
     assert capsys.readouterr().out == "once\n"
-
-
-def test_cells_and_titles_of_tables_show_no_control_characters(capsys):
-    from rich.table import Table
-    from rich.text import Text
-
-    from selfsent.display import text_of
-
-    table = Table(f"a{ESCAPE}", title=Text(f"b{ESCAPE}"), caption=f"c{ESCAPE}")
-    table.add_row(f"d{ESCAPE}")
-    table.add_row(Text(f"e{ESCAPE}", style="bold"))
-    console.show(table)
-    for shown in (capsys.readouterr().out, text_of(table)):
-        assert "\x1b" not in shown
-        assert "\u202e" not in shown
-        assert shown.count(r"\x1b[2J\u202e") == 5
 
 
 def test_what_no_one_reads_is_dropped_and_the_run_goes_on(monkeypatch):

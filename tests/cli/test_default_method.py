@@ -23,16 +23,6 @@ def test_sentences_without_documents_are_trained_by_themselves(train, tmp_path):
     assert (asked["pooling"], asked["options"]["crop_words"]) == ("mean", 0.5)
 
 
-def test_little_is_promised_to_a_sentence_encoder_without_documents(train, model, tmp_path):
-    line = "single sentences change one by about a point"
-    done = train("--base", model)
-    assert "training with bootstrap, as the corpus has no documents" in done.err
-    assert record(tmp_path / "run")["asked"]["options"]["pick_words"] == 16
-    assert line in done.err
-    raw = train(output=tmp_path / "raw")
-    assert (raw.status, line in raw.err) == (0, False)
-
-
 def test_texts_of_several_sentences_are_split_unless_told_not_to(train, tmp_path):
     tickets = tmp_path / "tickets.csv"
     tickets.write_text("id,text\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(paragraphs(60))))

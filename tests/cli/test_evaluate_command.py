@@ -193,15 +193,6 @@ def test_models_and_numbers_that_make_no_sense_are_refused(selfsent, documents, 
     )
 
 
-def test_a_file_of_vectors_with_words_is_not_overwritten(selfsent, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "glove.txt").write_text("red 1 2\ncar 2 1\nlate 0 1\n")
-    (tmp_path / "p.csv").write_text("sentence1,sentence2,score\n" + "red car,car,1\n" * 3)
-    for model in ("glove:glove.txt", "glove:glove.txt+words"):
-        asked = selfsent("evaluate", model, "--pairs", "p.csv", "--json", "glove.txt")
-        assert "--json would replace glove.txt, which is read" in asked.complaint
-
-
 @pytest.fixture
 def searched(tmp_path):
     """A search set in BEIR's layout, with judgements for test and dev."""

@@ -65,8 +65,3 @@ def test_formulas_behind_what_some_spreadsheets_cut_at_are_harmless(cell, harmle
     from selfsent.search.tables import _harmless
 
     assert _harmless(cell) == harmless
-
-
-def test_a_query_may_be_longer_than_a_name_of_a_file(selfsent, model, hostile):
-    done = selfsent("search", model, hostile, "ba de. " + "mo la " * 100)
-    assert done.status == 0, done.err

@@ -153,8 +153,3 @@ def test_columns_that_cannot_come_out(selfsent, model, posts, tmp_path, more, co
         command = (command[0], model, posts, *command[1:], "--text-column", "body", *more)
         assert complaint in selfsent(*command).complaint
     assert not list(tmp_path.iterdir())
-
-
-def test_a_plain_array_has_no_room_for_ids(selfsent, model, posts, tmp_path):
-    refused = selfsent("encode", model, posts, "--text-column", "body", "--output", tmp_path / "v.npy", *CARRIED)
-    assert "give a .parquet file, or leave out --id-column and --keep" in refused.complaint

@@ -73,22 +73,6 @@ def test_words_order_what_cosines_propose(selfsent, model, sentences):
         assert pair["score"] == pytest.approx(exact[pair["row1"], pair["row2"]], abs=1e-5)
 
 
-def test_a_line_of_signs_makes_no_pair(selfsent, tmp_path):
-    posts = ["The pitcher threw a fast ball.", "Who still drives a Volvo?", "Who still drives an old Volvo?"]
-    path = tmp_path / "posts.csv"
-    path.write_text("text\n" + "".join(f'"{post}\n{"=" * 80}"\n' for post in posts))
-    done = selfsent("pairs", "bundled", path, "--json", "-")
-    assert "100% of the texts hold separator lines: add --clean separators" in done.err
-    first, second, _ = json.loads(done.out)["pairs"]
-    assert (first["row1"], first["row2"]) == (1, 2)
-    assert first["score"] > second["score"] + 0.2
-    first, second, _ = json.loads(selfsent("pairs", "bundled", path, "--json", "-", "--clean", "separators").out)[
-        "pairs"
-    ]
-    assert first["text1"] == posts[1]
-    assert first["cosine"] > second["cosine"] + 0.4
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -119,16 +119,6 @@ def test_many_deaths_while_files_are_put_in_place(whole_run, base, sentences, tm
     assert no_leftovers(run)
 
 
-def test_a_second_run_is_refused(whole_run, base, sentences, selfsent):
-    run = whole_run("tsdae")
-    before = (run / "run.json").read_bytes()
-    complaint = selfsent(*arguments("tsdae", base, sentences, run)).complaint
-    assert "already holds a run: give --resume to go on, --overwrite to start again" in complaint
-    both = selfsent(*arguments("tsdae", base, sentences, run, "--resume", "--overwrite")).complaint
-    assert "--resume and --overwrite contradict each other" in both
-    assert (run / "run.json").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
