@@ -161,7 +161,7 @@ def test_without_documents_the_usual_methods_are_those_that_need_none(sentences,
 
     score = measure("made up", mean(np.arange(8.0)), 8, signature="made up")
     monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)
-    monkeypatch.setattr(selection.turns, "CANDIDATES", ("neighbours", "zscore"))
+    monkeypatch.setattr(selection.trials, "CANDIDATES", ("neighbours", "zscore"))
     said = []
     found = selection.compare(
         sentences, None, base, tmp_path / "out", dev="stsb-dev", progress=tiny.heard(notice=said.append)

@@ -14,7 +14,7 @@ from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
-    from selfsent.comparison.labelling import Judgements
+    from selfsent.comparison.label import Judgements
 
 _HELP = "0 to 5 (5: they mean the same), or y or n; u takes the last answer back, s skips, q goes: then Enter"
 
@@ -42,8 +42,7 @@ class Label(Reading):
                 " file of text, text, score, separated by tabs, yourself"
             )
         self.check_corpus(self.corpus)
-        from selfsent.comparison.labelling import Judgements
-        from selfsent.comparison.pairs import draw_pairs, spread_sentences
+        from selfsent.comparison.label import Judgements, draw_pairs, spread_sentences
         from selfsent.evaluation.encoders import as_encoder, check_model
 
         for model in self.models:
@@ -61,7 +60,7 @@ class Label(Reading):
 
 
 def _ask(judgements: Judgements, count: int) -> None:
-    from selfsent.comparison.labelling import KEYS
+    from selfsent.comparison.label import KEYS
 
     while (pair := judgements.next) and len(judgements.answers) < count:
         show(f"\n{len(judgements.answers) + 1} of {count}")
