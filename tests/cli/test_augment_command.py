@@ -65,18 +65,8 @@ def test_a_killed_command_goes_on_to_the_same_file(sentences, selfsent, tmp_path
     calls, program, output = tmp_path / "calls", tmp_path / "program", tmp_path / "out" / "views.parquet"
     program.write_text(f"#!/bin/sh\necho >> {calls}\n[ $(wc -l < {calls}) -ne 2 ] || kill -9 $PPID\nexec rev\n")
     program.chmod(0o755)
-    makers = (
-        "--with",
-        "translate",
-        "--with",
-        "translate:beams=2",
-        "--engine",
-        "command",
-        "--there",
-        program,
-        "--back",
-        "cat",
-    )
+    makers = ("--with", "translate", "--with", "translate:beams=2", "--engine", "command")
+    makers += ("--there", program, "--back", "cat")
     command = ("augment", sentences, *makers, "--output")
     killed = subprocess.run([sys.executable, "-m", "selfsent", *command, output], capture_output=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr

@@ -17,10 +17,7 @@ def test_markup_is_noticed_and_taken_out(selfsent, model, pages):
     clean = selfsent("search", model, pages, "ba de fi go", "--top", 1, "--clean", "html")
     assert clean.out.endswith("  ba de fi go\n")
     assert "add --clean" not in clean.err
-    assert clean.err.splitlines()[:2] == [
-        "4 rows (1 empty)",
-        "3 texts rid of HTML (1 of them empty then)",
-    ]
+    assert clean.err.splitlines()[:2] == ["4 rows (1 empty)", "3 texts rid of HTML (1 of them empty then)"]
 
 
 def test_what_cannot_be_cleaned_is_refused(selfsent, model, pages):

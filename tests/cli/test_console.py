@@ -102,3 +102,22 @@ def test_of_several_processes_the_first_says_what_is_wrong(monkeypatch, capsys):
         assert left.value.code == 2
         assert [seconds for seconds in waited if seconds >= 1] == patience  # others wait, too
         assert capsys.readouterr().err.count("nowhere.txt") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("seed is -1; it must be at least 0", "--seed is -1; it must be at least 0"),
+        ("the seed is -1", "the seed is -1"),
+        ("name them with text_columns", "name them with --text-columns"),
+        ("give text_columns=a,b or `map_points`", "give --text-columns a,b or --map"),
+        ("keep_best= needs dev", "--keep-best needs dev"),
+        ("give keep_best=False, not keep_best=True", "give --no-keep-best, not --keep-best"),
+        ("--text-columns and /tmp/text_columns.csv and 'text_columns'",) * 2,
+        ("no_such_option= and `none`",) * 2,
+    ],
+)
+def test_names_of_python_are_shown_as_flags(line, shown, monkeypatch):
+    flags = {"seed": "--seed", "text_columns": "--text-columns", "map_points": "--map", "keep_best": "--keep-best"}
+    monkeypatch.setattr(console, "FLAGS", flags)
+    assert console.with_flags(line) == shown

@@ -171,19 +171,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 _ADVICE = {
-    errno.ENOSPC: "make room, or name another place",
-    errno.EDQUOT: "make room, or name another place",
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or name another place"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "see who may read and write there"),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.ESTALE), "was it removed meanwhile?"),
     errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ENFILE: "close other programs",
     errno.ENOMEM: "close other programs, or ask for less (a smaller --batch-size)",
-    errno.EACCES: "see who may read and write there",
-    errno.EPERM: "see who may read and write there",
     errno.EROFS: "name another place",
     errno.EIO: "the disk may be broken",
-    errno.ENOENT: "was it removed meanwhile?",
-    errno.ENOTDIR: "was it replaced meanwhile?",
-    errno.ESTALE: "was it removed meanwhile?",
     errno.EAGAIN: "close other programs, or raise the limit of processes (ulimit -u)",
 }
 """What to do about what a machine may lack."""
