@@ -65,10 +65,11 @@ def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_doc
     scores = scored_run.scores
     kinds = {"base", "trained", "with_words", "tfidf", "bm25"}
     assert set(scores) == kinds | {"difference", "over_tfidf", "over_bm25"}
-    assert set(scored_run.search) == set(scores) | {"base_with_words", "words_over_base", "words_over_bm25", "asked"}
-    less = scored_run.search["with_words"]["score"] - scored_run.search["base_with_words"]["score"]
-    assert scored_run.search["words_over_base"]["score"] == pytest.approx(less)
-    assert scored_run.search["asked"].startswith("the first sentence of a document finds the rest of it: 500 queries")
+    found = scored_run.search_scores
+    assert set(found) == set(scores) | {"base_with_words", "words_over_base", "words_over_bm25", "asked"}
+    less = found["with_words"]["score"] - found["base_with_words"]["score"]
+    assert found["words_over_base"]["score"] == pytest.approx(less)
+    assert found["asked"].startswith("the first sentence of a document finds the rest of it: 500 queries")
     shown = str(scored_run)
     assert shown.startswith("Search: nDCG@10")
     assert "The next sentence: MRR@10" in shown
@@ -106,17 +107,17 @@ def test_pairs_are_kept_apart_and_scored_by_search(base, tmp_path):
     assert run.record["asked"]["corpus"]["sentences"] == 240
     assert "kept aside to score by: 60 rows, which share no text with the others; training on 240 rows" in heard
     assert run.scores is None
-    assert run.search["asked"] == "a text of “a” finds its “b”: 60 queries among 300 texts"
-    assert {"with_words", "bm25", "words_over_bm25", "over_tfidf"} < set(run.search)
-    assert run.figures["search"] == run.search["with_words"]["score"]
+    assert run.search_scores["asked"] == "a text of “a” finds its “b”: 60 queries among 300 texts"
+    assert {"with_words", "bm25", "words_over_bm25", "over_tfidf"} < set(run.search_scores)
+    assert run.figures["search"] == run.search_scores["with_words"]["score"]
     assert len(run.neighbours) == 3
-    assert selfsent.load_run(run.directory).search == run.search
+    assert selfsent.load_run(run.directory).search_scores == run.search_scores
     assert str(run).startswith("Search: nDCG@10")
     card = (run.directory / "model" / "README.md").read_text()
     for shown in (card, (run.directory / "report.html").read_text(), run._repr_html_()):
         assert "a text of “a” finds its “b”: 60 queries among 300 texts" in shown
     everything = selfsent.train(corpus, "mnrl", base, tmp_path / "all", steps=1, batch_size=8, hold_out=0, quiet=True)
-    assert (everything.record["asked"]["corpus"]["sentences"], everything.search) == (300, None)
+    assert (everything.record["asked"]["corpus"]["sentences"], everything.search_scores) == (300, None)
 
 
 def test_scores_of_an_earlier_version_are_read(scored_run, tmp_path):
@@ -126,7 +127,7 @@ def test_scores_of_an_earlier_version_are_read(scored_run, tmp_path):
     del scores["search"]
     (old / "scores.json").write_text(json.dumps(scores))
     run = selfsent.load_run(old)
-    assert (run.scores, run.search) == (scored_run.scores, None)
+    assert (run.scores, run.search_scores) == (scored_run.scores, None)
     assert str(run).startswith("The next sentence: MRR@10")
     assert "<h2>The next sentence" in run._repr_html_()
 
@@ -227,7 +228,7 @@ def test_views_that_were_made_of_one_text_are_no_pairs_to_be_searched(base, tmp_
     told = tiny.heard(notice=heard.append)
     corpus, common = tiny.make_sentences(300, seed=5), {"steps": 1, "batch_size": 8, "progress": told}
     run = selfsent.train(corpus, "simcse", base, tmp_path / "run", views=[f"mlm:model={base}"], **common)
-    assert run.search is None
+    assert run.search_scores is None
     assert run.record["asked"]["corpus"]["sentences"] == 300
     assert any(line.startswith("no label-free score: the corpus has no documents") for line in heard)
 

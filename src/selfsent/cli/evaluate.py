@@ -92,8 +92,8 @@ class Evaluate(_Tasks, _Files, Encoding):
         models = [*self.model, *self.bases]
         if not models:
             raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
+        from selfsent.data.vector_files import check_format
         from selfsent.evaluation.hybrid import without_words
-        from selfsent.evaluation.vectors import check_format
         from selfsent.report.evaluation import Report
 
         own = {"pairs": self.pairs, "relevance": self.relevance, "labels": self.labels}

@@ -66,7 +66,7 @@ class Index(Carrying, Encoding):
     def _source(self, output: Path, seen: list[str]) -> Source:
         """What goes into the index; the fingerprint of the encoder goes into `seen`."""
         from selfsent.data.corpus.remote import path_of
-        from selfsent.evaluation.vectors import VectorsFile
+        from selfsent.data.vector_files import VectorsFile
         from selfsent.search.index_sources import from_corpus, from_files
         from selfsent.search.sources import check_rows
 

@@ -17,7 +17,7 @@ from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.data.vector_files import VectorsFile
     from selfsent.models.encoder import Encoder
     from selfsent.search.index import Index
 
@@ -50,7 +50,7 @@ class Results(Carrying, Encoding):
             OutputError: a result cannot be written.
             DataError: `--encoded` holds no vectors, or more or fewer than there are rows.
         """
-        from selfsent.evaluation.vectors import VectorsFile
+        from selfsent.data.vector_files import VectorsFile
         from selfsent.search.sources import check_rows
 
         self.check_files([source, self.encoded, *self.exclude], page)

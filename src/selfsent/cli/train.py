@@ -71,7 +71,7 @@ class Train(TrainingText, Resumable):
             parse_makers(",".join(views))
         command = self._with_options_of_method()
         from selfsent import api
-        from selfsent.report.terminal import neighbours_text, scores_table
+        from selfsent.report.scores import neighbours_text, scores_table
         from selfsent.training.budget import Clock
 
         given = command.values("hold_out", "resume", "overwrite") | command.changes
@@ -86,9 +86,9 @@ class Train(TrainingText, Resumable):
                 _show_seeds(seeds)
                 return
             result = api.train(corpus, command.method, command.base, command.output, **given)
-        for scores in filter(None, (result.search, result.scores)):
+        for scores in filter(None, (result.search_scores, result.scores)):
             show(scores_table(scores))
-        if result.scores or result.search:
+        if result.scores or result.search_scores:
             show(neighbours_text(result.neighbours))
             show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")

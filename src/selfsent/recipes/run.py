@@ -60,8 +60,8 @@ class StageRun:
         scored = self.evaluation or {}
         found = {task: float(score["score"]) for task, score in scored.get("scores", {}).items()}
         found |= {AVERAGE: float(scored[AVERAGE])} if scored.get(AVERAGE) is not None else {}
-        if self.run and self.run.search:
-            found["search"] = float(self.run.search["with_words"]["score"])
+        if self.run and self.run.search_scores:
+            found["search"] = float(self.run.search_scores["with_words"]["score"])
         return found | ({"context": float(self.run.scores["trained"]["score"])} if self.run and self.run.scores else {})
 
     @property

@@ -18,7 +18,7 @@ from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.encoding import Side, encode
 from selfsent.models.saved import load_sentence_transformer
 from selfsent.report.run_page import run_page
-from selfsent.report.terminal import scores_table
+from selfsent.report.scores import scores_table
 from selfsent.search import Hit, search
 from selfsent.search.encoder import opened
 from selfsent.training.run_directory import RunDirectory
@@ -34,14 +34,14 @@ class Run:
         scores: before and after, when the corpus has documents to hold out: base, trained, TF-IDF and the paired
             difference, by finding the next sentence.
         neighbours: for three held-out sentences, the nearest sentences before and after.
-        search: the same as `scores` by search, for documents and for pairs; what was asked is in `asked`.
+        search_scores: the same as `scores` by search, for documents and for pairs; what was asked is in `asked`.
     """
 
     directory: Path
     record: dict[str, Any]
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = field(default_factory=list)
-    search: dict[str, Any] | None = None
+    search_scores: dict[str, Any] | None = None
 
     def __fspath__(self) -> str:
         """Its directory: a run stands wherever a model can be named."""
@@ -50,7 +50,7 @@ class Run:
     def __str__(self) -> str:
         """What the terminal shows."""
         where = f"The model is in {self.directory / 'model'}"
-        tables = [text_of(scores_table(each)) for each in (self.search, self.scores) if each]
+        tables = [text_of(scores_table(each)) for each in (self.search_scores, self.scores) if each]
         return "\n".join([*tables, where])
 
     __repr__ = __str__
@@ -58,7 +58,7 @@ class Run:
     def _repr_html_(self) -> str:
         """What a notebook shows: scores, neighbours and curves."""
         metrics = RunDirectory(self.directory).metrics()
-        return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True, search=self.search)
+        return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True, search=self.search_scores)
 
     @property
     def figures(self) -> dict[str, float]:
@@ -67,7 +67,7 @@ class Run:
         found = {"loss": [entry["loss"] for entry in logged if "loss" in entry][-1:]}
         dev = [entry["score"] for entry in logged if "score" in entry]
         found |= {"dev": dev[-1:], "best dev": [max(dev)] if dev else []}
-        found["search"] = [self.search["with_words"]["score"]] if self.search else []
+        found["search"] = [self.search_scores["with_words"]["score"]] if self.search_scores else []
         found["context"] = [self.scores["trained"]["score"]] if self.scores else []
         return {name: float(values[0]) for name, values in found.items() if values}
 
