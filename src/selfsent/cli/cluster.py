@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
-from selfsent.cli.console import counting, doing, notice, show
+from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import MODEL
 from selfsent.cli.outputs import write_outputs
 from selfsent.cli.results import Results, as_line, line_of
@@ -37,7 +37,7 @@ class Cluster(Results):
         """Find them."""
         from selfsent.report.cluster_page import cluster_page
         from selfsent.report.maps import check_points, slowness
-        from selfsent.search import encode_corpus, find_clusters
+        from selfsent.search import find_clusters
         from selfsent.search.tables import group_columns, grouped
 
         check_points(self.map_points)
@@ -47,8 +47,7 @@ class Cluster(Results):
             has = counted(len(corpus), "different text")
             raise SettingsError(f"clusters is {self.clusters}; the corpus has {has}")
         model = self.load(self.model, corpus)
-        with counting("reading vectors" if stored else "encoding") as done:
-            vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.input_rows)), stored)
+        vectors = self.vectors(model, corpus, stored)
         with doing() as say:
             say("grouping")
             found = find_clusters(vectors, self.clusters, self.seed, corpus.input_rows.repeats)

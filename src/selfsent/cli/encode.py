@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Encode(Carrying, Encoding):
     """Write the vectors of a corpus to a file.
 
-    Write a file with one vector for each row of the input, in its order, also for repeated and empty texts (zeros
-    for empty ones). Killed or interrupted, the same command goes on. With --engine ray, on many cores, GPUs or
+    There is one vector for each row of the input, in its order, also for repeated and empty texts (zeros for empty
+    ones). Killed or interrupted, the same command goes on. With --engine ray, on many cores, GPUs or
     machines, into a folder of .parquet files.
     """
 

@@ -64,7 +64,7 @@ class _Files(WithData):
 class Evaluate(_Tasks, _Files, Encoding):
     """Score a model, or several side by side.
 
-    Score models by published protocols, on files of your own, or without labels on the held-out documents of a
+    Scores come from published protocols, from files of your own, or without labels from the held-out documents of a
     corpus. Several models stand side by side, each with a paired p-value against the first.
     """
 

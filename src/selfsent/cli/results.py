@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from selfsent.cli.console import notice, shortened
+from selfsent.cli.console import counting, notice, shortened
 from selfsent.cli.options import JSON, Carrying, Encoding
 from selfsent.cli.outputs import check_outputs
 from selfsent.display import counted
@@ -16,6 +16,9 @@ from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from selfsent.data.corpus import Corpus
     from selfsent.data.vector_files import VectorsFile
     from selfsent.models.encoder import Encoder
@@ -59,6 +62,13 @@ class Results(Carrying, Encoding):
         if stored is not None:
             check_rows(stored, corpus)
         return corpus, stored
+
+    def vectors(self, model: Encoder, corpus: Corpus, stored: VectorsFile | None) -> NDArray[np.float32]:
+        """The vectors of the corpus' distinct texts, from the file of `--encoded` or by the model."""
+        from selfsent.search import encode_corpus
+
+        with counting("reading vectors" if stored else "encoding") as done:
+            return encode_corpus(model, corpus, lambda count: done(count, len(corpus.input_rows)), stored)
 
     def write_rows(self, rows: Iterable[dict[str, Any]], columns: Mapping[str, type], count: int, unit: str) -> None:
         """Write the table where it is wanted, and say how many it has of what."""

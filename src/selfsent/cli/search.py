@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class Search(Searching):
     """Find the texts of a corpus nearest to a query.
 
-    Find the texts of a corpus nearest to a query: by the cosine of their vectors and by BM25, the words that they
-    share with it.
+    A text counts by the cosine of its vector and by BM25, the words that it shares with the query.
     """
 
     usage: ClassVar = (
@@ -131,8 +130,8 @@ class Search(Searching):
 class Pairs(Searching):
     """Find the most similar pairs of texts in a corpus.
 
-    Find the pairs of different texts that are most alike: by the cosine of their vectors and by the words that they
-    share. All pairs are compared, unless --approximate or --index is given.
+    Different texts are compared by the cosine of their vectors and by the words that they share: all pairs, unless
+    --approximate or --index is given.
     """
 
     usage: ClassVar = "selfsent pairs MODEL CORPUS [options]\n       selfsent pairs --index DIR [options]"
@@ -155,6 +154,7 @@ class Pairs(Searching):
         """Find them."""
         from selfsent.lexical import Analyzer
         from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
+        from selfsent.search.approximate import pairs_in_cells
         from selfsent.search.cells import require_index
         from selfsent.search.pairs import by_words, proposed
         from selfsent.search.tables import pair_columns, with_texts
@@ -170,7 +170,12 @@ class Pairs(Searching):
                 if self.word_weight or self.language:
                     raise SettingsError(f"{place.path} has no texts: leave out --word-weight and --language")
                 weight = 0.0
-            pairs, recall = self._in_index(place, *proposed(self.top, self.threshold, weight))
+            count, least = proposed(self.top, self.threshold, weight)
+            with counting("comparing") as compared:
+                size = len(place)
+                pairs, recall = pairs_in_cells(
+                    place.cells, self.top, least, advance=lambda n: compared(n, size), proposed=count
+                )
         else:
             if self.approximate:
                 require_index()
@@ -194,27 +199,16 @@ class Pairs(Searching):
 
     def _in_corpus(self, count: int, least: float) -> tuple[Corpus, list[Pair], float | None]:
         """The pairs by cosine, and what share of them an approximate answer finds."""
-        from selfsent.search import encode_corpus
         from selfsent.search.approximate import approximately_most_similar_pairs
         from selfsent.search.pairs import blocks, most_similar_pairs
 
         corpus, stored = self.read_with_vectors(self.corpus)
         model = self.load(str(self.model), corpus)
-        with counting("reading vectors" if stored else "encoding") as done:
-            vectors = encode_corpus(model, corpus, lambda count: done(count, len(corpus.input_rows)), stored)
+        vectors = self.vectors(model, corpus, stored)
         with counting("comparing") as compared:
             if not self.approximate:
                 total = blocks(len(vectors))
                 return corpus, most_similar_pairs(vectors, count, least, lambda n: compared(n, total)), None
             return corpus, *approximately_most_similar_pairs(
                 vectors, self.top, least, advance=lambda n: compared(n, len(vectors)), proposed=count
-            )
-
-    def _in_index(self, index: Index, count: int, least: float) -> tuple[list[Pair], float | None]:
-        """The pairs of an index by cosine, and what share of them it finds."""
-        from selfsent.search.approximate import pairs_in_cells
-
-        with counting("comparing") as compared:
-            return pairs_in_cells(
-                index.cells, self.top, least, advance=lambda n: compared(n, len(index)), proposed=count
             )
