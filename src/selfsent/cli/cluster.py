@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Cluster(Results):
     """Put the texts of a corpus into groups of like meaning.
 
-    Put the texts of a corpus into groups by k-means on their vectors, and show the words that tell each group from
-    the others and its most typical text.
+    Groups are made by k-means on the vectors. Each is shown with the words that tell it from the others and its most
+    typical text.
     """
 
     model: str = MODEL

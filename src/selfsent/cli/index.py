@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Index(Carrying, Encoding):
     """Write an index of a corpus, which search and pairs read again and again.
 
-    Encode a corpus, or take vectors that selfsent encode wrote, and write an index that finds the nearest of
-    millions in milliseconds. How much of them it finds is measured and told. (Needs the extra `index`.)
+    It holds vectors of a corpus, or those that selfsent encode wrote, and finds the nearest of millions in
+    milliseconds. How much of them it finds is measured and told. (Needs the extra `index`.)
     """
 
     model: str = MODEL

@@ -23,8 +23,8 @@ _HELP = "0 to 5 (5: they mean the same), or y or n; u takes the last answer back
 class Label(Reading):
     """Judge pairs of your own sentences, for compare --dev FILE and evaluate --pairs FILE.
 
-    Draw the pairs of sentences that are most worth judging, and ask about them one by one. They are spread over all
-    similarities, first those that the models see differently. Every answer is written at once: stop with q, and
+    You are asked about those pairs, one by one, that are most worth judging: spread over all similarities, first those
+    that the models see differently. Every answer is written at once: stop with q, and
     start the same command again to go on.
     """
 
