@@ -22,6 +22,7 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
+from selfsent.evaluation.dev import LABEL_FREE, check_dev, dev_scorer
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
 from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
@@ -37,7 +38,7 @@ from selfsent.naming import name_of
 from selfsent.progress import Progress, shown
 from selfsent.report.maps import check_points
 from selfsent.report.run import Run, load_run
-from selfsent.report.scoring import LABEL_FREE, check_dev, dev_scorer, finish, score_base
+from selfsent.report.scoring import finish, score_base
 from selfsent.report.seeds import Seeds, over_seeds
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.encoder import opened
