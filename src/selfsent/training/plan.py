@@ -20,7 +20,7 @@ from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
 from selfsent.models.saved import is_sentence_encoder, is_static, saved_pooling
-from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
+from selfsent.settings import DURATIONS, WITHOUT_STEPS, CorpusOptions, PairOptions, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
 from selfsent.training.usual import usual_base, usual_settings, usual_whitening
 
@@ -195,14 +195,13 @@ def make_plan(
 
 
 _OF_CORPUS = (
-    *("text_column", "text_columns", "document_column", "label_column", "score_column", "split_sentences"),
-    *("clean", "exclude", "where", "carry", "stack", "drop_near_duplicates"),
+    *(item.name for kind in (CorpusOptions, PairOptions) for item in dataclasses.fields(kind)),
+    *("where", "carry", "stack", "drop_near_duplicates"),
 )
 _OF_PYTHON = {
     "settings": "the preset is `preset`",
     "track": "it is `trackers`",
     "map": "it is `map_points`",
-    "seeds": "several seeds are trained by selfsent.over_seeds",
     **{name: f"it belongs to the corpus: train(read_corpus(..., {name}=...), ...)" for name in _OF_CORPUS},
 }
 """What to say of names of the command line, and of `read_corpus`, that are given to `train` in Python."""
