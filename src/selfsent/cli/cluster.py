@@ -9,7 +9,7 @@ from selfsent.cli.console import doing, notice, show
 from selfsent.cli.options import MODEL
 from selfsent.cli.outputs import write_outputs
 from selfsent.cli.results import Results, as_line, line_of
-from selfsent.display import counted
+from selfsent.display import counted, table_of
 from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
@@ -83,17 +83,9 @@ def _groups(found: Clusters, corpus: Corpus) -> list[dict[str, Any]]:
 
 
 def _show(groups: list[dict[str, Any]], names: tuple[str, ...], unit: str) -> None:
-    from rich.table import Column, Table
-    from rich.text import Text
-
-    table = Table(
-        Column("cluster", justify="right"),
-        Column(f"{unit}s", justify="right"),
-        Column("telling words", ratio=2),
-        Column(f"most typical {unit}", ratio=3, overflow="fold"),
-        expand=True,
-    )
+    rows = []
     for group in groups:
-        typical = line_of({**group["typical"], "repeats": 0}, names)
-        table.add_row(str(group["cluster"]), f"{group['size']:,}", Text(", ".join(group["words"])), Text(typical))
-    show(table)
+        typical = line_of(group["typical"], names, repeated=False)
+        rows.append([str(group["cluster"]), f"{group['size']:,}", ", ".join(group["words"]), typical])
+    headings = ["cluster", f"{unit}s", "telling words", f"most typical {unit}"]
+    show(table_of(headings, rows, left=(2, 3), expand=True))

@@ -170,12 +170,12 @@ def full_name(model: str) -> str:
     return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
-def line_of(row: dict[str, Any], names: Sequence[str], side: str = "") -> str:
+def line_of(row: dict[str, Any], names: Sequence[str], side: str = "", repeated: bool = True) -> str:
     """A row on a terminal: the columns that go with it, its text (or number, without texts), and its repeats."""
     from selfsent.data.corpus.clean import clean
 
     cells = clean("" if (cell := row[f"{name}{side}"]) is None else str(cell) for name in names)[0]
     before = "".join(f"{shortened(cell) or '-'}  " for cell in cells)
     text = shortened(row[f"text{side}"]) if f"text{side}" in row else f"row {row[f'row{side}']}"
-    repeats = row.get(f"repeats{side}")
+    repeats = row[f"repeats{side}"] if repeated else 0
     return before + text + (f"  (and {repeats:,} more row{'s' * (repeats != 1)})" if repeats else "")
