@@ -95,25 +95,6 @@ def test_markdown_and_csv(selfsent, models, mirror, tmp_path):
     assert selfsent(*arguments, "--csv", "-").out == (tmp_path / "x.csv").read_text()
 
 
-def test_seeds_of_one_run_are_one_row(selfsent, base, sentences, mirror, tmp_path, cache):
-    import selfsent as package
-
-    for seed in (1, 2):
-        settings = {"steps": 1, "batch_size": 8, "max_length": 32, "pooling": "mean"}
-        package.train(sentences, "simcse", base, tmp_path / f"run-{seed}", seed=seed, **settings)
-    runs = (tmp_path / "run-1", tmp_path / "run-2" / "model")
-    arguments = ("evaluate", base, *runs, "--seeds", "--task", "sts12", "--data", mirror)
-    done = selfsent(*arguments)
-    assert done.status == 0, done.err
-    assert " ± " in done.out
-    plain = json.loads(selfsent(*arguments, "--json", "-").out)
-    assert [result["model"] for result in plain["results"]] == [str(base), f"{runs[0]} and 1 more seed"]
-    assert plain["results"][1]["seeds"] == list(map(str, runs))
-    each = plain["results"][1]["scores"]["sts12"]
-    assert each["score"] == pytest.approx(np.mean(each["of_seeds"]))
-    assert each["deviation"] == pytest.approx(np.std(each["of_seeds"], ddof=1))
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -50,24 +50,6 @@ def test_approximate_pairs_come_with_their_recall(selfsent, model, sentences):
     assert done.out == exact.out
 
 
-def test_words_order_what_cosines_propose(selfsent, model, sentences):
-    def found(*options):
-        return json.loads(selfsent("pairs", model, sentences, "--json", "-", "--top", 7140, *options).out)
-
-    alone, both = found("--word-weight", 0), found("--word-weight", 2, "--language", "none")
-    assert (alone["word_weight"], both["word_weight"]) == (0, 2)
-    assert {pair["words"] for pair in alone["pairs"]} == {0}
-    assert all(pair["score"] == pair["cosine"] for pair in alone["pairs"])
-    cosines = {(pair["row1"], pair["row2"]): pair["cosine"] for pair in alone["pairs"]}
-    assert {(pair["row1"], pair["row2"]): pair["cosine"] for pair in both["pairs"]} == cosines
-    scores = [pair["score"] for pair in both["pairs"]]
-    assert scores == sorted(scores, reverse=True)
-    assert len({pair["words"] for pair in both["pairs"]}) > 10
-    least = scores[100]
-    kept = found("--word-weight", 2, "--language", "none", "--threshold", least - 1e-6)["pairs"]
-    assert kept == [pair for pair in both["pairs"] if pair["score"] >= least - 1e-6]
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -105,20 +105,6 @@ def test_a_checkpoint_cut_short_is_passed_over(whole_run, killed, selfsent):
     assert weights(run) == weights(whole_run("tsdae"))
 
 
-@pytest.mark.full
-def test_many_deaths_while_files_are_put_in_place(whole_run, base, sentences, tmp_path):
-    run, log = tmp_path / "run", tmp_path / "log"
-    given = arguments("mlm", base, sentences, run, "--resume")
-    ends = []
-    for renames in [1, 3, 2, 3, 3, 3, 3, 4, 5, 1, 2, None]:
-        status = processes.finish(processes.start(given, log, renames=renames))
-        assert status in (0, -signal.SIGKILL), log.read_text()
-        ends.append(status)
-    assert ends.count(-signal.SIGKILL) >= 8, ends
-    assert weights(run) == weights(whole_run("mlm"))
-    assert no_leftovers(run)
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
