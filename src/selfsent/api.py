@@ -43,7 +43,7 @@ from selfsent.report.seeds import Seeds, over_seeds
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
 from selfsent.search.encoder import opened
 from selfsent.search.pairs import by_words, proposed
-from selfsent.settings import Settings, given_values, spelled_out, taken
+from selfsent.settings import Settings, non_defaults, split_arguments, with_signature_of
 from selfsent.training.budget import Clock
 from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit, in_company, random_apart
@@ -76,9 +76,9 @@ class _Request:
     def of(cls, method: _Method, base: _Base, hold_out: HoldOut | int | None = None, **changes: Any) -> _Request:
         """The request with a method's name in place of its options."""
         if isinstance(method, MethodOptions):
-            changes = {**given_values(method), **changes}
+            changes = {**non_defaults(method), **changes}
             method = method_of(method).name
-        run_config, changes = taken(RunConfig, changes)
+        run_config, changes = split_arguments(RunConfig, changes)
         return cls(method, name_of(base), hold_out, run_config, changes)
 
     def checked(self) -> tuple[Plan, list[Augmenter]]:
@@ -133,7 +133,7 @@ def train(
 ) -> Seeds: ...
 
 
-@spelled_out(RunConfig, ModelOptions, Settings)
+@with_signature_of(RunConfig, ModelOptions, Settings)
 def train(
     corpus: Source,
     method: _Method = None,

@@ -209,7 +209,7 @@ def check_limits(options: Any) -> None:
                 raise SettingsError(f"{name} is {value}; it must be {words} {item.metadata[limit]}")
 
 
-def spelled_out(*declared: type[Any]) -> Callable[[_F], _F]:
+def with_signature_of(*declared: type[Any]) -> Callable[[_F], _F]:
     """Give a function that takes `**changes` a signature with the fields of dataclasses, for help and completion."""
 
     def decorate(function: _F) -> _F:
@@ -231,14 +231,14 @@ def spelled_out(*declared: type[Any]) -> Callable[[_F], _F]:
     return decorate
 
 
-def taken(kind: type[_T], changes: Mapping[str, Any]) -> tuple[_T, dict[str, Any]]:
+def split_arguments(kind: type[_T], changes: Mapping[str, Any]) -> tuple[_T, dict[str, Any]]:
     """A settings dataclass made of the keyword arguments that are its fields, and the other arguments."""
     own = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
     rest = {name: value for name, value in changes.items() if name not in own}
     return kind(**{name: value for name, value in changes.items() if name in own}), rest
 
 
-def given_values(options: Any) -> dict[str, Any]:
+def non_defaults(options: Any) -> dict[str, Any]:
     """The fields of a settings dataclass that differ from their defaults."""
     values = {item.name: (getattr(options, item.name), item.default) for item in dataclasses.fields(options)}
     return {name: value for name, (value, default) in values.items() if value != default}
@@ -260,7 +260,7 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration in words: `0.4 s`, `45 s`, `7.5 minutes` or `2.1 hours`."""
     if round(seconds) <= 120:
         return f"{seconds:.0f} s" if seconds >= 2 else f"{seconds:.1f} s"

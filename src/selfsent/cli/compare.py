@@ -76,7 +76,7 @@ class Compare(TrainingText, Resumable, WithData):
                 methods,
                 self.bases,
                 self.output,
-                progress=console.Told(),
+                progress=console.CommandProgress(),
                 **given,
             )
         show(found.table())

@@ -44,7 +44,7 @@ def with_flags(line: str) -> str:
     return _NAME.sub(flag, line)
 
 
-class Told(progress.Shown):
+class CommandProgress(progress.Shown):
     """What a run tells, to the user of a command."""
 
     def notice(self, line: str) -> None:
@@ -54,7 +54,7 @@ class Told(progress.Shown):
 
 def notice(line: str) -> None:
     """One line the user should see."""
-    Told().notice(line)
+    CommandProgress().notice(line)
 
 
 def show(renderable: Any) -> None:

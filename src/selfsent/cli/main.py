@@ -214,7 +214,7 @@ def _run(arguments: list[str]) -> None:
     try:
         options, unknown = parser.parse_known_intermixed_args(rest)
         command = kind.of(options, parser=parser, arguments=arguments, unknown=unknown, started=started)
-        if not kind.knows_later:
+        if not kind.has_late_options:
             parser.refuse(unknown)
         command.run()
     finally:

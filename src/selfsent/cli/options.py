@@ -42,7 +42,7 @@ class Command:
 
     kinds: ClassVar[Mapping[str, type[Command] | None]] = {}
     """The commands of a command that is one of several, by name."""
-    knows_later: ClassVar[bool] = False
+    has_late_options: ClassVar[bool] = False
     """Whether more options become known when it runs."""
 
     changes: dict[str, Any] = field(default_factory=dict)

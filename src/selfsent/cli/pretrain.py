@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
+from functools import partial
 from typing import ClassVar
 
-from selfsent.cli.console import Told, show
+from selfsent.cli.console import CommandProgress, show
 from selfsent.cli.options import CORPUS, HOLD_OUT, NEAR_DUPLICATES, Reading, Resumable
 from selfsent.pretraining.options import DEFAULTS, Options, TableOptions
 from selfsent.settings import Settings, setting
@@ -43,7 +44,8 @@ class Pretrain(Reading, Resumable):
         given = self.values("tokenizer", "sources", "resume", "overwrite", "keep", "hold_out") | self.changes
         given |= {"prompts": self.prompts} if self.prompts else {}
         with self.resumable():
-            result = pretrain(lambda: self.read(self.corpus, tell=True), self.output, progress=Told(), **given)
+            corpus = partial(self.read, self.corpus, tell=True)
+            result = pretrain(corpus, self.output, progress=CommandProgress(), **given)
         show(fills_table(result.record["fills"]))
         show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")
@@ -71,6 +73,7 @@ class Table(Reading):
             self.check_corpus(self.corpus)
         from selfsent.pretraining.table import make_table
 
-        corpus = (lambda: self.read(self.corpus, tell=True)) if self.corpus else None
+        corpus = partial(self.read, self.corpus, tell=True) if self.corpus else None
         given = self.values("tokenizer", "overwrite") | self.changes
-        show(f"The table is in {make_table(corpus, self.output, progress=Told(), **given)}")
+        place = make_table(corpus, self.output, progress=CommandProgress(), **given)
+        show(f"The table is in {place}")

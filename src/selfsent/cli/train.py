@@ -40,7 +40,7 @@ class Train(TrainingText, Resumable):
         ("settings (the defaults are the method's)", Settings, UNSET),
         ("run", RunConfig, None),
     )
-    knows_later: ClassVar = True
+    has_late_options: ClassVar = True
 
     corpus: tuple[str, ...] = setting(
         (),
@@ -80,7 +80,7 @@ class Train(TrainingText, Resumable):
             command.split_sentences = False
         with command.resumable():
             corpus = command.read(command.corpus, tell=True)
-            given |= {"progress": console.Told(), "clock": Clock(command.started)}
+            given |= {"progress": console.CommandProgress(), "clock": Clock(command.started)}
             if command.seeds is not None:
                 seeds = api.train(corpus, command.method, command.base, command.output, seeds=command.seeds, **given)
                 _show_seeds(seeds)
