@@ -29,8 +29,8 @@ import selfsent
 from selfsent.data.packed import Packed
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.suites import TASKS
-from selfsent.methods.contrast import similarity_loss
 from selfsent.methods.distil import DistilLearner
+from selfsent.methods.ranking import similarity_loss
 from selfsent.models.loading import load_encoder
 from selfsent.models.static import StaticEncoder
 from selfsent.report.scoring import scored

@@ -36,7 +36,7 @@ class Cell:
     @property
     def in_slice(self):
         """Whether it is looked at in every run of the tests."""
-        if METHODS[self.method].usual_base:
+        if METHODS[self.method].default_base:
             return self.architecture == (tiny.STATIC if self.method == "sent2vec" else tiny.RECURRENT[0])
         return self.architecture in (SLICE[:1] if METHODS[self.method].supervised else SLICE)
 

@@ -5,7 +5,7 @@ import torch
 import tiny
 from naive import comparisons
 from selfsent.data.packed import Packed
-from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
+from selfsent.methods.ranking import in_batch_cross_entropy, no_negatives, similarities
 
 IDS = [[2, 7, 3], [2, 8, 9, 3], [2, 7, 3], [2, 10, 3], [2, 8, 3]]
 

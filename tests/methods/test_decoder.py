@@ -5,7 +5,7 @@ import tiny
 from naive import objectives
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.tsdae import TSDAE
+from selfsent.methods.denoising import TSDAE
 from selfsent.models.decoders.checkpoint import CheckpointDecoder
 from selfsent.models.loading import load_encoder
 

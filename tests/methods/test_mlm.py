@@ -8,7 +8,7 @@ from selfsent.data.packed import IGNORED, Packed
 from selfsent.data.views.noise import MaskTokens
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.mlm import MLM
+from selfsent.methods.denoising import MLM
 from selfsent.models.encoding import pack
 
 

@@ -4,7 +4,7 @@ import torch
 import tiny
 from naive import objectives
 from selfsent.methods import get_method
-from selfsent.methods.tsdae import NOISES, TSDAE
+from selfsent.methods.denoising import NOISES, TSDAE
 from selfsent.models.decoders.own import SmallDecoder, TiedDecoder
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")

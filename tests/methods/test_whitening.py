@@ -4,7 +4,7 @@ import torch
 
 import tiny
 from selfsent.errors import SettingsError
-from selfsent.methods.whitening import Moments, Whitening, at_the_end, whitening_map
+from selfsent.methods.postprocessing import Moments, Whitening, at_the_end, whitening_map
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings

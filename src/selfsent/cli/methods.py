@@ -122,7 +122,7 @@ def _settings(method: Any) -> list[str]:
 def _static(method: Any) -> str:
     """What is done with a table of token vectors, such as `bundled`."""
     from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
-    from selfsent.methods.whitening import whitened
+    from selfsent.methods.postprocessing import whitened
 
     said = "a table of token vectors, such as bundled"
     if method.static is None:

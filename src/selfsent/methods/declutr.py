@@ -1,7 +1,5 @@
 """DeCLUTR: a span must find the mean of other spans near it in its document, beside masked language modelling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,19 +10,26 @@ from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.noise import MaskTokens
 from selfsent.data.views.positives import Span
 from selfsent.data.views.view import View
-from selfsent.methods.contrast import nt_xent
+from selfsent.distributed import mean_over_processes
+from selfsent.methods.denoising import masked_loss
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
-from selfsent.methods.mlm import added_loss
+from selfsent.methods.ranking import nt_xent
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
 LONG, SHORT = (4.0, 2.0), (2.0, 4.0)
 """Exponents of the beta distributions from which the lengths of anchors and of positives are drawn."""
+_NEEDS = "the masked-language-model loss"
 
 
 @dataclass(frozen=True)
 class DeCLUTR(MethodOptions):
-    """Options of DeCLUTR."""
+    """DeCLUTR: deep contrastive learning for unsupervised textual representations.
+
+    NT-Xent of a span and the mean of spans near it, and cross-entropy at masked positions.
+
+    Giorgi, Nitski, Wang and Bader, 2021. arXiv:2006.03659.
+    """
 
     span: int = setting(5, "sentences in a span at most", minimum=1)
     spans: int = setting(2, "positives of an anchor, whose vectors are averaged", minimum=1)
@@ -48,7 +53,7 @@ class SpansLearner(Learner):
     """NT-Xent of anchors and the means of their positives, and the loss of masked tokens (Giorgi et al. 2021, eq. 1-3).
 
     As in the authors' code, the anchors are read once, with their masks: their states give both the vectors and the
-    words.
+    words. The loss of the words is a mean over the hidden tokens of all processes.
 
     | | shape | |
     |---|---|---|
@@ -69,31 +74,29 @@ class SpansLearner(Learner):
     def __init__(self, model: Encoder, options: DeCLUTR) -> None:
         super().__init__(model, options)
         if options.mlm_weight:
-            model.require_head("the masked-language-model loss")
+            model.require_head(_NEEDS)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of anchors and their positives."""
-        chosen, masked = self.options, views[0]
+        masked, weight = views[0], self.options.mlm_weight
         states = self.model.states(masked)
         anchors = (self.model(masked) if self.model.token_modules else self.model.pool(states, masked)).float()
-        positives = torch.stack(self.model(concatenate(views[1:])).float().chunk(chosen.spans)).mean(0)
-        total = nt_xent(anchors, positives, anchors, positives, chosen.temperature, views) / 2
-        if chosen.mlm_weight:
-            total = total + added_loss(self, states, masked, len(anchors))
+        positives = torch.stack(self.model(concatenate(views[1:])).float().chunk(self.options.spans)).mean(0)
+        pairs = anchors, positives
+        total = nt_xent(pairs, pairs, self.options.temperature, views) / 2
+        if weight:
+            words = masked_loss(self.model.require_head(_NEEDS), states, masked)
+            hidden = mean_over_processes(words.count, states.device) or 1
+            total = total + words.total * (weight * len(anchors) / hidden)
         return Loss(total, len(anchors))
 
 
 DeCLUTR.method = Method(
     name="declutr",
-    title="DeCLUTR: deep contrastive learning for unsupervised textual representations",
-    citation="Giorgi, Nitski, Wang and Bader, 2021. arXiv:2006.03659",
-    objective="NT-Xent of a span and the mean of spans near it, and cross-entropy at masked positions",
     learner=SpansLearner,
     options=DeCLUTR,
     # Two anchors of each of sixteen documents; the configuration of the authors' code has four documents a GPU.
-    published=Settings(
-        batch_size=32, learning_rate=5e-5, epochs=1, warmup=0.1, weight_decay=0.1, epsilon=1e-6, max_length=512
-    ),
+    published=Settings(batch_size=32, learning_rate=5e-5, epochs=1, weight_decay=0.1, epsilon=1e-6, max_length=512),
     static=None,
     aimed_at=OF_DOCUMENTS,
     compared=False,

@@ -1,11 +1,9 @@
 """Two encoders: contrastive tension, where they must agree on a sentence; Quick-Thoughts, where on its context."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -16,8 +14,8 @@ from selfsent.data.packed import Packed
 from selfsent.data.views.view import NegativeSampler, View
 from selfsent.distributed import world_size
 from selfsent.errors import SettingsError
-from selfsent.methods.contrast import POSITIVES, Positives, ViewOptions, ranking_loss
 from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
+from selfsent.methods.ranking import POSITIVES, Positives, ViewOptions, ranking_loss
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -28,39 +26,49 @@ DROPOUT_IN = "which encoders train with dropout: none, the one that is kept, or 
 
 @dataclass(frozen=True)
 class CT(MethodOptions):
-    """Options of contrastive tension."""
+    """Contrastive tension.
+
+    binary cross-entropy of σ(f₁(a)·f₂(b)): is b the same sentence as a, or one drawn at random?.
+
+    Carlsson, Gyllensten, Gogoulou, Ylipää Hellqvist and Sahlgren, 2021. openreview.net/forum?id=Ov_sMNau-PF.
+    """
 
     negatives: int = setting(
         7, "pairs of different sentences for each pair of a sentence with itself", minimum=1, maximum=1000
     )
-    anchored: bool = setting(
-        False, "the negatives of a group share their first sentence; otherwise both are drawn independently"
-    )
     dropout_in: DropoutIn = setting("none", DROPOUT_IN)
-    reduction: Literal["mean", "sum"] = setting("mean", "of the losses of a batch's pairs")
 
     def views(self) -> tuple[View, ...]:
-        """What either encoder reads; with anchors the first encoder reads the first sentence of every group."""
-        return (View(),) if self.anchored else (View(), View(sampler=NegativeSampler(self.negatives)))
+        """What either encoder reads."""
+        return View(), View(sampler=NegativeSampler(self.negatives))
 
 
 @dataclass(frozen=True)
 class CTInBatch(ViewOptions):
-    """Options of contrastive tension with in-batch negatives."""
+    """Contrastive tension with in-batch negatives.
 
-    similarity: Literal["cosine", "dot"] = setting("cosine", "the similarity that is scaled")
-    scale: float = setting(20.0, "what similarities are multiplied by, at first", above=0.0)
-    learn_scale: bool = setting(True, "the scale is trained, by its logarithm")
+    cross-entropy of softmax(scale · cos(f₁(a), f₂(b))) over the batch, in both directions.
+
+    Carlsson, Gyllensten, Gogoulou, Ylipää Hellqvist and Sahlgren, 2021. openreview.net/forum?id=Ov_sMNau-PF; in-batch
+    negatives by sentence-transformers.
+    """
+
+    scale: float = setting(20.0, "what cosines are multiplied by, at first; trained, by its logarithm", above=0.0)
     dropout_in: DropoutIn = setting("both", DROPOUT_IN)
 
-    def views(self) -> tuple[View, ...]:
+    def views(self, second_column: int = 0) -> tuple[View, ...]:
         """What the encoders read: the same sentences, unless something makes two views of them."""
-        return self.pair() if self.varied else (View(),)
+        return super().views() if self.varied else (View(),)
 
 
 @dataclass(frozen=True)
 class QuickThoughts(ViewOptions):
-    """Options of Quick-Thoughts."""
+    """Quick-Thoughts.
+
+    −log exp(f(s)·g(c)) / Σ exp(f(s)·g(c′)), c the sentence beside s, c′ those of the batch.
+
+    Logeswaran and Lee, 2018. arXiv:1803.02893.
+    """
 
     positives: Positives = setting("neighbours", POSITIVES)
     scale: float = setting(1.0, "multiplies the inner products", above=0.0)
@@ -69,7 +77,12 @@ class QuickThoughts(ViewOptions):
 
 @dataclass(frozen=True)
 class InverseCloze(QuickThoughts):
-    """Options of the inverse cloze task: those of Quick-Thoughts, with surroundings in place of a neighbour."""
+    """Inverse cloze task.
+
+    −log exp(f(s)·g(p)) / Σ exp(f(s)·g(p′)), p the passage around s, mostly without s.
+
+    Lee, Chang and Toutanova, 2019. arXiv:1906.00300.
+    """
 
     positives: Positives = setting("surroundings", POSITIVES)
     within: int = setting(5, "sentences of the passage before and behind", minimum=1)
@@ -83,14 +96,13 @@ class TwinLearner(Learner):
         self.first = model.twin()
 
     def encode(self, first: Packed, second: Packed) -> tuple[Tensor, Tensor]:
-        """(n, d) and (m, d) vectors of the sentences that each encoder reads, of any length.
+        """(n, d) and (n, d) vectors of the sentences that each encoder reads, of any length.
 
         Products of vectors of length 1 lie between -1 and 1, where the loss of `ct` is least if all of them are -1.
         """
         leave_out = int(self.model.ends_normalized)
-        still = {"none": (self.first, self.model), "kept": (self.first,), "both": ()}[self.options.dropout_in]
         with ExitStack() as stack:
-            for encoder in still:
+            for encoder in {"none": (self.first, self.model), "kept": (self.first,)}.get(self.options.dropout_in, ()):
                 stack.enter_context(without_dropout(encoder))
             one, other = self.both(
                 lambda: self.first(first, leave_out),
@@ -121,25 +133,19 @@ class TensionLearner(TwinLearner):
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of pairs: the first of every group is a sentence with itself."""
-        left, right = views[0], views[-1]
         group = self.options.negatives + 1
-        if world_size() > 1 and len(right) % group:
+        if world_size() > 1 and len(views[1]) % group:
             raise SettingsError(
                 f"ct reads pairs in groups of {group}, and a process must have whole ones: --batch-size must be a"
                 f" multiple of {group * world_size()} with {world_size()} processes"
             )
-        if self.options.anchored:
-            left = right.take(range(0, len(right), group))
-        a, b = self.encode(left, right)
-        if self.options.anchored:
-            a = a.repeat_interleave(group, dim=0)[: len(b)]
-        same = torch.arange(len(right), device=right.device) % group == 0
-        total = F.binary_cross_entropy_with_logits((a * b).sum(-1), same.float(), reduction="sum")
-        return Loss(total, len(right) if self.options.reduction == "mean" else 1 / world_size())
+        a, b = self.encode(*views)
+        y = (torch.arange(len(b), device=b.device) % group == 0).float()
+        return Loss(F.binary_cross_entropy_with_logits((a * b).sum(-1), y, reduction="sum"), len(b))
 
 
 class InBatchTensionLearner(TwinLearner):
-    """−½ Σᵢ [log softmaxⱼ(e^t sᵢⱼ)ᵢ + log softmaxⱼ(e^t sⱼᵢ)ᵢ], s the similarities of f₁(xᵢ) and f₂(xⱼ), t learned.
+    """−½ Σᵢ [log softmaxⱼ(e^t sᵢⱼ)ᵢ + log softmaxⱼ(e^t sⱼᵢ)ᵢ], s the cosines of f₁(xᵢ) and f₂(xⱼ), t learned.
 
     | | shape | |
     |---|---|---|
@@ -159,14 +165,12 @@ class InBatchTensionLearner(TwinLearner):
 
     def __init__(self, model: Encoder, options: CTInBatch) -> None:
         super().__init__(model, options)
-        self.log_scale = nn.Parameter(torch.tensor(math.log(options.scale)), requires_grad=options.learn_scale)
+        self.log_scale = nn.Parameter(torch.tensor(math.log(options.scale)))
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch."""
         one, other = views[0], views[-1]
-        first, second = self.encode(one, other)
-        if self.options.similarity == "cosine":
-            first, second = F.normalize(first, dim=-1), F.normalize(second, dim=-1)
+        first, second = (F.normalize(vectors, dim=-1) for vectors in self.encode(one, other))
         scale = self.log_scale.exp()
         total = ranking_loss(first, [second], one, [other], scale) + ranking_loss(second, [first], other, [one], scale)
         return Loss(total / 2, len(one))
@@ -196,64 +200,32 @@ class DualEncoderLearner(TwinLearner):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of sentences and what stands beside them."""
         sentences, contexts = views
-        context_vectors, vectors = self.encode(contexts, sentences)
-        total = ranking_loss(vectors, [context_vectors], sentences, [contexts], self.options.scale)
-        return Loss(total, len(sentences))
+        g, f = self.encode(contexts, sentences)
+        return Loss(ranking_loss(f, [g], sentences, [contexts], self.options.scale), len(sentences))
 
 
 CT.method = Method(
     name="ct",
-    title="Contrastive tension",
-    citation="Carlsson, Gyllensten, Gogoulou, Ylipää Hellqvist and Sahlgren, 2021. openreview.net/forum?id=Ov_sMNau-PF",
-    objective="binary cross-entropy of σ(f₁(a)·f₂(b)): is b the same sentence as a, or one drawn at random?",
     learner=TensionLearner,
     options=CT,
     published=Settings(
-        batch_size=16,
-        learning_rate=1e-5,
-        steps=50_000,
-        schedule="stairs",
-        warmup=0,
-        optimizer="rmsprop",
-        smoothing=0.9,
-        epsilon=1e-7,
-        clip=0,
-        max_length=200,
-    ),
+        batch_size=16, learning_rate=1e-5, steps=50_000, schedule="stairs", warmup=0, max_length=200
+    ).but(optimizer="rmsprop", smoothing=0.9, epsilon=1e-7, clip=0),
     defaults=Settings(batch_size=16, learning_rate=2e-4, epochs=1),
     large_learning_rate=1e-5,
-    presets={
-        "faithful": {},
-        "sentence-transformers": {
-            "dropout_in": "kept",
-            "reduction": "sum",
-            "schedule": "linear",
-            "epochs": 1.0,
-            "smoothing": 0.99,
-            "epsilon": 1e-8,
-            "clip": 1.0,
-            "max_length": 75,
-        },
-    },
 )
 
 CTInBatch.method = Method(
     name="ct-inbatch",
-    title="Contrastive tension with in-batch negatives",
-    citation=CT.method.citation + "; in-batch negatives by sentence-transformers",
-    objective="cross-entropy of softmax(scale · cos(f₁(a), f₂(b))) over the batch, in both directions",
     learner=InBatchTensionLearner,
     options=CTInBatch,
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
     large_learning_rate=5e-5,
-    presets={"published": {"dropout_in": "kept"}, "dot": {"similarity": "dot", "scale": 1.0, "learn_scale": False}},
+    presets={"published": {"dropout_in": "kept"}},
 )
 
 QuickThoughts.method = Method(
     name="quick-thoughts",
-    title="Quick-Thoughts",
-    citation="Logeswaran and Lee, 2018. arXiv:1803.02893",
-    objective="−log exp(f(s)·g(c)) / Σ exp(f(s)·g(c′)), c the sentence beside s, c′ those of the batch",
     learner=DualEncoderLearner,
     options=QuickThoughts,
     published=Settings(
@@ -265,19 +237,13 @@ QuickThoughts.method = Method(
     compared=False,
 )
 
-InverseCloze.method = Method(
+InverseCloze.method = replace(
+    QuickThoughts.method,
     name="inverse-cloze",
-    title="Inverse cloze task",
-    citation="Lee, Chang and Toutanova, 2019. arXiv:1906.00300",
-    objective="−log exp(f(s)·g(p)) / Σ exp(f(s)·g(p′)), p the passage around s, mostly without s",
-    learner=DualEncoderLearner,
     options=InverseCloze,
     pooling="cls",
     published=Settings(
         batch_size=4096, learning_rate=1e-4, steps=100_000, warmup=10_000, weight_decay=0.01, max_length=288
     ),
     defaults=QuickThoughts.method.defaults.but(max_length=128),
-    large_learning_rate=1e-5,
-    aimed_at=OF_DOCUMENTS,
-    compared=False,
 )

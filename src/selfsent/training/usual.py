@@ -61,8 +61,8 @@ def usual_base(
     """
     own = {item.name for item in dataclasses.fields(method.options)}
     options = method.options(**{name: value for name, value in told.items() if name in own})
-    if method.usual_base is not None:
-        return method.usual_base
+    if method.default_base is not None:
+        return method.default_base
     if options.predicts_words:
         return RAW
     plain = head is None and pooling in (None, "mean") and not dropout

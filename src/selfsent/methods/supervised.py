@@ -1,12 +1,11 @@
-"""SBERT's objectives: what is known of two or three texts is fitted to their vectors (Reimers and Gurevych 2019)."""
-
-from __future__ import annotations
+"""Methods with labels: SBERT's objectives on vectors of texts, and the cross-encoder that reads two texts as one."""
 
 import json
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import torch
 from safetensors.torch import save_file
@@ -15,7 +14,9 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
+from selfsent.errors import SettingsError
 from selfsent.methods.method import Facts, Labels, Learner, Loss, Method, MethodOptions
+from selfsent.models.cross_encoder import CrossEncoder as CrossEncoderModel
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
@@ -24,7 +25,12 @@ HEAD = "softmax_head"
 
 @dataclass(frozen=True)
 class Softmax(MethodOptions):
-    """Options of the softmax objective."""
+    """SBERT's softmax objective, for pairs that fall into classes.
+
+    −log softmax(W [u; v; |u − v|] + b) of the pair's class, u and v its vectors.
+
+    Reimers and Gurevych, 2019. arXiv:1908.10084.
+    """
 
     classes: int | None = setting(None, "number of classes (default: as many as the corpus has)", minimum=2)
     product: bool = setting(False, "the classifier reads the products u∗v too, which the paper advises against")
@@ -47,7 +53,12 @@ class Softmax(MethodOptions):
 
 @dataclass(frozen=True)
 class Cosine(MethodOptions):
-    """Options of cosine regression."""
+    """SBERT's regression objective, for pairs with a score.
+
+    (cos(u, v) − y / scale)², u and v the vectors of a pair of score y.
+
+    Reimers and Gurevych, 2019. arXiv:1908.10084.
+    """
 
     scale: float | None = setting(None, "what scores are divided by (default: the largest of the corpus)", above=0.0)
 
@@ -66,10 +77,14 @@ class Cosine(MethodOptions):
 
 @dataclass(frozen=True)
 class Triplet(MethodOptions):
-    """Options of the triplet objective."""
+    """SBERT's triplet objective.
+
+    max(‖a − p‖ − ‖a − n‖ + ε, 0), a, p and n the vectors of a row's three texts.
+
+    Reimers and Gurevych, 2019. arXiv:1908.10084.
+    """
 
     margin: float = setting(1.0, "by how much the third text must be farther away than the second", above=0.0)
-    distance: Literal["euclidean", "cosine"] = setting("euclidean", "between two vectors; cosine: 1 − cos")
 
     def views(self) -> tuple[View, ...]:
         """The anchor, a text like it and one unlike it."""
@@ -142,9 +157,9 @@ class CosineLearner(Learner):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of pairs; `labels` are (batch,) scores."""
         assert labels is not None
-        first, second = self.model(concatenate(views)).float().chunk(2)
-        wanted = labels / (self.options.scale or 1.0)
-        return Loss((F.cosine_similarity(first, second) - wanted).square().sum(), len(labels))
+        u, v = self.model(concatenate(views)).float().chunk(2)
+        y = labels / (self.options.scale or 1.0)
+        return Loss((F.cosine_similarity(u, v) - y).square().sum(), len(y))
 
 
 class TripletLearner(Learner):
@@ -168,64 +183,132 @@ class TripletLearner(Learner):
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of triplets."""
-        anchor, positive, negative = self.model(concatenate(views)).float().chunk(3)
-        excess = self._distance(anchor, positive) - self._distance(anchor, negative) + self.options.margin
-        return Loss(F.relu(excess).sum(), len(anchor))
-
-    def _distance(self, first: Tensor, second: Tensor) -> Tensor:
-        if self.options.distance == "cosine":
-            return 1 - F.cosine_similarity(first, second)
-        return F.pairwise_distance(first, second)
+        a, p, n = self.model(concatenate(views)).float().chunk(3)
+        return Loss(F.triplet_margin_loss(a, p, n, self.options.margin, reduction="sum"), len(a))
 
 
 Softmax.method = Method(
     name="softmax",
-    title="SBERT's softmax objective, for pairs that fall into classes",
-    citation="Reimers and Gurevych, 2019. arXiv:1908.10084",
-    objective="−log softmax(W [u; v; |u − v|] + b) of the pair's class, u and v its vectors",
     learner=SoftmaxLearner,
     options=Softmax,
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
-    presets={
-        # Conneau, Kiela, Schwenk, Barrault and Bordes, 2017. arXiv:1705.02364. Their rate falls by the accuracy on
-        # held-out pairs; on a line here.
-        "infersent": {
-            "product": True,
-            "hidden": 512,
-            "batch_size": 64,
-            "optimizer": "sgd",
-            "learning_rate": 0.1,
-            "epochs": 20,
-            "clip": 5.0,
-            "weight_decay": 0.0,
-            "warmup": 0,
-        }
-    },
     supervised=True,
 )
 
-Cosine.method = Method(
+Cosine.method = replace(
+    Softmax.method,
     name="cosine",
-    title="SBERT's regression objective, for pairs with a score",
-    citation=Softmax.method.citation,
-    objective="(cos(u, v) − y / scale)², u and v the vectors of a pair of score y",
     learner=CosineLearner,
     options=Cosine,
     published=Softmax.method.published.but(epochs=4),
     defaults=Settings(batch_size=16, learning_rate=5e-4, epochs=4),
-    supervised=True,
 )
 
-Triplet.method = Method(
+Triplet.method = replace(
+    Softmax.method,
     name="triplet",
-    title="SBERT's triplet objective",
-    citation=Softmax.method.citation,
-    objective="max(‖a − p‖ − ‖a − n‖ + ε, 0), a, p and n the vectors of a row's three texts",
     learner=TripletLearner,
     options=Triplet,
-    published=Softmax.method.published,
-    defaults=Softmax.method.defaults,
-    presets={"sentence-transformers": {"margin": 5.0}},
+)
+
+
+@dataclass(frozen=True)
+class CrossEncoder(MethodOptions):
+    """Cross-encoder over pairs of texts.
+
+    cross-entropy of σ(w·h) and y / scale (or a squared error, or classes), h of [CLS] a [SEP] b [SEP].
+
+    Devlin, Chang, Lee and Toutanova, 2019. arXiv:1810.04805.
+    """
+
+    loss: Literal["bce", "mse", "softmax"] = setting(
+        "bce", "bce: cross-entropy of a sigmoid and score / scale; mse: squared error of the score; softmax: classes"
+    )
+    scale: float | None = setting(
+        None, "what scores are divided by (default: the largest of the corpus; 1 with --loss mse)", above=0.0
+    )
+    classes: int | None = setting(None, "number of classes (default: as many as the corpus has)", minimum=2)
+    both_orders: bool = setting(False, "every pair is read in both orders")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.loss == "softmax" and self.scale is not None:
+            raise SettingsError("--scale divides scores, and --loss softmax learns classes: leave one of them out")
+        if self.loss != "softmax" and self.classes is not None:
+            raise SettingsError(f"--loss {self.loss} learns scores: leave out --classes, or give --loss softmax")
+
+    def views(self) -> tuple[View, ...]:
+        """The pair as one input, perhaps in both orders."""
+        return (View(0, second_column=1), View(1, second_column=0))[: 1 + self.both_orders]
+
+    def labels(self) -> Labels:
+        """Classes, or scores that a sigmoid can reach, or any scores."""
+        if self.loss == "softmax":
+            return Labels("class", self.classes)
+        low, high = (0.0, 1.0) if self.loss == "bce" else (-math.inf, math.inf)
+        return Labels("score", scale=self.scale, low=low, high=high, hint="; --loss softmax learns classes")
+
+    def fitted(self, facts: Facts) -> Self:
+        """The options, with classes or scale of the corpus; `mse` learns scores as they are."""
+        if self.loss == "mse":
+            return self
+        return self.completed(classes=facts.classes) if self.loss == "softmax" else self.completed(scale=facts.largest)
+
+
+class CrossEncoderLearner(Learner):
+    """BCE(σ(w·h), y/scale), (w·h − y/scale)² or cross-entropy of W·h, h the vector of "[CLS] a [SEP] b [SEP]".
+
+    Devlin et al. 2019, sections 3.2 and 4; h is led through a dense layer with tanh, the base's pooler if it has one.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n pairs of texts | joined as one input each, with token types |
+    | `labels` | (n,) | classes, or scores from 0 to `scale` |
+    | loss | a sum | over the n pairs |
+
+    Example:
+        >>> learner = CrossEncoderLearner(model, CrossEncoder(loss="mse"))
+        >>> joined = pack(model, ["a cat sat [SEP] it slept"])
+        >>> learner([joined], torch.tensor([0.5])).count
+        1
+    """
+
+    model: CrossEncoderModel
+    options: CrossEncoder
+
+    def __init__(self, model: Encoder, options: CrossEncoder) -> None:
+        outputs = (options.classes or 2) if options.loss == "softmax" else 1
+        activation = nn.Sigmoid() if options.loss == "bce" else nn.Identity()
+        super().__init__(CrossEncoderModel(model, outputs, activation), options)
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch of joined pairs; `labels` are (batch,) classes or scores."""
+        assert labels is not None
+        scores = self.model.scores(concatenate(views)).float()
+        y = labels.repeat(len(views))
+        if self.options.loss == "softmax":
+            return Loss(F.cross_entropy(scores, y, reduction="sum"), len(y))
+        loss = F.mse_loss if self.options.loss == "mse" else F.binary_cross_entropy_with_logits
+        return Loss(loss(scores[:, 0], y / (self.options.scale or 1.0), reduction="sum"), len(y))
+
+    def save(self, directory: Path) -> None:
+        """Write the cross-encoder, the names of its classes in the transformer's configuration."""
+        if self.options.loss == "softmax":
+            names = self.class_names
+            config: Any = self.model.transformer.config
+            config.id2label, config.label2id = dict(enumerate(names)), {name: i for i, name in enumerate(names)}
+        super().save(directory)
+
+
+CrossEncoder.method = Method(
+    name="cross-encoder",
+    learner=CrossEncoderLearner,
+    options=CrossEncoder,
+    pooling="cls",
+    published=Settings(batch_size=32, learning_rate=2e-5, epochs=3, weight_decay=0.01, epsilon=1e-6),
+    defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),
+    static=None,
+    presets={"published": {"loss": "mse"}},
     supervised=True,
 )
