@@ -14,8 +14,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods.losses import head_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import freeze_behind_tokens
-from selfsent.models.decoders.checkpoint import CheckpointDecoder
-from selfsent.models.decoders.own import SmallDecoder, TiedDecoder, built_like_bert
+from selfsent.models.decoders.transformer import CheckpointDecoder, SmallDecoder, TiedDecoder, built_like_bert
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.language_model import LanguageModelHead
