@@ -45,10 +45,8 @@ RUNS = {
     "neighbours, spans": ({"span": 3, "within": 2, "overlap": True}, 1),
     "simcse of surroundings": ({"positives": "surroundings", "within": 2}, 1),
     "simcse": ({"delete_words": 0.3}, 1),
-    "simcse with mlm": ({"delete_words": 0.3, "mlm_weight": 0.1}, 1),
     "mlm": ({}, 1),
     "ct": ({"negatives": 2}, 1),  # groups of three, so that either process has whole ones
-    "ct anchored": ({"negatives": 2, "anchored": True, "reduction": "sum"}, 1),
     "ct-inbatch": ({}, 1),
     "infomax": ({"filters": 8}, 1),
     "infomax of products": ({"filters": 8, "average": "sum", "temperature": 0.0}, 1),

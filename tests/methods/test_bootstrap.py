@@ -171,5 +171,5 @@ def test_ntxent_equals_loops_over_views(temperature, learner_of, damaged_and_who
 def test_one_positive_and_twice_as_many_negatives_as_other_sentences(learner_of):
     learner = learner_of("ntxent", **FAST)
     ones, views = torch.ones(5, 3), [tiny.pack([[2, 5 + 5 * view + row, 3] for row in range(5)]) for view in (0, 1)]
-    loss = learner.compare(views, ones, ones, ones, ones)
+    loss = learner.compare(views, [ones, ones], [ones, ones])
     assert loss.total.item() / loss.count == pytest.approx(math.log(1 + 2 * 4), rel=1e-5)

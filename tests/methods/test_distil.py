@@ -77,6 +77,6 @@ def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does
 def test_distil_takes_what_the_corpus_has():
     options = METHODS["distil"].options
     one, two = (options(teacher="bundled-raw").fitted(Facts(columns)) for columns in (1, 2))
-    assert (one.translations, one.objective, len(one.views()), one.is_sum) == (False, "contrast", 1, False)
-    assert (two.translations, two.objective, len(two.views()), two.is_sum) == (True, "mse", 2, True)
+    assert (one.translations, one.objective, len(one.views()), one.is_batchwise) == (False, "contrast", 1, True)
+    assert (two.translations, two.objective, len(two.views()), two.is_batchwise) == (True, "mse", 2, False)
     assert options(teacher="bundled-raw", translations=False).fitted(Facts(2)).objective == "contrast"

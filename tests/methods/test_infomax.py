@@ -61,16 +61,17 @@ def test_learner_equals_loops_over_tokens(name, average, learner_of):
 
 @pytest.mark.parametrize("kind", ["dot", "mlp"])
 def test_discriminators(kind, learner_of):
-    learner = learner_of("infomax", discriminator=kind, temperature=0.0)
+    learner = learner_of("infomax", discriminator=kind, temperature=0.0, filters=4)
     packed = tokens_of(learner)
-    (local, *_), (global_, *_) = vectors(learner, packed)
-    (score,) = learner.scores(learner.local_head(local[:1]), learner.global_head(global_[None]))
+    locals_, globals_ = vectors(learner, packed)
     if kind == "mlp":
-        local, global_ = (
-            head.shortcut(x) + head.deep(x) for head, x in ((learner.local_head, local), (learner.global_head, global_))
-        )
-    torch.testing.assert_close(score[0], local[0] @ global_, rtol=1e-4, atol=1e-3)
-    assert sum(p.numel() for p in learner.local_head.parameters()) == (4 * 768 * 769 if kind == "mlp" else 0)
+        locals_ = [learner.local_head.shortcut(x) + learner.local_head.deep(x) for x in locals_]
+        globals_ = [learner.global_head.shortcut(x) + learner.global_head.deep(x) for x in globals_]
+    scores = [[[token @ g for g in globals_] for token in local] for local in locals_]
+    expected = comparisons.average(comparisons.jensen_shannon(scores), "token")
+    loss = learner([packed])
+    torch.testing.assert_close(loss.total / loss.count, expected, rtol=1e-4, atol=1e-3)
+    assert sum(p.numel() for p in learner.local_head.parameters()) == (4 * 12 * 13 if kind == "mlp" else 0)
 
 
 def test_the_head_is_saved_and_reads_its_windows(learner_of, tmp_path):

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from selfsent.errors import SettingsError
-from selfsent.methods import METHODS, get_method
+from selfsent.methods import METHODS, SimCSE, get_method, method_of
 from selfsent.settings import Settings
 from selfsent.training.plan import make_plan
 
@@ -31,13 +31,16 @@ def test_an_unknown_method_is_answered_by_the_nearest_or_by_those_there_are():
         get_method("glove")
 
 
-def test_presets_go_by_names_of_before_too_and_others_are_refused():
-    bootstrap, ct = get_method("bootstrap"), get_method("ct")
-    for old, new in (("paper", "published"), ("code", "faithful")):
-        assert bootstrap.preset(old) is bootstrap.preset(new) is bootstrap.presets[new]
-    assert ct.preset("original") == ct.preset(None) == {}
-    with pytest.raises(SettingsError, match="ct has no settings 'simcse'; it has published, faithful, sentence-tr"):
-        ct.preset("simcse")
+def test_an_unknown_preset_is_refused():
+    assert get_method("ct").preset("published") == get_method("ct").preset(None) == {}
+    with pytest.raises(SettingsError, match="bootstrap has no settings 'paper'; it has published, faithful"):
+        get_method("bootstrap").preset("paper")
+
+
+def test_an_instance_of_options_leads_to_its_method():
+    for method in METHODS.values():
+        assert method.options.method is method
+    assert method_of(SimCSE(temperature=0.1)) is METHODS["simcse"]
 
 
 @pytest.mark.parametrize(
@@ -53,9 +56,7 @@ def test_presets_go_by_names_of_before_too_and_others_are_refused():
         ("simcse", {"span": 2, "kept": 0.5}, "needs --span 1 --kept 0.1"),
         ("mnrl", {"positives": "neighbours", "hard_negatives": True}, "--hard-negatives is for three text columns"),
         ("neighbours", {"hard_negatives": True}, "--positives neighbours for one: leave it out, or"),
-        ("neighbours", {"keep_base": 1.0, "similarity": "dot"}, "--keep-base 0"),
         ("simcse", {"pick_words": 3, "crop_words": 0.5}, "give one"),
-        ("simcse", {"keep_mlp": True, "mlp": False}, "--keep-mlp and --no-mlp contradict"),
         ("simcse", {"temperature": 0.0}, "--temperature"),
         ("tsdae", {"drop_heads": True, "decoder_dropout": False}, "contradict"),
         ("flow", {"layers": "last two"}, "--layers"),
@@ -71,7 +72,6 @@ def test_what_does_not_go_together_is_refused(method, given, complaint):
 
 BSL = {"width": 8, "chained": 1, "loss": "cosine", "predictor_rate": 1, "target_dropout": False, "learning_rate": 5e-4}
 CODE = {"width": 10, "chained": 3, "norms": "first", "predictor_rate": 1, "learning_rate": 1e-4, "weight_decay": 0}
-ST = {"dropout_in": "kept", "reduction": "sum", "epochs": 1}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,6 @@ ST = {"dropout_in": "kept", "reduction": "sum", "epochs": 1}
         ("infomax", "published", {"activation": "relu", "discriminator": "mlp", "average": "sum", "temperature": 0}),
         ("infomax", "faithful", {"masked": False, "activation": "none", "learning_rate": 2e-6, "temperature": 0}),
         ("ct", "published", {"optimizer": "rmsprop", "schedule": "stairs", "clip": 0, "dropout_in": "none"}),
-        ("ct", "sentence-transformers", ST),
         ("mlm", "published", {"batch_size": 8, "learning_rate": 5e-5, "steps": 100_000, "ratio": 0.15}),
     ],
 )
@@ -104,7 +103,7 @@ def test_the_head_is_trained_only_where_the_method_asks_for_it(learner_of):
         return {p.requires_grad for p in learner.model.language_model_head.parameters() if p not in shared}
 
     assert trained(learner_of("simcse", dropout=0.1)) == {False}
-    assert trained(learner_of("simcse", dropout=0.1, mlm_weight=0.1)) == {True}
+    assert trained(learner_of("declutr")) == {True}
     assert trained(learner_of("mlm")) == {True}
 
 

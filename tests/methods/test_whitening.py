@@ -4,7 +4,8 @@ import torch
 
 import tiny
 from selfsent.errors import SettingsError
-from selfsent.methods.postprocessing import Moments, Whitening, at_the_end, whitening_map
+from selfsent.methods import postprocessing
+from selfsent.methods.postprocessing import Whitening, at_the_end, whitening_map
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
@@ -27,6 +28,15 @@ def fitted(learner_of, monkeypatch):
         return learner, before
 
     return of
+
+
+def moments_of(*batches):
+    """The moments of vectors, as of an encoder that makes them."""
+
+    class Identity(torch.nn.Module):
+        embedding_size, device, forward = batches[0].shape[1], "cpu", lambda self, vectors: vectors
+
+    return postprocessing.moments_of(Identity(), [[batch] for batch in batches])
 
 
 def covariance(vectors):
@@ -72,8 +82,7 @@ def test_few_sentences_leave_few_directions(fitted, caplog):
 
 
 def test_the_ridge_is_a_share_of_the_mean_eigenvalue():
-    moments = Moments(2)
-    moments.add(torch.tensor([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))  # variances 4.5 and 0.5
+    moments = moments_of(torch.tensor([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))  # variances 4.5 and 0.5
     weight, bias = whitening_map(moments, Whitening(ridge=0.2))
     torch.testing.assert_close(weight.abs(), torch.diag(torch.tensor([5.0, 1.0]).rsqrt()).double())
     assert not bias.any()
@@ -81,11 +90,8 @@ def test_the_ridge_is_a_share_of_the_mean_eigenvalue():
 
 def test_moments_are_exact_where_sums_of_squares_cancel():
     vectors = 1e4 + torch.randn(1000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    moments = Moments(3)
-    for part in vectors.split(37):
-        moments.add(part)
-    moments = moments.over_processes()
-    assert moments.count == 1000
+    moments = moments_of(*vectors.split(37))
+    assert moments.number == 1000
     torch.testing.assert_close(moments.mean, vectors.mean(0))
     torch.testing.assert_close(moments.covariance, torch.cov(vectors.T, correction=0), rtol=1e-10, atol=1e-12)
 
@@ -120,8 +126,7 @@ def test_strength_is_the_power_of_the_deviations(strength, fitted):
 
 
 def test_in_part_no_direction_is_lost_at_the_end():
-    moments = Moments(3)
-    moments.add(torch.tensor([[3.0, 0.0, 1.0], [-3.0, 0.0, 1.0]]))  # variances 9, 0 and 0
+    moments = moments_of(torch.tensor([[3.0, 0.0, 1.0], [-3.0, 0.0, 1.0]]))  # variances 9, 0 and 0
     weight, _ = whitening_map(moments, at_the_end(0.5))
     assert weight.shape == (3, 3)
     scale = torch.tensor([9.3, 0.3, 0.3]).double() ** -0.25  # a ridge of a tenth of the mean

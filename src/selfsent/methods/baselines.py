@@ -1,5 +1,7 @@
 """Older baselines: FastSent, SDAE, Skip-Thoughts and Sent2Vec, which predict words from one vector."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -1,5 +1,7 @@
 """BSL: from one view of a sentence, predict what a slowly moving copy of the encoder makes of the other view."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self

@@ -1,5 +1,7 @@
 """DeCLUTR: a span must find the mean of other spans near it in its document, beside masked language modelling."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """Predicting words: masked language modelling, and TSDAE, which rebuilds a sentence from one vector."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -113,6 +115,7 @@ class TSDAE(MethodOptions):
     ratio: float = setting(0.6, "share of the words damaged before encoding", minimum=0.0, maximum=1.0)
     noise: Literal["delete", "swap", "mask", "replace", "add"] = setting("delete", "what happens to these words")
     tie: bool = setting(True, "encoder and decoder share their weights, where the architecture allows it")
+    decoder_layers: int = setting(0, "layers of a small decoder in place of the encoder's own; 0: none", minimum=0)
     scratch: bool = setting(False, "begin with random weights instead of the base's")
     drop_heads: bool = setting(False, "drop whole heads of the cross-attention, as the authors' code does")
     decoder_dropout: bool = setting(True, "drop out in the decoder, too, as the encoder does")
@@ -156,13 +159,15 @@ class DenoisingLearner(Learner):
             self.model.forget()
         self.decoder: nn.Module
         if model.is_half:
+            if options.decoder_layers:
+                raise SettingsError("--decoder-layers is for encoders alone, and this base has a decoder: leave it out")
             self.decoder = CheckpointDecoder(model, options.drop_heads, options.scratch)
             return
         model.require_head("TSDAE's decoder", hidden=False)
-        if built_like_bert(model):
+        if not options.decoder_layers and built_like_bert(model):
             self.decoder = TiedDecoder(model, options.tie, options.drop_heads)
         else:
-            self.decoder = SmallDecoder(model, 2, options.drop_heads)
+            self.decoder = SmallDecoder(model, options.decoder_layers or 2, options.drop_heads)
 
     @property
     def paths(self) -> dict[str, str]:

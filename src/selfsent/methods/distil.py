@@ -1,5 +1,7 @@
 """Distillation: a student gives a sentence, and its translation where there is one, what a teacher makes of it."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """IS-BERT: the vector of a sentence must share information with its own n-grams, none with those of others."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Contrastive learning: where two views come from, the in-batch losses, and multiple-negatives ranking on them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self

@@ -1,5 +1,7 @@
 """SimCSE: a sentence must recognise itself, seen twice through different dropout, among the others of the batch."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Methods with labels: SBERT's objectives on vectors of texts, and the cross-encoder that reads two texts as one."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Two encoders: contrastive tension, where they must agree on a sentence; Quick-Thoughts, where on its context."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
