@@ -69,24 +69,6 @@ def test_loss_and_gradients_equal_those_of_the_whole_checkpoint(name, changes, b
 
 
 @pytest.mark.parametrize("name", tiny.ENCODER_DECODER)
-@torch.no_grad()
-def test_the_damaged_sentence_counts(name, learner_on, damaged_and_whole):
-    learner = learner_on(name)
-    damaged, whole = damaged_and_whole(learner.model.tokenizer)
-    loss = learner([tiny.pack(damaged), tiny.pack(whole)]).total
-    other = learner([tiny.pack([damaged[0], *damaged[:0:-1]]), tiny.pack(whole)]).total
-    assert abs(loss - other) > 1e-3
-
-
-def test_words_are_embedded_once(learner_on):
-    for name in tiny.ENCODER_DECODER:
-        learner = learner_on(name)
-        words = learner.model.transformer.get_input_embeddings().weight
-        assert learner.decoder.decoder.embed_tokens.weight is words
-        assert learner.decoder.head.output.weight is words
-
-
-@pytest.mark.parametrize("name", tiny.ENCODER_DECODER)
 def test_whole_heads_are_dropped_where_that_is_wanted(name, learner_on, damaged_and_whole):
     """Of two heads, at a rate of a half, what a position is told takes four values, and one without dropping."""
     for wanted, found in ((False, 1), (True, 4)):
@@ -101,21 +83,6 @@ def test_from_scratch_nothing_of_the_decoder_is_left(learner_on):
     trained, scratch = learner_on("bart"), learner_on("bart", scratch=True)
     for (key, a), b in zip(trained.decoder.named_parameters(), scratch.decoder.parameters(), strict=True):
         assert not torch.equal(a, b), key
-
-
-def test_a_narrower_vector_is_led_to_the_decoder(base_of, tmp_path, damaged_and_whole):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Dense
-
-    encoder = load_encoder(base_of("t5"))
-    modules = [*encoder.sentence_transformer, Dense(tiny.SIZE, 12)]
-    SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"), create_model_card=False)
-    narrow = load_encoder(tmp_path / "dense")
-    narrow.whole = encoder.whole
-    learner = get_method("tsdae").learner(narrow, TSDAE())
-    damaged, whole = damaged_and_whole(encoder.tokenizer)
-    learner([tiny.pack(damaged), tiny.pack(whole)]).total.backward()
-    assert narrow.sentence_transformer[2].linear.weight.grad.any()
 
 
 def test_what_cannot_be_is_refused_in_one_line(learner_on, base_of, tmp_path):

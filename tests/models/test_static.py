@@ -187,8 +187,6 @@ def test_what_a_table_cannot_be_asked(table, tmp_path, options, complaint):
         ("infomax", {}, "bundled-encoder"),
         ("simcse", {}, "bundled-encoder"),
         ("simcse", {"delete_words": 0.3}, "bundled"),
-        ("declutr", {}, "bundled-raw"),
-        ("declutr", {"mlm_weight": 0.0}, "bundled-encoder"),
         ("simcse", {"positives": "neighbours"}, "bundled"),
         ("ntxent", {"columns": True}, "bundled"),
         ("neighbours", {"dropout": 0.1}, "bundled-encoder"),

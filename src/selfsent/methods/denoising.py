@@ -39,11 +39,6 @@ class MLM(MethodOptions):
         """The masked sentence."""
         return (View(noise=MaskTokens(self.ratio, self.whole_words)),)
 
-    @property
-    def predicts_words(self) -> bool:
-        """It does nothing else."""
-        return True
-
 
 def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss:
     """Cross-entropy at the positions that have a target, as a sum over them.
@@ -73,6 +68,7 @@ class MaskedLearner(Learner):
     """
 
     options: MLM
+    predicts_words = True
     may_collapse = True
 
     def __init__(self, model: Encoder, options: MLM) -> None:
@@ -129,11 +125,6 @@ class TSDAE(MethodOptions):
         """The damaged sentence, and the whole one."""
         return View(noise=NOISES[self.noise](self.ratio)), View()
 
-    @property
-    def predicts_words(self) -> bool:
-        """It does nothing else."""
-        return True
-
 
 class DenoisingLearner(Learner):
     """−Σₜ log p(wₜ | w₁…wₜ₋₁, s): s the vector of the damaged sentence (Wang et al. 2021, equation 1).
@@ -152,6 +143,7 @@ class DenoisingLearner(Learner):
     """
 
     options: TSDAE
+    predicts_words = True
 
     def __init__(self, model: Encoder, options: TSDAE) -> None:
         super().__init__(model, options)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.methods.method import Facts, Learner, Loss, Method, MethodOptions
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.methods.ranking import ranking_loss, similarity_loss
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
@@ -60,9 +60,9 @@ class Distil(MethodOptions):
         """The sentence, with the teacher's vector, and its translation where there is one."""
         return (View(precomputed=True), *([View(1)] if self.translations else []))
 
-    def fitted(self, facts: Facts) -> Self:
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with translations where there are two columns, and the objective that goes with them."""
-        made = self.completed(translations=facts.columns > 1)
+        made = self.completed(translations=columns > 1)
         return made.completed(objective="mse" if made.translations else "contrast")
 
     @property

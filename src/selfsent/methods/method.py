@@ -55,21 +55,6 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts of a corpus that options may depend on.
-
-    Args:
-        columns: text columns.
-        classes: different labels; None with fewer than two.
-        largest: the largest score; None without one above zero.
-    """
-
-    columns: int
-    classes: int | None = None
-    largest: float | None = None
-
-
-@dataclass(frozen=True)
 class MethodOptions:
     """A method's own options, and what follows from their values. Fields are made with `selfsent.settings.setting`."""
 
@@ -87,8 +72,14 @@ class MethodOptions:
         """The labels that the learner needs; None where texts are enough."""
         return None
 
-    def fitted(self, facts: Facts) -> Self:
-        """The options, completed by facts of the corpus."""
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
+        """The options, completed by facts of the corpus.
+
+        Args:
+            columns: text columns.
+            classes: different labels; None with fewer than two.
+            largest: the largest score; None without one above zero.
+        """
         return self
 
     def completed(self, **found: Any) -> Self:
@@ -101,14 +92,9 @@ class MethodOptions:
         return self.method.learner.compares != "nothing"
 
     @property
-    def predicts_words(self) -> bool:
-        """Whether the method needs a language-model head; a base that has one serves it best."""
-        return False
-
-    @property
     def suits_static(self) -> bool:
-        """Whether static embeddings can be trained so: they have no dropout, and predict no words."""
-        return not self.predicts_words
+        """Whether static embeddings, which have no dropout, can be trained so."""
+        return True
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -133,6 +119,8 @@ class Learner(nn.Module):
     compares: ClassVar[Compares] = "nothing"
     """Scope of a sentence's loss: the sentence alone, so that a batch may be cut into micro-batches; its batch; or its
     batch, with the other texts, or those of other documents, as negatives."""
+    predicts_words = False
+    """Whether it needs a language-model head; a base that has one serves it best."""
     may_collapse = False
     """Whether a run goes on when sentence vectors become alike: they are not what it learns."""
     teachers: Sequence[Encoder] = ()
@@ -263,22 +251,10 @@ class Method:
     compared: bool = True
 
     @property
-    def title(self) -> str:
-        """Its name in full."""
-        return self._paragraph(0)
-
-    @property
-    def objective(self) -> str:
-        """The loss in one line."""
-        return self._paragraph(1)
-
-    @property
-    def citation(self) -> str:
-        """Authors, year and where it was published."""
-        return self._paragraph(2)
-
-    def _paragraph(self, number: int) -> str:
-        return " ".join((self.options.__doc__ or "\n\n\n\n").split("\n\n")[number].split()).rstrip(".")
+    def described(self) -> dict[str, str]:
+        """Its `title` in full, its `objective` in one line, and its `citation`: authors, year, where published."""
+        paragraphs = [" ".join(part.split()).rstrip(".") for part in (self.options.__doc__ or "").split("\n\n")]
+        return dict(zip(("title", "objective", "citation"), paragraphs, strict=False))
 
     @property
     def closed_form(self) -> bool:

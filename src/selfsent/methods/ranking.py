@@ -16,7 +16,7 @@ from selfsent.data.views.positives import Passage, Span, Surroundings
 from selfsent.data.views.view import View
 from selfsent.distributed import gather, rank
 from selfsent.errors import SettingsError
-from selfsent.methods.method import OF_DOCUMENTS, Facts, Learner, Loss, Method, MethodOptions
+from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
@@ -270,9 +270,9 @@ class MNRL(ViewOptions):
         pair = super().views(int(self.positives == "itself"))
         return (*pair, View(2)) if self.hard_negatives else pair
 
-    def fitted(self, facts: Facts) -> Self:
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with hard negatives where there is a third column."""
-        return self.completed(hard_negatives=facts.columns > 2) if self.positives == "itself" else self
+        return self.completed(hard_negatives=columns > 2) if self.positives == "itself" else self
 
 
 @dataclass(frozen=True)

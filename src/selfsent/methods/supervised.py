@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.methods.method import Facts, Labels, Learner, Loss, Method, MethodOptions
+from selfsent.methods.method import Labels, Learner, Loss, Method, MethodOptions
 from selfsent.models.cross_encoder import CrossEncoder as CrossEncoderModel
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -48,9 +48,9 @@ class Softmax(MethodOptions):
         """The class of a pair."""
         return Labels("class", self.classes)
 
-    def fitted(self, facts: Facts) -> Self:
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with the classes of the corpus."""
-        return self.completed(classes=facts.classes)
+        return self.completed(classes=classes)
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Cosine(MethodOptions):
         """The score of a pair, within the range of a cosine."""
         return Labels("score", scale=self.scale, low=-1.0, high=1.0)
 
-    def fitted(self, facts: Facts) -> Self:
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with the largest score of the corpus for a scale."""
-        return self.completed(scale=facts.largest)
+        return self.completed(scale=largest)
 
 
 @dataclass(frozen=True)
@@ -251,11 +251,11 @@ class CrossEncoder(MethodOptions):
         low, high = (0.0, 1.0) if self.loss == "bce" else (-math.inf, math.inf)
         return Labels("score", scale=self.scale, low=low, high=high, hint="; --loss softmax learns classes")
 
-    def fitted(self, facts: Facts) -> Self:
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with classes or scale of the corpus; `mse` learns scores as they are."""
         if self.loss == "mse":
             return self
-        return self.completed(classes=facts.classes) if self.loss == "softmax" else self.completed(scale=facts.largest)
+        return self.completed(classes=classes) if self.loss == "softmax" else self.completed(scale=largest)
 
 
 class CrossEncoderLearner(Learner):

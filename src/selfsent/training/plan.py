@@ -119,7 +119,7 @@ class Plan:
         Raises:
             SettingsError: the corpus has too few text columns, or lacks documents that a view reads.
         """
-        plan = dataclasses.replace(self, options=self.options.fitted(facts_of(corpus)))
+        plan = dataclasses.replace(self, options=self.options.fitted(**facts_of(corpus)))
         if plan.columns > len(corpus.view_columns):
             raise SettingsError(
                 f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"

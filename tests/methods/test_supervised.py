@@ -72,15 +72,3 @@ def test_a_triplet_of_equal_texts_has_a_gradient_that_is_finite(learner_of):
     learner = learner_of("triplet")
     learner([packed(learner, 0)] * 3).total.backward()
     assert all(torch.isfinite(p.grad).all() for p in learner.parameters() if p.grad is not None)
-
-
-@pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("both", [False, True])
-def test_mnrl_equals_loops(hard, both, learner_of):
-    learner = learner_of("mnrl", hard_negatives=hard, both_directions=both)
-    loss = learner([packed(learner, column) for column in range(2 + hard)])
-    text, partner, negative = vectors(learner, 0, 1, 2)
-    slow = supervision.ranking(text, partner, negative if hard else [], 20.0)
-    if both:
-        slow = (slow + supervision.ranking(partner, text, [], 20.0)) / 2
-    assert loss.total.item() == pytest.approx(slow, rel=1e-4)

@@ -7,7 +7,7 @@ import tiny
 from naive import comparisons
 from selfsent.data.packed import concatenate
 from selfsent.errors import SettingsError
-from selfsent.methods.two_encoders import CT
+from selfsent.methods.ct import CT
 from selfsent.models.encoding import pack
 from selfsent.settings import Settings
 
@@ -54,13 +54,6 @@ def test_an_eighth_of_a_batch_is_positive(learner_of):
     assert same == [i % 8 == 0 for i in range(16)]
 
 
-def test_vectors_of_zero_cost_log_two(learner_of):
-    learner = learner_of("ct")
-    learner.first.register_forward_hook(lambda module, given, out: out * 0)
-    loss = learner(batch_of(learner))
-    assert loss.total.item() / loss.count == pytest.approx(math.log(2))
-
-
 def test_dropout_is_off_unless_asked_for(learner_of):
     given = batch_of(learner_of("ct"))
     for dropout_in in ("none", "kept", "both"):
@@ -95,7 +88,7 @@ def test_taking_sentences_keeps_their_tokens_and_targets():
 
 
 def test_each_process_has_whole_groups(learner_of, monkeypatch):
-    monkeypatch.setattr("selfsent.methods.two_encoders.world_size", lambda: 4)
+    monkeypatch.setattr("selfsent.methods.ct.world_size", lambda: 4)
     learner = learner_of("ct")
     packed = pack(learner.model, ["ba", "de", "fi", "go"])
     with pytest.raises(SettingsError, match="--batch-size must be a multiple of 32 with 4 processes"):
@@ -116,15 +109,3 @@ def test_in_batch_loss_equals_loops_over_pairs(learner_of, damaged_and_whole):
     ours, theirs = (torch.autograd.grad(x, wanted) for x in (loss.total / loss.count, slow))
     for a, b in zip(ours, theirs, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-4)
-
-
-def test_identical_sentences_are_not_held_against_each_other(learner_of):
-    learner = learner_of("ct-inbatch")
-    assert learner([tiny.pack([[2, 7, 3]] * 6)]).total.item() == pytest.approx(0, abs=1e-6)
-
-
-def test_dropout_is_on_unless_told_otherwise(learner_of, damaged_and_whole):
-    for options in ({}, {"dropout_in": "none"}):
-        learner = learner_of("ct-inbatch", dropout=0.3, **options)
-        packed = tiny.pack(damaged_and_whole(learner.model.tokenizer)[1])
-        assert (learner([packed]).total == learner([packed]).total) == bool(options)

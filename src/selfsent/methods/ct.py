@@ -1,11 +1,11 @@
-"""Two encoders: contrastive tension, where they must agree on a sentence; Quick-Thoughts, where on its context."""
+"""Contrastive tension: two encoders must agree on a sentence, and on no other."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -16,8 +16,8 @@ from selfsent.data.packed import Packed
 from selfsent.data.views.view import NegativeSampler, View
 from selfsent.distributed import world_size
 from selfsent.errors import SettingsError
-from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
-from selfsent.methods.ranking import POSITIVES, Positives, ViewOptions, ranking_loss
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
+from selfsent.methods.ranking import ViewOptions, ranking_loss
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -35,9 +35,7 @@ class CT(MethodOptions):
     Carlsson, Gyllensten, Gogoulou, Ylipää Hellqvist and Sahlgren, 2021. openreview.net/forum?id=Ov_sMNau-PF.
     """
 
-    negatives: int = setting(
-        7, "pairs of different sentences for each pair of a sentence with itself", minimum=1, maximum=1000
-    )
+    negatives: int = setting(7, "pairs of two sentences for each of one with itself", minimum=1, maximum=1000)
     dropout_in: DropoutIn = setting("none", DROPOUT_IN)
 
     def views(self) -> tuple[View, ...]:
@@ -61,33 +59,6 @@ class CTInBatch(ViewOptions):
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """What the encoders read: the same sentences, unless something makes two views of them."""
         return super().views() if self.varied else (View(),)
-
-
-@dataclass(frozen=True)
-class QuickThoughts(ViewOptions):
-    """Quick-Thoughts.
-
-    −log exp(f(s)·g(c)) / Σ exp(f(s)·g(c′)), c the sentence beside s, c′ those of the batch.
-
-    Logeswaran and Lee, 2018. arXiv:1803.02893.
-    """
-
-    positives: Positives = setting("neighbours", POSITIVES)
-    scale: float = setting(1.0, "multiplies the inner products", above=0.0)
-    dropout_in: DropoutIn = setting("both", DROPOUT_IN)
-
-
-@dataclass(frozen=True)
-class InverseCloze(QuickThoughts):
-    """Inverse cloze task.
-
-    −log exp(f(s)·g(p)) / Σ exp(f(s)·g(p′)), p the passage around s, mostly without s.
-
-    Lee, Chang and Toutanova, 2019. arXiv:1906.00300.
-    """
-
-    positives: Positives = setting("surroundings", POSITIVES)
-    within: int = setting(5, "sentences of the passage before and behind", minimum=1)
 
 
 class TwinLearner(Learner):
@@ -137,10 +108,8 @@ class TensionLearner(TwinLearner):
         """The loss of one batch of pairs: the first of every group is a sentence with itself."""
         group = self.options.negatives + 1
         if world_size() > 1 and len(views[1]) % group:
-            raise SettingsError(
-                f"ct reads pairs in groups of {group}, and a process must have whole ones: --batch-size must be a"
-                f" multiple of {group * world_size()} with {world_size()} processes"
-            )
+            whole = f"--batch-size must be a multiple of {group * world_size()} with {world_size()} processes"
+            raise SettingsError(f"ct reads pairs in groups of {group}, and a process must have whole ones: {whole}")
         a, b = self.encode(*views)
         y = (torch.arange(len(b), device=b.device) % group == 0).float()
         return Loss(F.binary_cross_entropy_with_logits((a * b).sum(-1), y, reduction="sum"), len(b))
@@ -178,34 +147,6 @@ class InBatchTensionLearner(TwinLearner):
         return Loss(total / 2, len(one))
 
 
-class DualEncoderLearner(TwinLearner):
-    """−log exp(f(s)·g(c)) / Σ exp(f(s)·g(c′)), c a neighbour of the sentence s, c′ those of all sentences of the batch.
-
-    Logeswaran and Lee 2018, section 3. f and g have the same weights at first; f, which reads the sentence, is kept.
-
-    | | shape | |
-    |---|---|---|
-    | `views[0]` | n sentences |  |
-    | `views[1]` | n sentences | what stands beside each in its document, or around it (inverse cloze) |
-    | loss | a sum | over the n sentences |
-
-    Example:
-        >>> learner = DualEncoderLearner(model, QuickThoughts())
-        >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
-        >>> learner(batch).count
-        2
-    """
-
-    options: QuickThoughts
-    compares = "documents"
-
-    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
-        """The loss of one batch of sentences and what stands beside them."""
-        sentences, contexts = views
-        g, f = self.encode(contexts, sentences)
-        return Loss(ranking_loss(f, [g], sentences, [contexts], self.options.scale), len(sentences))
-
-
 CT.method = Method(
     name="ct",
     learner=TensionLearner,
@@ -224,28 +165,4 @@ CTInBatch.method = Method(
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
     large_learning_rate=5e-5,
     presets={"published": {"dropout_in": "kept"}},
-)
-
-QuickThoughts.method = Method(
-    name="quick-thoughts",
-    learner=DualEncoderLearner,
-    options=QuickThoughts,
-    published=Settings(
-        batch_size=400, learning_rate=5e-4, epochs=1, schedule="constant", warmup=0, clip=5.0, max_length=32
-    ),
-    defaults=Settings(batch_size=64, learning_rate=2e-4, epochs=1, max_length=64),
-    large_learning_rate=1e-5,
-    aimed_at=OF_DOCUMENTS,
-    compared=False,
-)
-
-InverseCloze.method = replace(
-    QuickThoughts.method,
-    name="inverse-cloze",
-    options=InverseCloze,
-    pooling="cls",
-    published=Settings(
-        batch_size=4096, learning_rate=1e-4, steps=100_000, warmup=10_000, weight_decay=0.01, max_length=288
-    ),
-    defaults=QuickThoughts.method.defaults.but(max_length=128),
 )
