@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -52,9 +52,7 @@ class Sent2Vec(MethodOptions):
     """
 
     negatives: int = setting(10, "other words that each word is held against", minimum=1)
-    threshold: float = setting(
-        1e-4, "share of all words from which a word is predicted less often, the more frequent it is", above=0.0
-    )
+    threshold: float = setting(1e-4, "share of all words above which a word is predicted less often", above=0.0)
 
 
 def _output_vectors(model: Encoder) -> nn.Embedding:
@@ -119,8 +117,7 @@ class Sent2VecLearner(Learner):
     """Σ_w ℓ(u_w·v) + Σ_n ℓ(−u_n·v), v the mean of the word vectors of a sentence but for w, ℓ(x) = log(1 + e⁻ˣ).
 
     Pagliardini, Gupta and Jaggi 2018, section 2.2; without their vectors of bigrams. The n are drawn in proportion to
-    the root of their frequency f, and a word is predicted with probability √(t/f) + t/f, where that is below 1. Without
-    negatives it is −Σ_w log softmax(U v)_w.
+    the root of their frequency f, and a word is predicted with probability √(t/f) + t/f, where that is below 1.
 
     | | shape | |
     |---|---|---|
@@ -184,20 +181,14 @@ class Sent2VecLearner(Learner):
         return None if self.training else torch.Generator(self.model.device).manual_seed(0)
 
 
-FastSent.method = Method(
-    name="fastsent",
-    learner=FastSentLearner,
-    options=FastSent,
+FastSent.method = Method("fastsent", FastSent, FastSentLearner).but(
     # Theirs are single sentences, by plain gradient descent.
     published=Settings(batch_size=1, learning_rate=0.025, epochs=1, warmup=0, optimizer="sgd", clip=0.0),
     defaults=Settings(batch_size=64, learning_rate=5e-4, epochs=1, max_length=64),
     aimed_at=OF_DOCUMENTS,
 )
 
-Sent2Vec.method = Method(
-    name="sent2vec",
-    learner=Sent2VecLearner,
-    options=Sent2Vec,
+Sent2Vec.method = Method("sent2vec", Sent2Vec, Sent2VecLearner).but(
     # Theirs are single sentences at a rate of 0.2, by plain gradient descent in several threads.
     published=Settings(batch_size=1, learning_rate=0.2, epochs=9, warmup=0, optimizer="sgd", clip=0.0),
     defaults=Settings(batch_size=128, learning_rate=0.004, epochs=15, max_length=64),
@@ -341,10 +332,7 @@ class SkipThoughtsLearner(Learner):
 # The published code passes Adam a rate of 0.01, which it does not read: 0.0002 stands in it.
 _PUBLISHED = Settings(learning_rate=2e-4, epochs=1, schedule="constant", warmup=0)
 
-SDAE.method = Method(
-    name="sdae",
-    learner=SequentialDenoisingLearner,
-    options=SDAE,
+SDAE.method = Method("sdae", SDAE, SequentialDenoisingLearner).but(
     pooling="lasttoken",
     published=_PUBLISHED.but(batch_size=16, clip=2.0, max_length=100),
     defaults=Settings(batch_size=64, learning_rate=2e-4, epochs=1, max_length=64),
@@ -354,8 +342,7 @@ SDAE.method = Method(
     compared=False,
 )
 
-SkipThoughts.method = replace(
-    SDAE.method,
+SkipThoughts.method = SDAE.method.but(
     name="skip-thoughts",
     learner=SkipThoughtsLearner,
     options=SkipThoughts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import torch
@@ -43,9 +43,7 @@ class Bootstrap(NetworkOptions):
     """
 
     predictor_rate: float = setting(10.0, _PREDICTOR_RATE, above=0.0)
-    loss: Literal["distance", "cosine"] = setting(
-        "distance", "distance: 2 − 2 cos, summed over both directions; cosine: −cos/2"
-    )
+    loss: Literal["distance", "cosine"] = setting("distance", "distance: 2 − 2 cos of both directions; cosine: −cos/2")
 
 
 @dataclass(frozen=True)
@@ -197,10 +195,7 @@ _FAITHFUL = {
 }
 """Differences of the authors' code to their paper."""
 
-Bootstrap.method = Method(
-    name="bootstrap",
-    learner=BootstrapLearner,
-    options=Bootstrap,
+Bootstrap.method = Method("bootstrap", Bootstrap, BootstrapLearner).but(
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
@@ -208,8 +203,7 @@ Bootstrap.method = Method(
     aimed_at=OF_SENTENCES,
 )
 
-NTXent.method = replace(
-    Bootstrap.method,
+NTXent.method = Bootstrap.method.but(
     name="ntxent",
     learner=NtxentLearner,
     options=NTXent,

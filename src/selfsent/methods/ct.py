@@ -147,10 +147,7 @@ class InBatchTensionLearner(TwinLearner):
         return Loss(total / 2, len(one))
 
 
-CT.method = Method(
-    name="ct",
-    learner=TensionLearner,
-    options=CT,
+CT.method = Method("ct", CT, TensionLearner).but(
     published=Settings(
         batch_size=16, learning_rate=1e-5, steps=50_000, schedule="stairs", warmup=0, max_length=200
     ).but(optimizer="rmsprop", smoothing=0.9, epsilon=1e-7, clip=0),
@@ -158,10 +155,7 @@ CT.method = Method(
     large_learning_rate=1e-5,
 )
 
-CTInBatch.method = Method(
-    name="ct-inbatch",
-    learner=InBatchTensionLearner,
-    options=CTInBatch,
+CTInBatch.method = Method("ct-inbatch", CTInBatch, InBatchTensionLearner).but(
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
     large_learning_rate=5e-5,
     presets={"published": {"dropout_in": "kept"}},

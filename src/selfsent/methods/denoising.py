@@ -82,10 +82,7 @@ class MaskedLearner(Learner):
         return masked_loss(self.model.require_head("mlm"), self.model.states(masked), masked)
 
 
-MLM.method = Method(
-    name="mlm",
-    learner=MaskedLearner,
-    options=MLM,
+MLM.method = Method("mlm", MLM, MaskedLearner).but(
     published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),
     large_learning_rate=5e-5,
@@ -181,10 +178,7 @@ class DenoisingLearner(Learner):
         return Loss(head_cross_entropy(head, states, read.targets), read.tokens)
 
 
-TSDAE.method = Method(
-    name="tsdae",
-    learner=DenoisingLearner,
-    options=TSDAE,
+TSDAE.method = Method("tsdae", TSDAE, DenoisingLearner).but(
     pooling="cls",
     published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-3, epochs=1),

@@ -31,19 +31,14 @@ class Distil(MethodOptions):
     Reimers and Gurevych, 2020. arXiv:2004.09813.
     """
 
-    teacher: str = setting(
-        "",
-        "the encoder to follow on the first text column: a directory, a hub id or bundled, or several with commas",
-    )
+    teacher: str = setting("", "the encoder to follow on the first text column, or several with commas")
     objective: Literal["contrast", "mse"] | None = setting(
         None,
         "what the student learns. mse: the numbers of the teacher's vector; contrast: to find the teacher's vector in"
         " the batch, and the similarities within it (default: mse with translations, contrast without)",
     )
     scale: float = setting(20.0, "multiplies similarities in contrast", above=0.0)
-    translations: bool | None = setting(
-        None, "the second text column holds translations (default: where there are two columns)"
-    )
+    translations: bool | None = setting(None, "the second text column holds translations (default: if there is one)")
     project: bool = setting(False, "a dense layer, saved with the model, leads to the size of the teacher's vectors")
 
     def __post_init__(self) -> None:
@@ -145,10 +140,7 @@ class DistilLearner(Learner):
         return similarity_loss(F.normalize(student, dim=-1), teacher, scale) + (forth + back) / 2
 
 
-Distil.method = Method(
-    name="distil",
-    learner=DistilLearner,
-    options=Distil,
+Distil.method = Method("distil", Distil, DistilLearner).but(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=5, warmup=10_000, weight_decay=0.01, epsilon=1e-6),
     presets={"published": {"objective": "mse"}},
     supervised=True,

@@ -31,9 +31,7 @@ class InfoMax(NgramOptions, MethodOptions):
     """
 
     discriminator: Literal["dot", "mlp"] = setting("dot", "how a token and a sentence are scored")
-    temperature: float = setting(
-        0.1, "divides the cosine that is the score; 0: a product instead, as in the paper", minimum=0.0
-    )
+    temperature: float = setting(0.1, "divides the cosine; 0: a product instead, as in the paper", minimum=0.0)
     average: Literal["token", "sum"] = setting("token", "of the losses: the mean over tokens, or over sentences' sums")
 
 
@@ -110,10 +108,7 @@ class InfomaxLearner(Learner):
         return Loss(total, packed.tokens if self.options.average == "token" else len(packed))
 
 
-InfoMax.method = Method(
-    name="infomax",
-    learner=InfomaxLearner,
-    options=InfoMax,
+InfoMax.method = Method("infomax", InfoMax, InfomaxLearner).but(
     published=Settings(batch_size=32, learning_rate=1e-6, epochs=1),
     defaults=Settings(batch_size=32, learning_rate=5e-4, epochs=1),
     static=None,

@@ -217,8 +217,8 @@ class Method:
 
     Args:
         name: its name on the command line.
-        learner: makes the learner from an encoder and the options.
         options: its own options.
+        learner: makes the learner from an encoder and the options.
         published: the settings of the paper.
         defaults: the settings by default: measured on the bundled encoder, see docs/log.
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
@@ -235,8 +235,8 @@ class Method:
     """
 
     name: str
-    learner: type[Learner]
     options: type[MethodOptions]
+    learner: type[Learner]
     published: Settings = ONE_PASS
     defaults: Settings = Settings(batch_size=64, learning_rate=5e-4, epochs=1)  # noqa: RUF009 — it is frozen
     large_learning_rate: float = 2e-5
@@ -265,6 +265,10 @@ class Method:
     def head(self) -> str | None:
         """The head that the learner gives the encoder, where the method has one of its own."""
         return next((name for name, kind in HEADS.items() if issubclass(self.options, kind)), None)
+
+    def but(self, **changes: Any) -> Method:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
 
     def preset(self, name: str | None) -> Mapping[str, Any]:
         """The options and settings of a preset that differ from the published settings; of None, nothing.

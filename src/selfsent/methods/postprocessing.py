@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple, Self, cast
 
@@ -53,13 +53,9 @@ class Whitening(MethodOptions):
     Su, Cao, Liu and Ou, 2021. arXiv:2103.15316.
     """
 
-    strength: float = setting(
-        1.0, "s: 1 makes all directions equally wide, 0 only takes the mean off", minimum=0.0, maximum=1.0
-    )
+    strength: float = setting(1.0, "s: 1 makes all directions equally wide, 0 none", minimum=0.0, maximum=1.0)
     dimensions: int = setting(0, "principal directions kept; 0 keeps all that have any variance", minimum=0)
-    ridge: float = setting(
-        0.0, "share of the mean eigenvalue that is added to each, to calm those of few sentences", minimum=0.0
-    )
+    ridge: float = setting(0.0, "share of the mean eigenvalue that is added to each", minimum=0.0)
     layers: Layers = setting("last", "layers whose states are averaged before pooling")
 
 
@@ -201,10 +197,7 @@ class ZScoreLearner(WhiteningLearner):
         self.model.put_affine(scale.diag(), -scale * moments.mean)
 
 
-Whitening.method = Method(
-    name="whitening",
-    learner=WhiteningLearner,
-    options=Whitening,
+Whitening.method = Method("whitening", Whitening, WhiteningLearner).but(
     defaults=ONE_PASS,
     large_learning_rate=ONE_PASS.learning_rate,
     static=ONE_PASS,
@@ -212,8 +205,7 @@ Whitening.method = Method(
     presets={"published": {"dimensions": 256, "layers": "first+last"}},
 )
 
-ZScore.method = replace(
-    Whitening.method,
+ZScore.method = Whitening.method.but(
     name="zscore",
     learner=ZScoreLearner,
     options=ZScore,
@@ -320,10 +312,7 @@ _PUBLISHED = Settings(batch_size=64, learning_rate=1e-3, epochs=1, schedule="con
     weight_decay=0.01, epsilon=1e-6
 )
 
-Flow.method = Method(
-    name="flow",
-    learner=FlowLearner,
-    options=Flow,
+Flow.method = Method("flow", Flow, FlowLearner).but(
     published=_PUBLISHED,
     defaults=_PUBLISHED.but(max_length=128),
     large_learning_rate=1e-3,

@@ -25,6 +25,10 @@ POSITIVES = (
     "what the other view reads. itself: the sentence again; neighbours: a neighbour in its document, or several in a"
     " row with --span; surroundings: what stands around it, without it"
 )
+_KEEP_BASE = (
+    "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
+    " where the base is a sentence encoder already"
+)
 _UNREAD: dict[str, dict[str, float]] = {
     "itself": {"within": 1, "span": 1, "overlap": False, "kept": 0.1},
     "neighbours": {"kept": 0.1},
@@ -32,9 +36,7 @@ _UNREAD: dict[str, dict[str, float]] = {
 }
 """Options that positives do not read, each with the one value that it may have."""
 NOISES: dict[str, Callable[[Any], Noise]] = {
-    "delete_words": DeleteWords,
-    "pick_words": PickWords,
-    "crop_words": CropWords,
+    **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
 }
 
 
@@ -47,19 +49,15 @@ class ViewOptions(MethodOptions):
     span: int = setting(1, "most sentences in a view that reads neighbours, drawn anew each time", minimum=1)
     overlap: bool = setting(False, "the two spans may share sentences")
     kept: float = setting(0.1, "share of sentences that stay in their surroundings", minimum=0.0, maximum=1.0)
-    delete_words: float = setting(
-        0.0, "share of the words deleted from each view, beside dropout", minimum=0.0, maximum=0.95
-    )
+    delete_words: float = setting(0.0, "share of the words deleted from each view", minimum=0.0, maximum=0.95)
     pick_words: int = setting(0, "largest number of words that stay in a view, beside dropout; 0 keeps all", minimum=0)
-    crop_words: float = setting(
-        0.0, "largest share of the words that stay in a view, in one run; 0 keeps all", minimum=0.0, maximum=1.0
-    )
+    crop_words: float = setting(0.0, "largest share of words that stay, in one run; 0: all", minimum=0.0, maximum=1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if sum(bool(getattr(self, name)) for name in NOISES) > 1:
             raise SettingsError(
-                "--delete-words, --pick-words and --crop-words are kinds of noise for the same views: give one"
+                "--delete-words, --pick-words and --crop-words are kinds of noise for one view: give one"
             )
         # All of them at once: some may be the method's defaults.
         needed = [
@@ -120,10 +118,10 @@ class PairOptions(ViewOptions):
             SettingsError: nothing makes the views differ.
         """
         if not (model.dropout_rate or self.varied):
-            noise = "--delete-words 0.3" if not model.has_transformer else "--dropout 0.1, or --delete-words 0.3"
+            dropout = "--dropout 0.1, or " if model.has_transformer else ""
             raise SettingsError(
                 "the two views of a sentence would be identical: this base has no dropout and no noise is set;"
-                f" give --positives neighbours if the corpus has documents, or {noise}"
+                f" give --positives neighbours if the corpus has documents, or {dropout}--delete-words 0.3"
             )
 
 
@@ -239,31 +237,19 @@ class MNRL(ViewOptions):
     Henderson et al., 2017. arXiv:1705.00652.
     """
 
-    positives: Positives = setting(
-        "itself",
-        "the partner of a text. itself: the second text column; with one column, neighbours: a neighbour in its"
-        " document, or several in a row with --span; surroundings: what stands around it, without it",
-    )
-
+    positives: Positives = setting("itself", POSITIVES.replace("the sentence again", "the second text column"))
     scale: float = setting(20.0, "multiplies the cosines: one over the temperature", above=0.0)
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
-    keep_base: float = setting(
-        0.0,
-        "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
-        " where the base is a sentence encoder already",
-        minimum=0.0,
-    )
+    keep_base: float = setting(0.0, _KEEP_BASE, minimum=0.0)
     hard_negatives: bool | None = setting(
-        None, "the third text column is a wrong partner of the first (default: where there are three)"
+        None, "the third text column is a wrong partner (default: if there is one)"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.positives != "itself" and self.hard_negatives:
-            raise SettingsError(
-                f"--hard-negatives is for three text columns, and --positives {self.positives} for one: leave it"
-                " out, or give --method mnrl --positives itself"
-            )
+            one = f"--positives {self.positives} for one: leave it out, or give --method mnrl --positives itself"
+            raise SettingsError(f"--hard-negatives is for three text columns, and {one}")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The text and its partner, and a hard negative where there is one."""
@@ -348,19 +334,13 @@ class RankingLearner(Learner):
         return Loss(total, len(text))
 
 
-MNRL.method = Method(
-    name="mnrl",
-    learner=RankingLearner,
-    options=MNRL,
+MNRL.method = Method("mnrl", MNRL, RankingLearner).but(
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
     presets={"published": {"both_directions": True}},
     supervised=True,
 )
 
-Neighbours.method = Method(
-    name="neighbours",
-    learner=RankingLearner,
-    options=Neighbours,
+Neighbours.method = Method("neighbours", Neighbours, RankingLearner).but(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
     defaults=MNRL.method.defaults.but(max_length=64),
     static_whiten=0.1,
@@ -368,8 +348,7 @@ Neighbours.method = Method(
     aimed_at=OF_DOCUMENTS,
 )
 
-Cropping.method = replace(
-    Neighbours.method,
+Cropping.method = Neighbours.method.but(
     name="cropping",
     options=Cropping,
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1, clip=0, max_length=512),

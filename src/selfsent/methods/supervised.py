@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -36,9 +36,7 @@ class Softmax(MethodOptions):
 
     classes: int | None = setting(None, "number of classes (default: as many as the corpus has)", minimum=2)
     product: bool = setting(False, "the classifier reads the products u∗v too, which the paper advises against")
-    hidden: int = setting(
-        0, "width of two linear layers before the classes, as in InferSent; 0: the classes at once", minimum=0
-    )
+    hidden: int = setting(0, "width of two linear layers before the classes, as in InferSent; 0: none", minimum=0)
 
     def views(self) -> tuple[View, ...]:
         """Both texts."""
@@ -189,17 +187,13 @@ class TripletLearner(Learner):
         return Loss(F.triplet_margin_loss(a, p, n, self.options.margin, reduction="sum"), len(a))
 
 
-Softmax.method = Method(
-    name="softmax",
-    learner=SoftmaxLearner,
-    options=Softmax,
+Softmax.method = Method("softmax", Softmax, SoftmaxLearner).but(
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
     supervised=True,
 )
 
-Cosine.method = replace(
-    Softmax.method,
+Cosine.method = Softmax.method.but(
     name="cosine",
     learner=CosineLearner,
     options=Cosine,
@@ -207,8 +201,7 @@ Cosine.method = replace(
     defaults=Settings(batch_size=16, learning_rate=5e-4, epochs=4),
 )
 
-Triplet.method = replace(
-    Softmax.method,
+Triplet.method = Softmax.method.but(
     name="triplet",
     learner=TripletLearner,
     options=Triplet,
@@ -227,9 +220,7 @@ class CrossEncoder(MethodOptions):
     loss: Literal["bce", "mse", "softmax"] = setting(
         "bce", "bce: cross-entropy of a sigmoid and score / scale; mse: squared error of the score; softmax: classes"
     )
-    scale: float | None = setting(
-        None, "what scores are divided by (default: the largest of the corpus; 1 with --loss mse)", above=0.0
-    )
+    scale: float | None = setting(None, "divisor of scores (default: the largest; 1 with --loss mse)", above=0.0)
     classes: int | None = setting(None, "number of classes (default: as many as the corpus has)", minimum=2)
     both_orders: bool = setting(False, "every pair is read in both orders")
 
@@ -303,10 +294,7 @@ class CrossEncoderLearner(Learner):
         super().save(directory)
 
 
-CrossEncoder.method = Method(
-    name="cross-encoder",
-    learner=CrossEncoderLearner,
-    options=CrossEncoder,
+CrossEncoder.method = Method("cross-encoder", CrossEncoder, CrossEncoderLearner).but(
     pooling="cls",
     published=Settings(batch_size=32, learning_rate=2e-5, epochs=3, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),
