@@ -5,8 +5,7 @@ import pytest
 import torch
 
 import tiny
-from naive import predictions
-from selfsent.errors import BaseEncoderError
+from naive import predictions, recurrence
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 
@@ -44,12 +43,6 @@ def test_the_loss_equals_loops_over_words(learner, threshold):
     assert loss.total.item() == pytest.approx(total, rel=1e-4)
 
 
-def test_words_are_counted(learner):
-    frequency = learner().frequency
-    assert frequency.sum().item() == pytest.approx(1)
-    assert frequency[[20, 21, 24, 30]].tolist() == pytest.approx([3 / 8, 1 / 8, 1 / 8, 0])
-
-
 def test_negatives_are_words_of_the_text_by_the_root_of_their_frequency(learner, monkeypatch):
     made = learner(negatives=4000, threshold=1.0)
     seen = []
@@ -72,12 +65,6 @@ def test_a_batch_of_single_words_has_no_loss(learner):
     loss = learner(negatives=3)([tiny.pack([[20], [21]])])
     assert (loss.total.item(), loss.count) == (0, 0)
     loss.total.backward()
-
-
-@pytest.mark.parametrize(("base", "kind"), [("bert", "bert"), ("gru", "recurrent network")])
-def test_other_bases_are_refused(base, kind, base_of):
-    with pytest.raises(BaseEncoderError, match=f"sent2vec trains a table of token vectors, and this base is a {kind}"):
-        METHOD.learner(load_encoder(base_of(base)), METHOD.options())
 
 
 @pytest.fixture
@@ -113,10 +100,79 @@ def test_any_encoder_predicts_by_its_vector(encoder_of):
     torch.testing.assert_close(made(batch).total, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_what_is_saved_is_the_table_alone(fastsent, tmp_path):
-    from sentence_transformers import SentenceTransformer
+WHOLE = [[2, 20, 21, 22, 20, 3], [2, 23, 3], [2, 24, 25, 26, 3]]
+"""Of the tiny tokenizer, 2 stands before a sentence and 3 behind it."""
+DAMAGED = [[2, 21, 20, 3], [2, 23, 3], [2, 26, 24, 3]]
 
-    made = fastsent()
-    made.save(tmp_path / "model")
-    loaded = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    np.testing.assert_array_equal(loaded[0].embedding.weight.detach().numpy(), made.model.table.weight.detach().numpy())
+
+@pytest.fixture
+def recurrent(base_of):
+    def of(method, base="gru", **options):
+        torch.manual_seed(0)
+        chosen = get_method(method)
+        return chosen.learner(load_encoder(base_of(base)), chosen.options(**options)).eval()
+
+    return of
+
+
+def numbers(tensor):
+    return tensor.detach().double().numpy()
+
+
+def decoded(made, decoder, vector, sentence, reads):
+    """The loss of a sentence by the learner's weights, word by word."""
+    weights = [numbers(part) for part in decoder.network.parameters()]
+    table, first = numbers(made.model.word_vectors(torch.arange(made.model.vocabulary_size))), None
+    if reads == "both":
+        first = np.tanh(numbers(decoder.begin.weight) @ vector + numbers(decoder.begin.bias))
+    elif reads == "start":
+        first = vector
+    output = numbers(made.output.weight), numbers(made.output.bias)
+    return recurrence.decoded(sentence, vector, table, weights, *output, first, reads != "start")
+
+
+@pytest.mark.parametrize("reads", ["steps", "start", "both"])
+def test_sdae_equals_loops_over_words(recurrent, reads):
+    made = recurrent("sdae", reads=reads)
+    if reads == "both":
+        torch.nn.init.normal_(made.decoder.begin.weight, std=2.0)  # small numbers are nearly their own tanh
+    loss = made([tiny.pack(DAMAGED), tiny.pack(WHOLE)])
+    vectors = numbers(made.model(tiny.pack(DAMAGED)))
+    slow = sum(decoded(made, made.decoder, *pair, reads) for pair in zip(vectors, WHOLE, strict=True))
+    assert loss.total.item() == pytest.approx(slow, rel=1e-5)
+    assert loss.count == sum(len(sentence) - 1 for sentence in WHOLE)
+
+
+def test_where_nothing_stands_before_a_sentence_the_decoder_begins_with_a_token(recurrent):
+    made = recurrent("sdae", "static", decoder_size=7)
+    plain, damaged = ([sentence[1:-1] for sentence in sentences] for sentences in (WHOLE, DAMAGED))
+    loss = made([tiny.pack(damaged), tiny.pack(plain)])
+    vectors = numbers(made.model(tiny.pack(damaged)))
+    begin = [[made.decoder.start, *sentence] for sentence in plain]
+    slow = sum(decoded(made, made.decoder, *pair, "both") for pair in zip(vectors, begin, strict=True))
+    assert loss.total.item() == pytest.approx(slow, rel=1e-5)
+    assert (loss.count, made.output.weight.shape[1]) == (sum(map(len, plain)), 7)
+
+
+@pytest.mark.parametrize("reads", ["steps", "start"])
+def test_skip_thoughts_equals_loops_over_the_words_that_are_there(recurrent, reads):
+    made = recurrent("skip-thoughts", reads=reads)
+    before, behind = [WHOLE[0], [2, 30, 31, 3], [2, 32, 3]], [[2, 33, 34, 3], WHOLE[1], [2, 35, 36, 37, 3]]
+    loss = made([tiny.pack(WHOLE), tiny.pack(before), tiny.pack(behind)])
+    vectors = numbers(made.model(tiny.pack(WHOLE)))
+    slow, count = 0.0, 0
+    for decoder, sides in zip(made.decoders, (before, behind), strict=True):
+        for vector, own, other in zip(vectors, WHOLE, sides, strict=True):
+            if other != own:  # where a document ends, the sentence itself is given
+                slow += decoded(made, decoder, vector, other, reads)
+                count += len(other) - 1
+    assert loss.total.item() == pytest.approx(slow, rel=1e-5)
+    assert loss.count == count == 12
+
+
+def test_where_nothing_is_beside_a_sentence_all_gradients_are_zero(recurrent):
+    made = recurrent("skip-thoughts")
+    loss = made([tiny.pack(WHOLE)] * 3)
+    loss.total.backward()
+    assert (loss.total.item(), loss.count) == (0, 0)
+    assert all(part.grad is not None and not part.grad.any() for part in made.parameters())

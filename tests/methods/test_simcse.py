@@ -3,10 +3,7 @@ import torch
 
 import tiny
 from naive import comparisons
-from selfsent.data.views.noise import DeleteWords
-from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.methods.simcse import SimCSE
 
 
 @pytest.mark.parametrize("name", ["bert", "mpnet"])
@@ -46,8 +43,3 @@ def test_identical_views_are_refused(name, learner_of):
     with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
         learner_of("simcse", name, dropout=0.0)
     assert learner_of("simcse", name, dropout=0.0, delete_words=0.3)
-
-
-def test_views_follow_the_options():
-    assert SimCSE().views() == (View(), View())
-    assert SimCSE(delete_words=0.2).views() == (View(noise=DeleteWords(0.2)),) * 2

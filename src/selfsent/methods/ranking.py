@@ -241,9 +241,7 @@ class MNRL(ViewOptions):
     scale: float = setting(20.0, "multiplies the cosines: one over the temperature", above=0.0)
     both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
     keep_base: float = setting(0.0, _KEEP_BASE, minimum=0.0)
-    hard_negatives: bool | None = setting(
-        None, "the third text column is a wrong partner (default: if there is one)"
-    )
+    hard_negatives: bool | None = setting(None, "the third text column is a wrong partner (default: if there is one)")
 
     def __post_init__(self) -> None:
         super().__post_init__()
