@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
     from selfsent.methods import METHODS
-    from selfsent.pretraining.pretrain import pretrain
-    from selfsent.pretraining.table import make_table
+    from selfsent.pretraining.pretrain import make_table, pretrain
     from selfsent.recipes import read_recipe, train_stages
     from selfsent.report.run import Run, load_run
     from selfsent.report.seeds import over_seeds
@@ -48,8 +47,7 @@ _HOMES = {
     "data.corpus": ("Corpus", "read_corpus"),
     "evaluation": ("evaluate",),
     "methods": ("METHODS",),
-    "pretraining.pretrain": ("pretrain",),
-    "pretraining.table": ("make_table",),
+    "pretraining.pretrain": ("make_table", "pretrain"),
     "recipes": ("read_recipe", "train_stages"),
     "report.run": ("Run", "load_run"),
     "report.seeds": ("over_seeds",),

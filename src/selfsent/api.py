@@ -25,15 +25,13 @@ from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.dev import LABEL_FREE, check_dev, dev_scorer
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
-from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
+from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
 from selfsent.methods import METHODS, get_method, method_of
 from selfsent.methods.method import MethodOptions
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import Side
-from selfsent.models.encoding import encode as encode_texts
-from selfsent.models.export import Exported, check_export
-from selfsent.models.export import export as export_graph
+from selfsent.models.encoding import Side, encode as encode_texts
+from selfsent.models.export import Exported, check_export, export as export_graph
 from selfsent.naming import name_of
 from selfsent.progress import Progress, shown
 from selfsent.report.maps import check_points
@@ -47,8 +45,7 @@ from selfsent.settings import Settings, non_defaults, split_arguments, with_sign
 from selfsent.training.budget import Clock
 from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit, in_company, random_apart
-from selfsent.training.identity import asked as described
-from selfsent.training.identity import read_by
+from selfsent.training.identity import asked as described, read_by
 from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import ModelOptions, Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory

@@ -19,9 +19,7 @@ def describe(method: Any) -> dict[str, Any]:
     """A method as plain data."""
     return {
         "name": method.name,
-        "title": method.title,
-        "citation": method.citation,
-        "objective": method.objective,
+        **{key: method.described[key] for key in ("title", "citation", "objective")},
         "pooling": method.pooling,
         "closed_form": method.closed_form,
         "labels": _labels(method),
@@ -53,8 +51,9 @@ class Methods(Command):
             sys.stdout.write(json.dumps([describe(method) for method in chosen], ensure_ascii=False, indent=1) + "\n")
             return
         for method in chosen:
-            objective = f"{'computes' if method.closed_form else 'minimises'} {method.objective}"
-            lines = [f"{method.name}: {method.title}", method.citation, objective, *_settings(method)]
+            title, objective, citation = method.described.values()
+            verb = "computes" if method.closed_form else "minimises"
+            lines = [f"{method.name}: {title}", citation, f"{verb} {objective}", *_settings(method)]
             for name, values in {"published": {}, **method.presets}.items() if self.name else ():
                 changes = ", ".join(f"{option} {value}" for option, value in values.items())
                 lines.append(f"--settings {name}: as published" + (f", with {changes}" if changes else ""))
@@ -78,7 +77,7 @@ def _labels(method: Any) -> str | None:
 def _settings(method: Any) -> list[str]:
     """What is done as published, by default, and with a table of token vectors, such as `bundled`."""
     from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
-    from selfsent.methods.whitening import whitened
+    from selfsent.methods.postprocessing import whitened
 
     if method.closed_form:
         return [f"published: pooling {method.pooling}; one look at every sentence, no steps"]

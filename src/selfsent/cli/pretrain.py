@@ -28,25 +28,18 @@ class Pretrain(Reading, Resumable):
     corpus: tuple[str, ...] = CORPUS
     drop_near_duplicates: bool = NEAR_DUPLICATES
     tokenizer: str | None = setting(None, "encoder whose tokenizer is used instead of a new one")
-    sources: tuple[str, ...] = setting(
-        (), "name and licence of a source, for the card", flags=("--source",), repeat=True
-    )
-    prompts: tuple[str, ...] = setting((), "a sentence with a [MASK], for the card", flags=("--prompt",), repeat=True)
     keep: int = setting(2, "checkpoints kept")
     hold_out: int | None = HOLD_OUT
 
     def run(self) -> None:
-        """Pretrain, then print what the encoder has learnt."""
+        """Pretrain, then say where the encoder is."""
         self.check_corpus(self.corpus)
-        from selfsent.pretraining.card import fills_table
         from selfsent.pretraining.pretrain import pretrain
 
-        given = self.values("tokenizer", "sources", "resume", "overwrite", "keep", "hold_out") | self.changes
-        given |= {"prompts": self.prompts} if self.prompts else {}
+        given = self.values("tokenizer", "resume", "overwrite", "keep", "hold_out") | self.changes
         with self.resumable():
             corpus = partial(self.read, self.corpus, tell=True)
             result = pretrain(corpus, self.output, progress=CommandProgress(), **given)
-        show(fills_table(result.record["fills"]))
         show(f"The same as a page, with curves: {result.directory / 'report.html'}")
         show(f"The model is in {result.directory / 'model'}")
 
@@ -71,7 +64,7 @@ class Table(Reading):
         """Make the table, and say where it is."""
         if self.corpus:
             self.check_corpus(self.corpus)
-        from selfsent.pretraining.table import make_table
+        from selfsent.pretraining.pretrain import make_table
 
         corpus = partial(self.read, self.corpus, tell=True) if self.corpus else None
         given = self.values("tokenizer", "overwrite") | self.changes

@@ -51,7 +51,7 @@ class Search(Searching):
     def run(self) -> None:
         """Search."""
         from selfsent.data.corpus.clean import clean
-        from selfsent.lexical.weight import check_weight
+        from selfsent.lexical.scores import check_weight
         from selfsent.search.index import Index
         from selfsent.search.tables import hit_columns, hits_with_texts
 
@@ -153,7 +153,7 @@ class Pairs(Searching):
     def run(self) -> None:
         """Find them."""
         from selfsent.lexical import Analyzer
-        from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
+        from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
         from selfsent.search.approximate import pairs_in_cells
         from selfsent.search.cells import require_index
         from selfsent.search.pairs import by_words, proposed
