@@ -31,8 +31,8 @@ from selfsent.files import write_json
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import _packs, encode
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import computes_bfloat16, computes_int8, quicken
 from selfsent.training.operations import counted, matrix_rate
-from selfsent.training.precision import computes_bfloat16, computes_int8, quicken
 
 SAME = 0.999
 Vectors = NDArray[np.float32]

@@ -28,9 +28,9 @@ from selfsent.files import write_json
 from selfsent.methods import method as methods
 from selfsent.models import encoding
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import computes_bfloat16, quicken
 from selfsent.models.token_states import TokenStates
 from selfsent.training import loop as loops
-from selfsent.training.precision import computes_bfloat16, quicken
 
 Without = Callable[[], Any]
 
@@ -90,10 +90,10 @@ ENCODING: dict[str, tuple[str, Without, str]] = {
     ),
     "bfloat16": (
         "--fast",
-        partial(patch, "selfsent.training.precision.computes_bfloat16", lambda device: False),
+        partial(patch, "selfsent.models.precision.computes_bfloat16", lambda device: False),
         "bfloat16",
     ),
-    "8 bits": ("--int8", partial(patch, "selfsent.training.precision.computes_int8", lambda device: False), "int8"),
+    "8 bits": ("--int8", partial(patch, "selfsent.models.precision.computes_int8", lambda device: False), "int8"),
 }
 """The same for encoding: the precision in place of the method."""
 

@@ -37,7 +37,7 @@ from selfsent.evaluation.tasks.sts import STS
 from selfsent.files import write_json
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
-from selfsent.training.precision import quick_precision, quicken
+from selfsent.models.precision import quick_precision, quicken
 
 TOLERANCE = {"float32": 0.02, "bfloat16": 0.05, "int8": 0.2}
 

@@ -35,8 +35,8 @@ from trainers import OPTIONS, ours, theirs
 
 from selfsent import evaluate, read_corpus
 from selfsent.files import write_json
+from selfsent.models.precision import computes_bfloat16
 from selfsent.training.operations import matrix_rate
-from selfsent.training.precision import computes_bfloat16
 
 HELD_OUT = 512
 ALONE = ("infomax", "bootstrap")

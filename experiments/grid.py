@@ -52,6 +52,7 @@ from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.encoder import Encoder, Pooling
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import inference_device, quicken, resolve_precision
 from selfsent.progress import Shown
 from selfsent.recipes import read_document
 from selfsent.report.scoring import scored
@@ -59,7 +60,6 @@ from selfsent.settings import DURATIONS, parse_duration
 from selfsent.training.fit import fit
 from selfsent.training.identity import asked
 from selfsent.training.plan import make_plan
-from selfsent.training.precision import inference_device, quicken, resolve_precision
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory, versions
 

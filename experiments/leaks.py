@@ -38,9 +38,9 @@ from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import inference_device, resolve_precision
 from selfsent.recipes import read_document
 from selfsent.report.scoring import scored
-from selfsent.training.precision import inference_device, resolve_precision
 
 HERE, RECIPE = Path(__file__).parent, Path(__file__).name
 TOGETHER = {"counsel": "forum-counsel.txt.zst", "scitldr": "science-abstracts.txt.zst"}

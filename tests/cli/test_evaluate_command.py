@@ -101,16 +101,16 @@ def test_transfer_by_the_classifier_that_published_scores_come_from(selfsent, mo
 
 @pytest.mark.parametrize("there", [False, True])
 def test_fast_says_where_there_is_no_bfloat16(there, selfsent, models, mirror, monkeypatch):
-    monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: there)
+    monkeypatch.setattr("selfsent.models.precision.computes_bfloat16", lambda device: there)
     done = selfsent("evaluate", models[0], "--task", "stsb", "--data", mirror, "--fast")
     assert done.status == 0, done.err
     assert ("no faster in bfloat16, so float32 is used" in done.err) is not there
 
 
 def test_int8_says_what_is_used_where_there_are_no_8_bits(selfsent, models, mirror, monkeypatch):
-    monkeypatch.setattr("selfsent.training.precision.computes_int8", lambda device: False)
+    monkeypatch.setattr("selfsent.models.precision.computes_int8", lambda device: False)
     for there, used in ((False, "float32"), (True, "bfloat16")):
-        monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
+        monkeypatch.setattr("selfsent.models.precision.computes_bfloat16", lambda device, there=there: there)
         done = selfsent("evaluate", models[0], "--task", "stsb", "--data", mirror, "--int8", "--fast")
         assert done.status == 0, done.err
         assert f"needs a CPU that multiplies bytes (AVX-512 VNNI): {used} is used" in " ".join(done.err.split())

@@ -4,7 +4,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from selfsent.training.precision import computes_int8, inference_device
+from selfsent.models.precision import computes_int8, inference_device
 
 NUMBERS = ("score", "cosine", "words")
 

@@ -12,7 +12,7 @@ from selfsent.fast.attention import packed_attention
 from selfsent.fast.bfloat16 import LaidOutLinear, into_bfloat16
 from selfsent.models.encoding import encode
 from selfsent.models.heads.options import POOLINGS
-from selfsent.training.precision import computes_bfloat16
+from selfsent.models.precision import computes_bfloat16
 
 SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]
 

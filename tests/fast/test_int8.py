@@ -12,7 +12,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.fast.int8 import Int8Linear, Int8States, Latest, into_int8
 from selfsent.models.encoding import encode
-from selfsent.training.precision import computes_int8
+from selfsent.models.precision import computes_int8
 
 pytestmark = pytest.mark.skipif(not computes_int8("cpu"), reason="this processor has no AVX-512 VNNI")
 SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]

@@ -10,9 +10,9 @@ from selfsent.errors import SettingsError
 from selfsent.methods import METHODS
 from selfsent.models.assemble import put_head
 from selfsent.models.heads.options import HEADS
+from selfsent.models.health import probe
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
-from selfsent.training.health import probe
 from selfsent.training.plan import make_plan
 
 FIRST, SECOND = (tiny.make_sentences(6, seed=seed, words=(1, 9)) for seed in (30, 31))

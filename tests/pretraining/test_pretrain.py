@@ -147,7 +147,7 @@ def test_counts_and_information_equal_the_loops(monkeypatch):
 
 
 def test_random_weights_may_look_collapsed_on_their_way(text, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfsent.training.health.Health.collapsed", lambda health, start: True)
+    monkeypatch.setattr("selfsent.models.health.Health.collapsed", lambda health, start: True)
     made = pretrain(text, tmp_path / "run", steps=2, start="random", tokenizer="bundled-raw", **without_vocabulary())
     assert json.loads((made.directory / "run.json").read_text())["status"] == "finished"
 

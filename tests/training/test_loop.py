@@ -283,7 +283,7 @@ def test_large_tables_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
 
 
 def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypatch):
-    monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)
+    monkeypatch.setattr("selfsent.training.loop.computes_bfloat16", lambda device: False)
     said = []
     loop = make_loop()
     loop.directory.record["precision"], loop.directory.resumed = "bfloat16", True

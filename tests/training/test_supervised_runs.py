@@ -10,7 +10,7 @@ import pytest
 import selfsent
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.training.identity import weights_digest
+from selfsent.models.bases import weights_digest
 
 RUNS = {
     "softmax": {},

@@ -12,12 +12,11 @@ from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_o
 from selfsent.evaluation.hybrid import without_words
 from selfsent.evaluation.lexical import COUNTING
 from selfsent.evaluation.word_vectors import words_file
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.heads.loading import is_trained_transformer
 from selfsent.models.loading import load_encoder
 from selfsent.naming import name_of
-from selfsent.training.identity import weights_digest
 from selfsent.training.run_config import Notice
 
 UNTRAINED = "untrained"

@@ -26,7 +26,7 @@ from selfsent.evaluation.tasks.known_items import KnownItemTask, first_finds_res
 from selfsent.evaluation.tasks.own import read_pairs
 from selfsent.evaluation.tasks.sts import score_pairs
 from selfsent.files import remove, write_json, write_text
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.loading import needs_selfsent
@@ -35,7 +35,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample, slowness
 from selfsent.report.run_page import run_page
 from selfsent.search.vectors import unit
-from selfsent.training.identity import rows_digest, weights_digest
+from selfsent.training.identity import rows_digest
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 

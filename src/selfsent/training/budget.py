@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from selfsent.distributed import broadcast, world_size
+from selfsent.models.health import SENTENCES
 from selfsent.settings import spoken
 from selfsent.training.checkpoint import restore, snapshot
-from selfsent.training.health import SENTENCES
 from selfsent.training.schedule import make_optimizer
 
 if TYPE_CHECKING:

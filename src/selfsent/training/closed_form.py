@@ -11,9 +11,9 @@ from selfsent.data.batches import Batches
 from selfsent.distributed import rank, wait, world_size
 from selfsent.methods import Learner
 from selfsent.models.encoder import Encoder
+from selfsent.models.health import SENTENCES, probe
+from selfsent.models.precision import autocast
 from selfsent.settings import Precision
-from selfsent.training.health import SENTENCES, probe
-from selfsent.training.precision import autocast
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.save import save_model
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from selfsent.data.corpus import Corpus
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.heads.options import CNN_POOL, name_of
 from selfsent.training.plan import Plan
 
@@ -41,15 +41,6 @@ def asked(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
 def read_by(plan: Plan) -> list[Path]:
     """The encoders that a plan begins with."""
     return [resolve(name) for name in (plan.base, *plan.teachers)]
-
-
-def weights_digest(directory: Path) -> str:
-    """A short digest of a base's weights."""
-    total = hashlib.sha256()
-    for file in sorted(directory.rglob("*.safetensors")):
-        with file.open("rb") as opened:
-            total.update(hashlib.file_digest(opened, "sha256").digest())
-    return total.hexdigest()[:16]
 
 
 def rows_digest(rows: np.ndarray) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import cast
+from typing import Any, cast
 
 import torch
-from accelerate import DistributedType
+from accelerate import Accelerator, DistributedType
+from accelerate.state import is_initialized
 from torch import Tensor
 
 from selfsent.data.batches import Batches
@@ -24,17 +25,17 @@ from selfsent.fast.prefetch import Ahead
 from selfsent.methods import Learner, Loss
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
+from selfsent.models.health import SENTENCES, Health
+from selfsent.models.health import probe as health_of
+from selfsent.models.precision import autocast, computes_bfloat16, resolve_precision
 from selfsent.progress import Progress
-from selfsent.settings import Settings
+from selfsent.settings import Precision, Settings
 from selfsent.training.best import Best
 from selfsent.training.budget import APART, PROBES, TENTHS, Clock, steps_between_probes
 from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
-from selfsent.training.health import SENTENCES, Health
-from selfsent.training.health import probe as health_of
 from selfsent.training.meter import Meter
 from selfsent.training.operations import Arithmetic
 from selfsent.training.pace import Pace
-from selfsent.training.precision import accelerator, autocast, precision_of_run
 from selfsent.training.run_config import Notice, RunConfig, Scorer
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.save import save_model
@@ -69,10 +70,12 @@ class Loop:
         self.progress = progress or Progress()
         self.notice: Notice = self.progress.notice
         use_cpu = not torch.cuda.is_available()
-        self.precision = precision_of_run(
+        self.precision = _precision_of_run(
             settings, directory.record if directory.resumed else {}, "cpu" if use_cpu else "cuda", self.notice
         )
-        self.accelerator = accelerator(use_cpu)
+        # Without mixed precision of its own, which would hold for the whole process and every later run.
+        self.accelerator = Accelerator(cpu=use_cpu, mixed_precision=None if is_initialized() else "no")
+        self.accelerator.native_amp, self.accelerator.scaler = False, None
         self.learner, self.batches, self.settings = learner, batches, settings
         self.directory, self.run_config = directory, run_config
         self.finish = finish
@@ -338,3 +341,15 @@ class Loop:
         self.finish(self.learner.model)
         if self.leads:
             save_model(self.directory.model, self.learner.save)
+
+
+def _precision_of_run(
+    settings: Settings, record: Mapping[str, Any], device: str, notice: Callable[[str], None]
+) -> Precision:
+    """Precision of a run; with `auto` a resumed run keeps the one it began in, on whatever processor."""
+    begun: Precision | None = record.get("precision")
+    if settings.precision != "auto" or begun is None:
+        return resolve_precision(settings.precision, device)
+    if begun == "bfloat16" and not computes_bfloat16(device):
+        notice("the run began in bfloat16 and goes on so, which this processor is slow at")
+    return begun
