@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
-from selfsent.evaluation.encoders import Encoder, as_encoder
-from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.evaluation.encoders import Encoder
 from selfsent.papers.words import Tagger, tag
 
 SIMILAR = 0.8
@@ -83,80 +81,6 @@ def word_importance(
         decisive[tags[int(similarity.argmin())]] += 1
         present.update(tags)
     return WordImportance(_shares(decisive), _shares(present), len(usable))
-
-
-@dataclass(frozen=True)
-class LabelledWorth:
-    """How many labelled pairs an unsupervised score is worth.
-
-    Args:
-        pairs: the fewest pairs tried at which supervised training reached it; None when even the most did not.
-        tried: (pairs, score) in the order of trying.
-        goal: the unsupervised score.
-    """
-
-    pairs: int | None
-    tried: tuple[tuple[int, float], ...]
-    goal: float
-
-
-def labelled_worth(
-    supervised: Callable[[int], float], unsupervised: Callable[[], float], least: int, most: int, precision: float = 0.1
-) -> LabelledWorth:
-    """The number of labelled pairs at which supervised training overtakes, by bisection (Wang et al., appendix D).
-
-    Args:
-        supervised: number of pairs -> score.
-        unsupervised: -> score to be reached.
-        least: fewest pairs worth trying.
-        most: all pairs there are.
-        precision: stop when the bounds are this close, as a share of the upper one.
-
-    Raises:
-        SettingsError: not 1 <= least < most.
-    """
-    if not 1 <= least < most:
-        raise SettingsError(f"bisection needs 1 <= least < most, not {least} and {most}")
-    goal, tried = unsupervised(), []
-
-    def reached(pairs: int) -> bool:
-        tried.append((pairs, supervised(pairs)))
-        return tried[-1][1] >= goal
-
-    if reached(least):
-        return LabelledWorth(least, tuple(tried), goal)
-    if not reached(most):
-        return LabelledWorth(None, tuple(tried), goal)
-    low, high = least, most
-    while high - low > max(1, precision * high):
-        # Halving the logarithm: from 10 to 100,000 pairs, the interesting numbers are not around 50,000.
-        middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return LabelledWorth(high, tuple(tried), goal)
-
-
-def worth_in_labels(
-    encoder: Encoder, rows: Rows, trainer: Callable[..., Any], labelled: Rows, least: int
-) -> LabelledWorth:
-    """How many labelled pairs an unsupervised encoder is worth, see `labelled_worth`.
-
-    Args:
-        encoder: the unsupervised one.
-        rows: the pairs that all are scored on: sentence1, sentence2, score.
-        trainer: (pairs, scores) -> a model with `encode`.
-        labelled: the pairs to train on, like `rows`.
-        least: fewest pairs worth trying.
-    """
-    # The file may be sorted; its first pairs must be like the others.
-    order = np.random.default_rng(0).permutation(len(labelled))
-    pairs = list(zip(labelled["sentence1"], labelled["sentence2"], strict=True))
-
-    def supervised(count: int) -> float:
-        chosen = order[:count]
-        model = trainer([pairs[row] for row in chosen], [labelled["score"][row] for row in chosen])
-        return score_pairs(rows, as_encoder(model)).score
-
-    return labelled_worth(supervised, lambda: score_pairs(rows, encoder).score, least, len(labelled))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from selfsent.evaluation.side_by_side import Spread
-    from selfsent.papers.analysis import LabelledWorth, Space, WordImportance
+    from selfsent.papers.analysis import Space, WordImportance
 
 FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -126,25 +126,6 @@ def plot_corpus_size(axes: Axes, curve: Mapping[int, Spread], metric: str) -> No
     axes.errorbar(sizes, means, yerr=deviations, color=COLOURS[0], marker="o", capsize=3, linewidth=1.5)
     _logarithmic(axes, sizes)
     _label(axes, "training sentences", metric)
-
-
-def plot_labels(axes: Axes, found: LabelledWorth, metric: str, model: str) -> None:
-    """The score of supervised training over the number of labelled pairs, and the unsupervised score it must reach.
-
-    Args:
-        axes: to draw on.
-        found: what the bisection tried.
-        metric: what the score is.
-        model: name of the unsupervised model.
-    """
-    tried = sorted(found.tried)
-    axes.plot(*zip(*tried, strict=True), color=COLOURS[0], marker="o", linewidth=1.5, label="supervised")
-    axes.axhline(found.goal, color=COLOURS[1], linestyle="--", linewidth=1.5, label=f"{model}, without labels")
-    if found.pairs is not None:
-        axes.axvline(found.pairs, color=GREY, linestyle=":", label=f"overtaken at {found.pairs:,} pairs")
-    _logarithmic(axes, [pairs for pairs, _ in tried])
-    _label(axes, "labelled pairs", metric)
-    _legend(axes)
 
 
 def plot_space(axes: Axes, found: Sequence[Space]) -> None:
