@@ -29,10 +29,9 @@ from selfsent.report.maps import check_points
 from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_scorer, finish, score_base
 from selfsent.training.budget import Clock
-from selfsent.training.default import USUAL, default_plan, doubt
-from selfsent.training.fit import fit, in_company, random_apart
-from selfsent.training.identity import asked, read_by
-from selfsent.training.plan import Plan, make_plan
+from selfsent.training.defaults import DEFAULT_METHOD
+from selfsent.training.fit import fit, isolated_rng, rows_with_neighbours
+from selfsent.training.plan import Plan, config_of, default_plan, doubt, make_plan
 from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
 
@@ -100,7 +99,7 @@ def train(
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
     clock = clock or Clock(time.perf_counter())
-    with shown(progress, quiet) as told, random_apart():
+    with shown(progress, quiet) as told, isolated_rng():
         run_config, changes = RunConfig.taken_from(changes)
         run_config = replace(run_config, clock=clock)
         base = name_of(base)
@@ -135,9 +134,9 @@ def _train(
     dev, notice = wanted.run_config.dev, progress.notice
     check_dev(dev, wanted.run_config.dev_every, wanted.run_config.keep_best)
     check_points(wanted.run_config.map_points)
-    plan, makers = _plan(wanted.method or USUAL, wanted.base, wanted.views, **wanted.given)
+    plan, makers = _plan(wanted.method or DEFAULT_METHOD, wanted.base, wanted.views, **wanted.given)
     directory = RunDirectory(output)
-    directory.check(resume, overwrite, read_by(plan))
+    directory.check(resume, overwrite, plan.encoders)
     if resume and not directory.resumed:
         notice(f"there is no run in {output} to go on with: beginning at the first step")
     if not isinstance(corpus, Corpus):
@@ -158,11 +157,13 @@ def _train(
     shared_out = isinstance(hold_out, HoldOut)
     if not isinstance(hold_out, HoldOut):
         hold_out = _hold_out(corpus, plan, dev, hold_out, views=bool(makers), notice=notice)
-    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice)).thinned(wanted.sentences)
+    hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice)).thinned(
+        wanted.sentences
+    )
     plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
     for line in _told(plan, corpus, hold_out, dev, shared_out=shared_out):
         notice(line)
-    description = asked(plan, corpus, hold_out.train)
+    description = config_of(plan, corpus, hold_out.train)
     # Older runs did not tell their rows.
     directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
     if directory.status == "finished":
@@ -267,7 +268,7 @@ def reads_documents(
     """
     rows = ("sentences", "hold_out")
     _, plan = RunConfig.taken_from({name: value for name, value in arguments.items() if name not in rows})
-    return _plan(method or USUAL, base, views, **plan)[0].reads_documents
+    return _plan(method or DEFAULT_METHOD, base, views, **plan)[0].reads_documents
 
 
 def check_train(
@@ -288,15 +289,15 @@ def check_train(
     run_config, arguments = RunConfig.taken_from(arguments)
     dev = run_config.dev
     check_dev(dev, run_config.dev_every, run_config.keep_best)
-    plan, makers = _plan(method or USUAL, base, views, **arguments)
+    plan, makers = _plan(method or DEFAULT_METHOD, base, views, **arguments)
     if method is None:
         plan, _ = default_plan(corpus, base, **arguments)
     plan = plan if makers else plan.on(corpus)
     parts = _hold_out(corpus, plan, dev, hold_out, views=bool(makers))
-    parts = replace(parts, train=in_company(plan, corpus, parts.train)).thinned(sentences)
+    parts = replace(parts, train=rows_with_neighbours(plan, corpus, parts.train)).thinned(sentences)
     if not makers:
         plan.known(corpus, parts.train)
-    wanted = asked(plan, corpus, parts.train)
+    wanted = config_of(plan, corpus, parts.train)
     wanted["settings"].pop("seed")
     return {**wanted, "views": views}
 

@@ -163,7 +163,7 @@ def _figures(figures: Mapping[str, float], narrow: bool = False) -> str:
         return ""
     parts = [f"loss {figures['loss']:.3f}", f"{figures['sentences_per_second']:,.0f} sentences/s"]
     if not narrow:
-        parts += [f"{figures['tokens_per_second']:,.0f} tokens/s", f"{figures['share_of_peak']:.0%} of peak"]
+        parts += [f"{figures['tokens_per_second']:,.0f} tokens/s"]
         parts += [f"mean cosine {figures['mean_cosine']:.2f}"] if "mean_cosine" in figures else []
     parts += [f"dev {figures['score']:.2f}"] if "score" in figures else []
     return "  ".join(parts)

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 
 from selfsent.errors import OutputError
 from selfsent.files import output_errors, write_json
-from selfsent.training.best import Best
+from selfsent.training.checkpoint import BestCheckpoint
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -56,13 +56,13 @@ def test_an_interrupt_before_the_run_begins_says_nothing_of_the_old_one(train, t
 
 def test_the_best_model_stays_until_the_run_is_over(train, documents, tmp_path, monkeypatch):
     kept = []
-    forget = Best.forget
+    forget = BestCheckpoint.forget
 
     def note(best):
         kept.append((best.directory.is_dir(), json.loads((best.directory.parent / "run.json").read_text())["status"]))
         forget(best)
 
-    monkeypatch.setattr(Best, "forget", note)
+    monkeypatch.setattr(BestCheckpoint, "forget", note)
     done = train("--method", "mlm", "--dev", "context", "--dev-every", 1, "--keep-best", corpus=documents)
     assert done.status == 0, done.err
     assert kept == [(True, "trained")]
@@ -75,7 +75,7 @@ def test_the_best_model_goes_where_a_kill_came_before_it_was_removed(train, docu
 
     options = ("--method", "mlm", "--dev", "context", "--dev-every", 1, "--keep-best")
     with monkeypatch.context() as patch:
-        patch.setattr(Best, "forget", killed)
+        patch.setattr(BestCheckpoint, "forget", killed)
         assert train(*options, corpus=documents).status == 130
     assert (tmp_path / "run" / "best").exists()
     assert train(*options, "--resume", corpus=documents).status == 0
@@ -206,17 +206,6 @@ def test_the_step_that_was_kept_is_told(train, documents, tmp_path):
     assert said in done.err
     assert json.loads((tmp_path / "run" / "run.json").read_text())["kept"]["step"] == best["step"]
     assert f"of which that of step {best['step']} was kept" in (tmp_path / "run" / "model" / "README.md").read_text()
-
-
-def test_time_spent_on_scores_is_not_that_of_steps():
-    from selfsent.training.meter import Meter
-
-    meter = Meter()
-    meter.add(1.0, 1, 1.0, 10, 100)
-    before = meter.speeds()["sentences_per_second"]
-    meter.since -= 1000
-    meter.leave_out(1000)
-    assert meter.speeds()["sentences_per_second"] == pytest.approx(before, rel=0.9)
 
 
 def test_a_card_names_the_licence_of_the_base(tmp_path):

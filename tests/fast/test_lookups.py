@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from selfsent.fast.gradients import clear_gradients, gradient_of
-from selfsent.fast.lookups import Lookup, put_lookups
+from selfsent.fast.gradients import Lookup, clear_gradients, gradient_of, put_lookups
 
 ROWS = 1000
 IDS = torch.tensor([[1, 3, 3], [0, 4, 1]])

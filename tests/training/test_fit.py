@@ -12,10 +12,9 @@ from selfsent.methods import METHODS, get_method
 from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
 from selfsent.progress import Progress
 from selfsent.training import fit
+from selfsent.training.defaults import LARGE
 from selfsent.training.fit import fitted
-from selfsent.training.identity import asked
-from selfsent.training.plan import make_plan
-from selfsent.training.usual import LARGE
+from selfsent.training.plan import config_of, make_plan
 
 STEPPING = [method for method in METHODS.values() if not method.closed_form]
 NEEDED = {"distil": {"teacher": "bundled-raw"}}
@@ -32,7 +31,7 @@ def test_published_means_published(method):
 def test_without_a_preset_the_defaults_hold_and_the_rate_fits_the_size(method, monkeypatch):
     needed = {"base": "bundled-raw", **NEEDED.get(method.name, {})}
     assert make_plan(method, **needed).settings == method.defaults
-    monkeypatch.setattr("selfsent.training.usual._parameters", lambda directory: LARGE + 1)
+    monkeypatch.setattr("selfsent.training.defaults._parameters", lambda directory: LARGE + 1)
     assert make_plan(method, **needed).settings.learning_rate == method.large_learning_rate
     assert make_plan(method, learning_rate=0.5, **needed).settings.learning_rate == 0.5
 
@@ -121,14 +120,14 @@ def test_what_is_asked_names_everything_that_decides(corpus, base_of):
 
     first, second = (base_of("bert", **kind) for kind in ({}, {"initializer_range": 0.5}))
     plans = [make_plan(get_method("mlm"), base) for base in (first, second)]
-    one, other = (asked(plan, corpus, np.arange(90)) for plan in plans)
+    one, other = (config_of(plan, corpus, np.arange(90)) for plan in plans)
     assert one["base_digest"] != other["base_digest"]
     assert {**one, "base": 0, "base_digest": 0} == {**other, "base": 0, "base_digest": 0}
     about = dict(one["corpus"])
     rows = about.pop("rows")
     assert about == {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": 90}
-    assert rows == asked(plans[0], corpus, list(range(90)))["corpus"]["rows"]
-    assert rows != asked(plans[0], corpus, np.arange(1, 91))["corpus"]["rows"]
+    assert rows == config_of(plans[0], corpus, list(range(90)))["corpus"]["rows"]
+    assert rows != config_of(plans[0], corpus, np.arange(1, 91))["corpus"]["rows"]
 
 
 def test_an_unsaid_length_is_one_pass_and_never_more_than_the_paper_took():

@@ -8,8 +8,7 @@ from accelerate.state import AcceleratorState
 
 import tiny
 from selfsent.errors import OutputError, SettingsError, TrainingError
-from selfsent.fast import two_threads as at_once
-from selfsent.fast.lookups import Lookup
+from selfsent.fast.gradients import Lookup
 from selfsent.methods import Loss
 from selfsent.methods.mlm import MaskedLearner
 from selfsent.training import loop as loop_module
@@ -71,14 +70,6 @@ def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
     assert free == pytest.approx(same, rel=1e-4)
     assert reported == pytest.approx(same)
     assert free > 0.1
-
-
-@pytest.mark.usefixtures("two_threads")
-def test_two_networks_run_side_by_side_in_one_process_on_a_cpu(make_loop, monkeypatch):
-    calls, both = [], at_once.in_two_threads
-    monkeypatch.setattr(at_once, "in_two_threads", lambda *pair: calls.append(1) or both(*pair))
-    make_loop("ct").advance(0)
-    assert len(calls) == 2
 
 
 def test_a_batch_without_a_target_changes_nothing(make_loop, monkeypatch):
@@ -254,7 +245,7 @@ def test_bfloat16_learns_what_float32_does(method, make_loop, monkeypatch):
 
     Where rows are filled in bfloat16, dropout would drop other numbers than in float32.
     """
-    monkeypatch.setattr("selfsent.fast.filled_rows._compiles", lambda device: False)
+    monkeypatch.setattr("selfsent.fast.padding._compiles", lambda device: False)
     AcceleratorState._reset_state()
     Accelerator(cpu=True, mixed_precision="bf16")
     totals = {}
@@ -273,12 +264,11 @@ def test_large_tables_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
     """Large tables have gradients added in place: micro-batches, tied weights, twins."""
     totals = []
     for large in (10**9, 1):
-        monkeypatch.setattr("selfsent.fast.lookups.LARGE", large)
+        monkeypatch.setattr("selfsent.fast.gradients.LARGE", large)
         loop = make_loop(method, dropout=0.1, precision="bfloat16", accumulate=2)
         kinds = {type(part) for part in loop.learner.modules()}
         assert (Lookup in kinds) == (large == 1)
         totals.append([total / count for total, count, *_ in map(loop.advance, range(6))])
-    print(totals)
     assert totals[1] == pytest.approx(totals[0], rel=0.03)
 
 

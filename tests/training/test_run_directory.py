@@ -3,7 +3,8 @@ import json
 import pytest
 
 from selfsent.errors import RunError
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training import run_directory
+from selfsent.training.run_directory import RunDirectory, check_agreement, first_difference
 
 ASKED = {
     "method": "mlm",
@@ -65,6 +66,11 @@ def test_a_run_from_before_an_option_was_there_is_resumed_with_its_default(tmp_p
     directory.match(asked, defaults)
     with pytest.raises(RunError, match="settings tie was not given, now True"):
         begun(tmp_path, asked, resume=True)
+
+
+def test_settings_of_older_versions_are_resumed_under_their_names_now(tmp_path):
+    begun(tmp_path, {**ASKED, "settings": {"smoothing": 0.9, "schedule": "stairs"}})
+    assert begun(tmp_path, {**ASKED, "settings": {"alpha": 0.9, "schedule": "step"}}, resume=True).resumed
 
 
 def test_a_run_with_an_option_that_is_no_more_is_resumed_where_its_value_is_built_in(tmp_path):
@@ -134,17 +140,6 @@ def test_a_run_killed_while_it_was_thrown_away_is_no_run(tmp_path, monkeypatch):
     assert again.metrics() == []
 
 
-def test_a_line_cut_short_is_left_out(tmp_path):
-    directory = begun(tmp_path)
-    for step in (1, 2, 3):
-        directory.log({"step": step})
-    with (tmp_path / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 4, "lo')
-    assert [entry["step"] for entry in directory.metrics()] == [1, 2, 3]
-    directory.forget_after(2)
-    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
-
-
 def test_old_later_and_half_written_checkpoints_go(tmp_path):
     directory = begun(tmp_path)
     for step in (8, 9, 10, 11, 100):
@@ -166,7 +161,8 @@ def test_a_run_is_for_one_process_at_a_time(tmp_path):
 
     code = (
         "import sys; from pathlib import Path; from selfsent.errors import SelfsentError\n"
-        "from selfsent.training.run_directory import RunDirectory\n"
+        "from selfsent.training import run_directory
+from selfsent.training.run_directory import RunDirectory, check_agreement, first_difference\n"
         "try: RunDirectory(Path(sys.argv[1])).check(True, False)\n"
         "except SelfsentError as error: print(error)\n"
         "else: print('free')"
@@ -194,14 +190,6 @@ def test_whoever_comes_second_does_not_write_over_the_first(tmp_path):
     assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
-def test_what_a_kill_left_in_the_preparations_is_swept(tmp_path):
-    directory = begun(tmp_path)
-    left = tmp_path / "prepared" / ".rows.selfsent-0123abcd"
-    left.mkdir(parents=True)
-    directory.sweep()
-    assert not left.exists()
-
-
 def test_a_record_that_was_changed_is_believed_where_its_checksum_is_taken_out(tmp_path):
     begun(tmp_path)
     record = json.loads((tmp_path / "run.json").read_text())
@@ -224,3 +212,43 @@ def test_damaged_lines_of_the_log_are_left_out(tmp_path):
     assert [entry["step"] for entry in directory.metrics()] == [1, 3, 4]
     directory.forget_after(3)
     assert [entry["step"] for entry in directory.metrics()] == [1, 3]
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 4, "lo')
+    assert [entry["step"] for entry in directory.metrics()] == [1, 3]
+
+
+@pytest.fixture
+def together(monkeypatch):
+    """Pretend that processes on machines a, b, ... ask for these things."""
+
+    def ask(*asked):
+        monkeypatch.setattr(run_directory, "gathered", lambda mine: list(zip("abc", asked, strict=False)))
+        check_agreement(asked[0])
+
+    return ask
+
+
+def wanted(fingerprint="1f", base="bundled", rate=0.1):
+    return {"base": base, "settings": {"rate": rate}, "corpus": {"source": base, "fingerprint": fingerprint}}
+
+
+def test_the_same_things_by_other_names_agree(together):
+    together(wanted())
+    together(wanted(), wanted(base="/elsewhere/bundled"), wanted())
+
+
+def test_the_first_that_differs_is_named(together):
+    with pytest.raises(RunError) as raised:
+        together(wanted(), wanted(), wanted(fingerprint="2e"))
+    assert str(raised.value) == (
+        "process 2 on c has another corpus fingerprint (2e) than process 0 on a (1f): give all machines the same files,"
+        " encoders and options"
+    )
+    with pytest.raises(RunError, match=r"process 1 on b has another settings rate \(0\.2\)"):
+        together(wanted(), wanted(rate=0.2))
+
+
+def test_a_difference_in_words():
+    assert first_difference(wanted(), wanted()) is None
+    assert first_difference(wanted(), wanted("2e")) == "corpus fingerprint was 1f, now 2e"
+    assert first_difference({"a": 1}, {"b_c": 2}, exclude=("a",)) == "b c was not given, now 2"

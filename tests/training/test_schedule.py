@@ -46,7 +46,7 @@ def test_a_group_may_bring_its_own_rate():
 
 
 def test_stairs_go_down_by_a_fifth_every_500_steps_to_a_fifth():
-    found = rates(2600, schedule="stairs", warmup=0)
+    found = rates(2600, schedule="step", warmup=0)
     assert [found[step] * 1e-5 for step in (0, 499, 500, 1000, 1500, 2000, 2599)] == pytest.approx(
         [1e-5, 1e-5, 8e-6, 6e-6, 4e-6, 2e-6, 2e-6]
     )
@@ -65,7 +65,7 @@ def test_sgd_goes_down_the_gradient():
 def test_rmsprop_is_that_of_its_equation():
     layer = Layer(1, 1, bias=False)
     layer.parameter_groups = lambda settings: [{"params": [layer.weight]}]
-    optimizer = make_optimizer(layer, Settings(learning_rate=0.1, optimizer="rmsprop", smoothing=0.9, epsilon=1e-3))
+    optimizer = make_optimizer(layer, Settings(learning_rate=0.1, optimizer="rmsprop", alpha=0.9, epsilon=1e-3))
     weight, square = layer.weight.item(), 0.0
     for gradient in (0.5, -2.0, 1.0):
         layer.weight.grad = torch.full_like(layer.weight, gradient)

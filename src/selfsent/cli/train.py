@@ -124,9 +124,9 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import show
     from selfsent.methods import get_method, whose_option
     from selfsent.report.terminal import neighbours_text, scores_table
-    from selfsent.training.default import USUAL
+    from selfsent.training.defaults import DEFAULT_METHOD
 
-    method = get_method(options.method or USUAL)
+    method = get_method(options.method or DEFAULT_METHOD)
     # The options of the method are known only now: everything is parsed again with them.
     known = add_method_options(options.parser, method, options.head)
     arguments, started = options.arguments, options.started

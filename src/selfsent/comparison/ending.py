@@ -9,8 +9,7 @@ from selfsent.comparison.result import Selection
 from selfsent.distributed import rank, wait
 from selfsent.errors import TrainingError
 from selfsent.files import write_json, write_text
-from selfsent.training.run_directory import RunDirectory, versions
-from selfsent.training.save import take_over
+from selfsent.training.run_directory import RunDirectory, take_over, versions
 
 RESULT, PAGE = "comparison.json", "report.html"
 _TOLD = ("batch_size", "learning_rate", "max_length", "seed")

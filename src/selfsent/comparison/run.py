@@ -38,10 +38,9 @@ from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_task, scored
-from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock
 from selfsent.training.run_config import Notice
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, first_difference
 
 
 def compare(

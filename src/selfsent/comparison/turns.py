@@ -15,7 +15,7 @@ from selfsent.methods import METHODS, get_method
 from selfsent.models.bases import resolve
 from selfsent.models.saved import is_static
 from selfsent.settings import DURATIONS
-from selfsent.training.default import for_single
+from selfsent.training.defaults import for_single
 from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice
 

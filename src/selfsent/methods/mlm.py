@@ -11,7 +11,7 @@ from selfsent.data.packed import IGNORED, Packed
 from selfsent.data.views.noise import MaskTokens
 from selfsent.data.views.view import View
 from selfsent.distributed import mean_over_processes
-from selfsent.fast.filled_rows import filled
+from selfsent.fast.padding import pad_rows
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import freeze_behind_tokens
@@ -47,7 +47,7 @@ def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss
     """
     chosen = (packed.targets != IGNORED).nonzero()[:, 0]
     total = linear_cross_entropy(
-        head(filled(states[chosen])), head.output.weight, head.output.bias, packed.targets[chosen]
+        head(pad_rows(states[chosen])), head.output.weight, head.output.bias, packed.targets[chosen]
     )
     return Loss(total, len(chosen))
 

@@ -13,7 +13,7 @@ from selfsent.data.packed import Packed
 from selfsent.data.views.noise import AddWords, DeleteWords, MaskWords, Noise, ReplaceWords, SwapWords
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.filled_rows import filled
+from selfsent.fast.padding import pad_rows
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.decoders.transformer import CheckpointDecoder, SmallDecoder, TiedDecoder, built_like_bert
@@ -112,7 +112,7 @@ class DenoisingLearner(Learner):
                 for part in (self.model, self.decoder):  # a tied decoder runs the encoder's layers
                     still.enter_context(without_dropout(part))
             states = self.decoder(self.model, vectors, read)
-        total = linear_cross_entropy(head(filled(states)), head.output.weight, head.output.bias, read.targets)
+        total = linear_cross_entropy(head(pad_rows(states)), head.output.weight, head.output.bias, read.targets)
         return Loss(total, read.tokens)
 
 

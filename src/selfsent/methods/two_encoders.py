@@ -92,12 +92,7 @@ class TwinLearner(Learner):
         with ExitStack() as stack:
             for encoder in still:
                 stack.enter_context(without_dropout(encoder))
-            one, other = self.both(
-                lambda: self.first(first, leave_out),
-                lambda: self.model(second, leave_out),
-                random=self.options.dropout_in == "both",
-            )
-        return one.float(), other.float()
+            return self.first(first, leave_out).float(), self.model(second, leave_out).float()
 
 
 class TensionLearner(TwinLearner):
@@ -212,10 +207,10 @@ CT.method = Method(
         batch_size=16,
         learning_rate=1e-5,
         steps=50_000,
-        schedule="stairs",
+        schedule="step",
         warmup=0,
         optimizer="rmsprop",
-        smoothing=0.9,
+        alpha=0.9,
         epsilon=1e-7,
         clip=0,
         max_length=200,
@@ -229,7 +224,7 @@ CT.method = Method(
             "reduction": "sum",
             "schedule": "linear",
             "epochs": 1.0,
-            "smoothing": 0.99,
+            "alpha": 0.99,
             "epsilon": 1e-8,
             "clip": 1.0,
             "max_length": 75,

@@ -12,8 +12,7 @@ from selfsent.models.static import new_table
 from selfsent.pretraining.options import TableOptions
 from selfsent.pretraining.vocabulary import Text, given_tokenizer, text_of, train_vocabulary
 from selfsent.progress import Progress, shown
-from selfsent.training.run_directory import RunDirectory
-from selfsent.training.save import save_model
+from selfsent.training.run_directory import RunDirectory, save_model
 
 
 def make_table(

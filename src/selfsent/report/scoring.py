@@ -35,7 +35,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample, slowness
 from selfsent.report.run_page import run_page
 from selfsent.search.vectors import unit
-from selfsent.training.identity import rows_digest
+from selfsent.training.plan import rows_digest
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
