@@ -161,8 +161,7 @@ def test_a_run_is_for_one_process_at_a_time(tmp_path):
 
     code = (
         "import sys; from pathlib import Path; from selfsent.errors import SelfsentError\n"
-        "from selfsent.training import run_directory
-from selfsent.training.run_directory import RunDirectory, check_agreement, first_difference\n"
+        "from selfsent.training.run_directory import RunDirectory\n"
         "try: RunDirectory(Path(sys.argv[1])).check(True, False)\n"
         "except SelfsentError as error: print(error)\n"
         "else: print('free')"
