@@ -6,7 +6,7 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 import selfsent
 import tiny
 from selfsent.errors import SettingsError
-from selfsent.training.trackers import Trackers, check_trackers
+from selfsent.training.trackers import check_trackers
 
 
 class Told:
@@ -90,17 +90,6 @@ def test_a_tracker_that_does_not_start_is_said_in_one_line(train, told, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-def test_one_that_does_not_start_ends_those_that_did(train, told, tmp_path, monkeypatch):
-    class Other(Told):
-        fails_at = ("start",)
-
-    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "wandb", Other)
-    monkeypatch.setattr("selfsent.training.trackers.get_available_trackers", lambda: ["tensorboard", "wandb"])
-    with pytest.raises(SettingsError, match="--track wandb cannot start"):
-        train(trackers=("tensorboard", "wandb"))
-    assert told.last.heard[-1] == ("finish",)
-
-
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_the_files_of_wandb_lie_in_the_run(train, tmp_path, monkeypatch, elsewhere):
     monkeypatch.delenv("WANDB_DIR", raising=False)
@@ -111,13 +100,6 @@ def test_the_files_of_wandb_lie_in_the_run(train, tmp_path, monkeypatch, elsewhe
     train(trackers=("wandb",))
     own = {} if elsewhere else {"dir": str(tmp_path / "run" / "trackers")}
     assert Told.last.heard[0] == ("project", "selfsent", {"name": "run", **own})
-
-
-def test_only_the_first_process_tells(told, monkeypatch):
-    monkeypatch.setattr("selfsent.training.trackers.rank", lambda: 1)
-    with Trackers(("tensorboard",), None, print) as trackers:
-        trackers.log({"loss": 1.0}, 1)
-    assert trackers.names == ()
 
 
 def test_names_are_looked_at_first(train, monkeypatch):

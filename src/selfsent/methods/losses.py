@@ -98,7 +98,7 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
     """Sum of the cross-entropies of softmax(states weightᵀ + bias), without ever holding all scores in memory.
 
     Args:
-        states: (n, d), perhaps `filled` behind; what fills them counts for nothing.
+        states: (n, d), perhaps padded (`pad_rows`); padding counts for nothing.
         weight: (vocabulary, d).
         bias: (vocabulary,) or None.
         targets: (n,) indices into the vocabulary.

@@ -90,9 +90,10 @@ def fit(
     loop = None
     try:
         if plan.method.closed_form:
-            fit_once(learner, batches, directory, finish)
+            _fit_once(learner, batches, directory, finish)
         else:
-            loop = _loop(plan, learner, batches, directory, run_config, progress, finish)
+            settings = _with_steps(plan, batches, progress.notice)
+            loop = Loop(learner, batches, settings, directory, run_config, progress, finish)
             loop.run()
     except SettingsError:  # such as a tracker that does not start
         if not directory.resumed and (loop is None or not loop.step):
@@ -101,21 +102,10 @@ def fit(
     return model
 
 
-def fit_once(
-    learner: Learner,
-    batches: Batches,
-    directory: RunDirectory,
-    finish: Callable[[Encoder], None] = lambda encoder: None,
-) -> None:
+def _fit_once(learner: Learner, batches: Batches, directory: RunDirectory, finish: Callable[[Encoder], None]) -> None:
     """Prepare a learner of a method without steps, which is all its training, and save its model.
 
     A run that was cut short begins again.
-
-    Args:
-        learner: of a closed-form method.
-        batches: the sentences.
-        directory: the run directory.
-        finish: changes the encoder before it is saved.
     """
     started = time.perf_counter()
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -146,12 +136,7 @@ def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
 
 
 def _batches(
-    plan: Plan,
-    learner: Learner,
-    corpus: Corpus,
-    rows: np.ndarray,
-    labels: np.ndarray | None,
-    progress: Progress,
+    plan: Plan, learner: Learner, corpus: Corpus, rows: np.ndarray, labels: np.ndarray | None, progress: Progress
 ) -> Batches:
     """The tokenised batches, with notices and errors where they do not suit the encoder or the method."""
     model, notice = learner.model, progress.notice
@@ -200,25 +185,18 @@ def _batches(
     return batches
 
 
-def _loop(
-    plan: Plan,
-    learner: Learner,
-    batches: Batches,
-    directory: RunDirectory,
-    run_config: RunConfig,
-    progress: Progress,
-    finish: Callable[[Encoder], None],
-) -> Loop:
+def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
+    """The settings with steps in place of epochs."""
     settings = batches.settings
     if settings.epochs:
         steps = max(1, round(settings.epochs * batches.steps_per_epoch))
         settings = dataclasses.replace(settings, epochs=None, steps=min(steps, plan.longest or steps))
     if settings.steps and settings.warmup >= max(1, settings.steps):
-        progress.notice(
+        notice(
             f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
             f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
         )
-    return Loop(learner, batches, settings, directory, run_config, progress, finish)
+    return settings
 
 
 def rows_with_neighbours(

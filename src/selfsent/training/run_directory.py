@@ -359,22 +359,26 @@ def check_agreement(config: dict[str, Any]) -> None:
 
 def first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> str | None:
     """In words, the first difference of two JSON values outside the names in `exclude`; None without one."""
-    found = _first_difference(old, new, exclude=exclude)
+    found = _first_difference(old, new, exclude)
     return None if found is None else f"{found[0]} was {found[1]}, now {found[2]}"
 
 
-def _first_difference(
-    old: Any, new: Any, where: str = "", exclude: Collection[str] = ()
-) -> tuple[str, Any, Any] | None:
+def _first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> tuple[str, Any, Any] | None:
     """Name of the first difference of two JSON values, and both values there."""
-    if where in exclude:
-        return None
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in {**old, **new}:
-            if found := _first_difference(old.get(name), new.get(name), f"{where} {name}".strip(), exclude):
-                return found
-        return None
-    if old == new or where in _HARMLESS:
-        return None
-    before, now = ("not given" if value is None else value for value in (old, new))
-    return where.replace("_", " "), before, now
+    old, new = flattened(old), flattened(new)
+    for name in {**old, **new}:
+        free = name in _HARMLESS or any(f"{name} ".startswith(f"{each} ") for each in exclude)
+        if old.get(name) != new.get(name) and not free:
+            before, now = ("not given" if each.get(name) is None else each[name] for each in (old, new))
+            return name.replace("_", " "), before, now
+    return None
+
+
+def flattened(config: Any, separator: str = " ", name: str = "") -> dict[str, Any]:
+    """A JSON value without nesting: values by names such as `settings seed`."""
+    if not isinstance(config, Mapping):
+        return {name: config}
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        found |= flattened(value, separator, f"{name}{separator}{key}" if name else key)
+    return found

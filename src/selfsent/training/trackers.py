@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from selfsent.distributed import rank
 from selfsent.errors import SettingsError, guess
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, flattened
 
 PROJECT = "selfsent"
 _RUN_NAMES = {"wandb": "name", "trackio": "name", "mlflow": "run_name"}
@@ -51,11 +51,17 @@ class Trackers:
         Raises:
             SettingsError: one does not start.
         """
+        config = flattened(self.directory.record["asked"], ".")
+        config = {
+            key: value if isinstance(value, (bool, int, float, str)) else str(value)
+            for key, value in config.items()
+            if value is not None
+        }
         for name in self.names:
             try:
                 tracker = self._tracker(name)
                 tracker.start()
-                tracker.store_init_configuration(dict(_flat(self.directory.record["asked"])))
+                tracker.store_init_configuration(config)
             except Exception as error:  # whatever the package raises: no account, no server, no network
                 self.__exit__()
                 raise SettingsError(f"--track {name} cannot start: {error}") from error
@@ -87,12 +93,3 @@ class Trackers:
                 tracker.finish()
             except Exception as error:  # likewise
                 self.notice(f"{name} failed at the end: {error}")
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """A config without nesting: `settings.batch_size` and so on."""
-    for name, value in config.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        elif value is not None:
-            yield prefix + name, value if isinstance(value, (bool, int, float, str)) else str(value)
