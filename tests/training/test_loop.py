@@ -140,14 +140,14 @@ def test_the_space_is_looked_at_20_times_or_less_often_where_that_takes_long(ste
 
 
 @pytest.mark.parametrize(
-    ("bad", "after", "said"),
+    ("bad", "after", "steps", "said"),
     [
-        (5, False, r"the loss is not finite at step 6: .*step-00000004;"),
-        (0, True, r"the embeddings are not finite at step 1: there is no checkpoint yet"),
+        (5, False, 10, r"the loss is not finite at step 6: .*step-00000004;"),
+        (0, True, 2, r"the embeddings are not finite at step 1: there is no checkpoint yet"),
     ],
 )
-def test_what_is_not_finite_is_caught_and_not_saved(bad, after, said, make_loop):
-    loop = make_loop(steps=10, run_config=RunConfig(checkpoint_every=1))
+def test_what_is_not_finite_is_caught_and_not_saved(bad, after, steps, said, make_loop):
+    loop = make_loop(steps=steps, run_config=RunConfig(checkpoint_every=1))
     advance = loop.advance
 
     def spoil():

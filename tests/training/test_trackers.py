@@ -6,7 +6,7 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 import selfsent
 import tiny
 from selfsent.errors import SettingsError
-from selfsent.training.trackers import check_trackers
+from selfsent.training.trackers import Trackers, check_trackers
 
 
 class Told:
@@ -100,6 +100,13 @@ def test_the_files_of_wandb_lie_in_the_run(train, tmp_path, monkeypatch, elsewhe
     train(trackers=("wandb",))
     own = {} if elsewhere else {"dir": str(tmp_path / "run" / "trackers")}
     assert Told.last.heard[0] == ("project", "selfsent", {"name": "run", **own})
+
+
+def test_only_the_first_process_tells(told, monkeypatch):
+    monkeypatch.setattr("selfsent.training.trackers.rank", lambda: 1)
+    with Trackers(("tensorboard",), None, print) as trackers:
+        trackers.log({"loss": 1.0}, 1)
+    assert trackers.names == ()
 
 
 def test_names_are_looked_at_first(train, monkeypatch):

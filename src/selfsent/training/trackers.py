@@ -51,17 +51,15 @@ class Trackers:
         Raises:
             SettingsError: one does not start.
         """
-        config = flattened(self.directory.record["asked"], ".")
-        config = {
-            key: value if isinstance(value, (bool, int, float, str)) else str(value)
-            for key, value in config.items()
-            if value is not None
-        }
         for name in self.names:
             try:
+                config = flattened(self.directory.record["asked"], ".").items()
+                known = {key: value for key, value in config if value is not None}
                 tracker = self._tracker(name)
                 tracker.start()
-                tracker.store_init_configuration(config)
+                tracker.store_init_configuration(
+                    {key: value if isinstance(value, bool | int | float) else str(value) for key, value in known.items()}
+                )
             except Exception as error:  # whatever the package raises: no account, no server, no network
                 self.__exit__()
                 raise SettingsError(f"--track {name} cannot start: {error}") from error
