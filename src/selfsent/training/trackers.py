@@ -53,13 +53,9 @@ class Trackers:
         """
         for name in self.names:
             try:
-                config = flattened(self.directory.record["asked"], ".").items()
-                known = {key: value for key, value in config if value is not None}
                 tracker = self._tracker(name)
                 tracker.start()
-                tracker.store_init_configuration(
-                    {key: value if isinstance(value, bool | int | float) else str(value) for key, value in known.items()}
-                )
+                tracker.store_init_configuration(self._config())
             except Exception as error:  # whatever the package raises: no account, no server, no network
                 self.__exit__()
                 raise SettingsError(f"--track {name} cannot start: {error}") from error
@@ -74,6 +70,11 @@ class Trackers:
             files.mkdir(exist_ok=True)
             own["dir"] = str(files)
         return kind(PROJECT, *path, **own)
+
+    def _config(self) -> dict[str, bool | int | float | str]:
+        config = flattened(self.directory.record["asked"], ".").items()
+        known = {name: value for name, value in config if value is not None}
+        return {name: value if isinstance(value, bool | int | float) else str(value) for name, value in known.items()}
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Log the figures of a step; a tracker that fails is dropped."""
