@@ -172,19 +172,6 @@ def test_a_run_that_is_killed_goes_on_with_the_time_it_had_left(make_loop, now):
     assert again.budget.schedule.turns
 
 
-def test_a_run_of_an_older_version_goes_on_with_its_steps(make_loop, now):
-    loop = paced(make_loop(steps=None, budget=BUDGET, run_config=RunConfig(checkpoint_every=3)), now, lambda _: 10.0)
-    stop_at(loop, 4)
-    with pytest.raises(Interrupted):
-        loop.run()
-    record = json.loads((loop.directory.path / "run.json").read_text())
-    del record["course"], record["split"], record["checksum"]
-    (loop.directory.path / "run.json").write_text(json.dumps({**record, "steps": 9}))
-    again = paced(resumed(loop, make_loop(steps=None, budget=BUDGET)), now, lambda _: 50.0)
-    again.run()
-    assert again.step == 9
-
-
 @pytest.mark.parametrize(("steps", "lines"), [(1, 2), (9, 2), (10, 1)])
 def test_the_split_of_a_budget_is_shown_and_that_it_is_too_small(steps, lines, monkeypatch, tmp_path):
     said = []

@@ -39,20 +39,20 @@ def look(corpus, wanted):
 
 
 def test_classes_by_name_and_by_number(corpus):
-    named = look(corpus(["no", "yes", "maybe"]), Labels("class"))
-    assert named.names == ("maybe", "no", "yes")
-    assert named.values.tolist() == [1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
-    numbered = look(corpus([7, 3]), Labels("class"))
-    assert numbered.names == ("3", "7")
-    assert numbered.values.tolist() == [1, 0] * 5
-    assert numbered.values.dtype == np.int64
+    values, names = look(corpus(["no", "yes", "maybe"]), Labels("class"))
+    assert names == ("maybe", "no", "yes")
+    assert values.tolist() == [1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
+    values, names = look(corpus([7, 3]), Labels("class"))
+    assert names == ("3", "7")
+    assert values.tolist() == [1, 0] * 5
+    assert values.dtype == np.int64
 
 
 def test_scores_and_whole_numbers_for_scores(corpus):
-    found = look(corpus(scores=[0.5, 0.25]), SCORE)
-    assert found.values.tolist() == [0.5, 0.25] * 5
-    assert found.values.dtype == np.float32
-    assert look(corpus([0, 4]), Labels("score", scale=4.0, high=1.0)).values.tolist() == [0.0, 4.0] * 5
+    values, names = look(corpus(scores=[0.5, 0.25]), SCORE)
+    assert values.tolist() == [0.5, 0.25] * 5
+    assert (values.dtype, names) == (np.float32, ())
+    assert look(corpus([0, 4]), Labels("score", scale=4.0, high=1.0))[0].tolist() == [0.0, 4.0] * 5
 
 
 def test_options_are_completed_by_the_data(corpus):

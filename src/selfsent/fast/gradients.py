@@ -22,13 +22,12 @@ class _InPlace:
 
     Args:
         spare: blocks of its size that nobody uses.
-        rows: that were added to since it was cleared; one tensor of distinct ones where `distinct`.
+        rows: that were added to since it was cleared.
         whole: whether more than rows was added.
     """
 
     spare: list[Tensor] = field(default_factory=list)
     rows: list[Tensor] = field(default_factory=list)
-    distinct: bool = False
     whole: bool = False
 
     def all_over(self, *_: Any) -> None:
@@ -68,7 +67,6 @@ def add_rows(weight: Tensor, ids: Tensor, rows: Tensor) -> None:
     weight.grad.index_add_(0, ids, rows.to(weight.dtype))
     if known := _IN_PLACE.get(weight):
         known.rows.append(ids)
-        known.distinct = False
 
 
 def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | None:
@@ -91,9 +89,7 @@ def rows_added(weight: Tensor) -> Tensor | None:
     known = _IN_PLACE.get(weight)
     if known is None or known.whole:
         return None
-    if not known.distinct:
-        known.rows = [torch.unique(torch.cat([torch.empty(0, dtype=torch.long), *known.rows]))]
-        known.distinct = True
+    known.rows = [torch.unique(torch.cat([torch.empty(0, dtype=torch.long), *known.rows]))]
     rows: Tensor = known.rows[0]
     return rows
 
@@ -116,7 +112,7 @@ def clear_gradients(optimizer: torch.optim.Optimizer) -> None:
             continue
         rows = rows_added(weight)
         weight.grad = gradient.zero_() if rows is None else gradient.index_fill_(0, rows, 0)
-        known.rows, known.distinct, known.whole = [], False, False
+        known.rows, known.whole = [], False
 
 
 def release(optimizer: torch.optim.Optimizer) -> None:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from selfsent.distributed import of_first, rank, world_size
 from selfsent.models.health import SENTENCES
@@ -118,13 +118,9 @@ class TimeBudget:
 
     def lay_out(self, loop: Loop, clock: Clock) -> None:
         """Find the number of steps: as asked for, as they fit the budget, or as decided before."""
-        record = self.directory.record
-        if self.settings.budget is None or record.get("steps"):
-            laid_out = int(record.get("steps") or self.schedule.laid_out)
-            # Older versions had one number of steps for the whole budget.
-            old: dict[str, Any] = record.get("course") or {"laid_out": laid_out, "turns": []}
-            self.schedule = Schedule(old["laid_out"], tuple((step, steps) for step, steps in old["turns"]))
-        else:
+        if course := self.directory.record.get("course"):
+            self.schedule = Schedule(course["laid_out"], tuple((step, steps) for step, steps in course["turns"]))
+        elif self.settings.budget is not None:
             split, steps = try_out(loop, clock)
             self.start(split, split.start)
             self.schedule = Schedule(steps)

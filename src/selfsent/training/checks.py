@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,17 +24,8 @@ _NO_CLASS = ("", "-")
 """Labels of rows on which annotators did not agree, as in SNLI."""
 
 
-@dataclass(frozen=True)
-class KnownLabels:
-    """Labels of the rows of a corpus.
-
-    Args:
-        values: (corpus rows,) int64 classes 0, 1, ... or float32 scores.
-        names: names of the classes in the corpus; empty with scores.
-    """
-
-    values: np.ndarray
-    names: tuple[str, ...] = ()
+KnownLabels = tuple[np.ndarray, tuple[str, ...]]
+"""(corpus rows,) int64 classes 0, 1, ... or float32 scores; names of the classes in the corpus, none with scores."""
 
 
 def facts_of(corpus: Corpus) -> Facts:
@@ -58,10 +48,11 @@ def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> 
     Raises:
         SettingsError: there are none, or not of the kind, or beyond the scale, or all the same.
     """
-    found = _classes(wanted, method, corpus) if wanted.kind == "class" else _scaled(wanted, method, corpus)
-    chosen = found.values[rows]
+    found = _classes(wanted, method, corpus) if wanted.kind == "class" else (_scaled(wanted, method, corpus), ())
+    values, names = found
+    chosen = values[rows]
     if (chosen == chosen[0]).all():
-        same = found.names[int(chosen[0])] if found.names else f"{chosen[0]:g}"
+        same = names[int(chosen[0])] if names else f"{chosen[0]:g}"
         raise SettingsError(
             f"all {len(rows):,} rows have the same {wanted.kind}, {same}: {method} has nothing to tell apart"
         )
@@ -91,10 +82,10 @@ def _classes(wanted: Labels, method: str, corpus: Corpus) -> KnownLabels:
             f"the label column holds {len(names):,} classes, more than"
             f" {f'--classes {most}' if wanted.classes else f'{most:,}'}: is it the right column?"
         )
-    return KnownLabels(codes.astype(np.int64), names)
+    return codes.astype(np.int64), names
 
 
-def _scaled(wanted: Labels, method: str, corpus: Corpus) -> KnownLabels:
+def _scaled(wanted: Labels, method: str, corpus: Corpus) -> np.ndarray:
     scores = _scores(corpus)
     if scores is None:
         names = corpus.label_names
@@ -111,7 +102,7 @@ def _scaled(wanted: Labels, method: str, corpus: Corpus) -> KnownLabels:
             f"scores reach from {low:g} to {high:g}, which divided by --scale {scale:g} leaves {method}'s range of"
             f" {wanted.low:g} to {wanted.high:g}: {advice}"
         )
-    return KnownLabels(scores.astype(np.float32))
+    return scores.astype(np.float32)
 
 
 def _scores(corpus: Corpus) -> np.ndarray | None:

@@ -74,12 +74,11 @@ def fit(
     """
     progress = progress or Progress()
     plan = plan.on(corpus)
-    known = plan.known(corpus, rows)
+    labels, class_names = plan.known(corpus, rows) or (None, ())
     rows = rows_with_neighbours(plan, corpus, rows, progress.notice)
     model, learner = _model_and_learner(plan)
-    if known is not None:
-        learner.class_names = known.names
-    batches = _batches(plan, learner, corpus, rows, None if known is None else known.values, progress)
+    learner.class_names = class_names
+    batches = _batches(plan, learner, corpus, rows, labels, progress)
     wait()
     directory.begin()
 

@@ -104,8 +104,6 @@ class Loop:
         self.best = BestCheckpoint(directory.path, run_config.keep_best)
         self.start_health: Health | None = None
         self.step = 0
-        self.seconds = 0.0
-        """Spent in steps, before interruptions too."""
         self.sound = 0
         """The last step after which the space was probed and alive."""
         self.saved = time.perf_counter()
@@ -191,11 +189,9 @@ class Loop:
         return self.step % every == 0 if every else self.budget.schedule.passes(self.step, share)
 
     def _take_step(self, meter: Meter) -> None:
-        since = time.perf_counter()
         self.budget.look(self.step)
         meter.add(*self.advance(self.step))
         self.step += 1
-        self.seconds += time.perf_counter() - since
         self.budget.turn(self.step)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
@@ -287,7 +283,6 @@ class Loop:
         if rank() == 0:
             progress = {
                 "step": self.step,
-                "seconds": self.seconds,
                 "spent": self.budget.spent,
                 "best": self.best.score if math.isfinite(self.best.score) else None,
                 "dev": self.run_config.dev,
@@ -304,9 +299,8 @@ class Loop:
         progress: dict[str, Any] = {}
         if newest is not None:
             progress = load_checkpoint(newest, self.learner, self.optimizer)
-            self.step, self.seconds, self.sound = progress["step"], progress["seconds"], progress.get("sound", 0)
-            dev = self.run_config.dev
-            if line := self.best.resume(progress["best"], dev, progress.get("dev", dev)):
+            self.step, self.sound = progress["step"], progress["sound"]
+            if line := self.best.resume(progress["best"], self.run_config.dev, progress["dev"]):
                 self.notice(line)
             self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if rank() == 0:
