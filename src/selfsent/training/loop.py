@@ -300,7 +300,8 @@ class Loop:
         if newest is not None:
             progress = load_checkpoint(newest, self.learner, self.optimizer)
             self.step, self.sound = progress["step"], progress["sound"]
-            if line := self.best.resume(progress["best"], self.run_config.dev, progress["dev"]):
+            dev = self.run_config.dev
+            if line := self.best.resume(progress["best"], dev, progress.get("dev", dev)):
                 self.notice(line)
             self.start_health = Health(**progress["start_health"]) if progress["start_health"] else None
         if rank() == 0:
