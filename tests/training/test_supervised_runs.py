@@ -102,7 +102,7 @@ def test_a_second_run_by_the_same_teachers_takes_their_vectors_as_they_are(corpu
     teachers = [str(base), str(base_of("modernbert", hidden_size=48))]
     options = {"steps": 3, "batch_size": 8, "max_length": 32, "teacher": ",".join(teachers)}
     told = []
-    heard = tiny.heard(count=lambda *counted: told.append(counted))
+    heard = tiny.heard(count=lambda what, done, total: told.append((what, done, total)))
     first = selfsent.train(corpus, "distil", base, tmp_path / "first", progress=heard, **options)
     assert {total for what, _, total in told if what == "encoding"} == {2 * len(corpus)}
     assert sum(done for what, done, _ in told if what == "encoding") == 2 * len(corpus)
