@@ -55,9 +55,7 @@ def slower(spent):
 
 SPEEDS = {
     "slower half-way": slower,
-    "ten times as slow near the end": lambda spent: 0.5 if spent < 80 else 5.0,
     "faster half-way": lambda spent: 2.0 if spent < BUDGET / 2 else 0.5,
-    "held up once": lambda spent: 25.0 if 40 < spent < 41 else 0.5,
     "held up near the end": lambda spent: 20.0 if 80 < spent < 81 else 0.5,
     "slower and slower": slower_and_slower,
     "now this, now that": lambda spent: 0.3 if int(spent / 7) % 2 else 0.9,

@@ -84,14 +84,6 @@ def test_a_batch_is_no_larger_than_the_corpus():
     assert len(lines) == 1
 
 
-def test_comparing_takes_two():
-    with pytest.raises(SettingsError, match="--batch-size must be at least 2"):
-        make_plan(get_method("simcse"), batch_size=1)
-    with pytest.raises(SettingsError, match="--batch-size must be at least 2"):
-        fitted(make_plan(get_method("simcse"), batch_size=8), 1, print)
-    assert fitted(make_plan(get_method("mlm"), batch_size=1), 10, print).batch_size == 1
-
-
 @pytest.mark.parametrize(("objective", "alone"), [("mse", True), ("contrast", False), (None, False)])
 def test_a_batch_may_be_cut_where_its_sentences_are_not_compared(objective, alone, monkeypatch):
     monkeypatch.setattr("selfsent.training.fit.world_size", lambda: 2)
@@ -117,13 +109,6 @@ def test_what_is_asked_names_everything_that_decides(corpus, base_of):
     assert about == {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": 90}
     assert rows == config_of(plans[0], corpus, list(range(90)))["corpus"]["rows"]
     assert rows != config_of(plans[0], corpus, np.arange(1, 91))["corpus"]["rows"]
-
-
-def test_an_unsaid_length_is_one_pass_and_never_more_than_the_paper_took():
-    assert make_plan(get_method("tsdae")).longest == 100_000
-    assert make_plan(get_method("simcse")).longest is None  # its paper took one pass
-    assert make_plan(get_method("tsdae"), epochs=3.0).longest is None
-    assert make_plan(get_method("tsdae"), preset="published").longest is None
 
 
 @pytest.mark.parametrize("saved", ["mean", "cls"])
