@@ -102,11 +102,6 @@ class TimeBudget:
         self._step_seconds: deque[float] = deque(maxlen=LOOKS)
 
     @property
-    def known(self) -> bool:
-        """Whether the number of steps is known."""
-        return bool(self.settings.steps or self.split)
-
-    @property
     def spent(self) -> float | None:
         """Seconds of the budget that are over, before interruptions too; None without a budget."""
         return time.perf_counter() - self._since if self.split else None

@@ -310,7 +310,8 @@ class Loop:
         if newest is None:
             self.notice("there is no checkpoint to go on from: beginning at the first step")
         else:
-            self.notice(f"resumed at step {self.step}" + (f" of {self.steps}" if self.budget.known else ""))
+            known = self.settings.steps or self.budget.split
+            self.notice(f"resumed at step {self.step}" + (f" of {self.steps}" if known else ""))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from selfsent.errors import SettingsError, guess
 from selfsent.training.run_directory import RunDirectory, flattened
 
 PROJECT = "selfsent"
+_PLAIN = (bool, int, float, str)
 _RUN_NAMES = {"wandb": "name", "trackio": "name", "mlflow": "run_name"}
 """The argument for the name of the run, by tracker."""
 
@@ -52,43 +53,39 @@ class Trackers:
             SettingsError: one does not start.
         """
         for name in self.names:
+            files = self.directory.path / "trackers"
+            kind = LOGGER_TYPE_TO_CLASS[name]
+            path = (str(files),) if kind.requires_logging_directory else ()
+            own = {_RUN_NAMES[name]: self.directory.path.name} if name in _RUN_NAMES else {}
+            config = flattened(self.directory.record["asked"], ".").items()
+            known = {
+                key: value if isinstance(value, _PLAIN) else str(value) for key, value in config if value is not None
+            }
             try:
-                tracker = self._tracker(name)
+                if name == "wandb" and "WANDB_DIR" not in os.environ:  # else it writes to the current directory
+                    files.mkdir(exist_ok=True)
+                    own["dir"] = str(files)
+                tracker = kind(PROJECT, *path, **own)
                 tracker.start()
-                tracker.store_init_configuration(self._config())
+                tracker.store_init_configuration(known)
             except Exception as error:  # whatever the package raises: no account, no server, no network
                 self.__exit__()
                 raise SettingsError(f"--track {name} cannot start: {error}") from error
             self._started[name] = tracker
         return self
 
-    def _tracker(self, name: str) -> Any:
-        kind, files = LOGGER_TYPE_TO_CLASS[name], self.directory.path / "trackers"
-        path = (str(files),) if kind.requires_logging_directory else ()
-        own = {_RUN_NAMES[name]: self.directory.path.name} if name in _RUN_NAMES else {}
-        if name == "wandb" and "WANDB_DIR" not in os.environ:  # else it writes to the current directory
-            files.mkdir(exist_ok=True)
-            own["dir"] = str(files)
-        return kind(PROJECT, *path, **own)
-
-    def _config(self) -> dict[str, bool | int | float | str]:
-        config = flattened(self.directory.record["asked"], ".").items()
-        known = {name: value for name, value in config if value is not None}
-        return {name: value if isinstance(value, bool | int | float) else str(value) for name, value in known.items()}
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Log the figures of a step; a tracker that fails is dropped."""
+    def _tell(self, action: Callable[[Any], object]) -> None:
         for name, tracker in list(self._started.items()):
             try:
-                tracker.log(dict(values), step=step)
+                action(tracker)
             except Exception as error:  # training is worth more than its log
                 del self._started[name]
                 self.notice(f"{name} failed, and is told nothing more: {error}")
 
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Log the figures of a step; a tracker that fails is dropped."""
+        self._tell(lambda tracker: tracker.log(dict(values), step=step))
+
     def __exit__(self, *_: object) -> None:
         """End them."""
-        for name, tracker in self._started.items():
-            try:
-                tracker.finish()
-            except Exception as error:  # likewise
-                self.notice(f"{name} failed at the end: {error}")
+        self._tell(lambda tracker: tracker.finish())
