@@ -18,11 +18,11 @@ def apply(function: type[torch.autograd.Function], *inputs: Any) -> Tensor:
 
 @dataclass
 class _InPlace:
-    """What is known of a weight whose gradient is added where it lies.
+    """State of a weight whose gradient is added in place.
 
     Args:
-        spare: blocks of its size that nobody uses.
-        rows: that were added to since it was cleared.
+        spare: unused blocks of its size.
+        rows: ids of the rows that were added to since it was cleared.
         whole: whether more than rows was added.
     """
 
@@ -31,7 +31,7 @@ class _InPlace:
     whole: bool = False
 
     def all_over(self, *_: Any) -> None:
-        """More than rows was added."""
+        """Mark that more than rows was added."""
         self.whole = True
 
 
@@ -39,7 +39,7 @@ _IN_PLACE: Any = WeakTensorKeyDictionary()
 
 
 def accumulate_in_place(weight: Tensor) -> None:
-    """From now on, let a weight's gradient be added where it lies. For one process: nobody else hears of it.
+    """From now on, add to a weight's gradient in place. For one process: the gradient is not reduced.
 
     Args:
         weight: a leaf that requires a gradient, most of which is added to rows.
@@ -51,10 +51,10 @@ def accumulate_in_place(weight: Tensor) -> None:
 
 
 def block_for(weight: Tensor) -> Tensor:
-    """Room for a float32 gradient of a weight, with anything in it.
+    """An uninitialised block for a float32 gradient of a weight.
 
-    Large blocks are given back to the system when they are freed, and to clear their pages at every step takes longer
-    than to read and write them.
+    Freed large blocks go back to the system, and clearing their pages at every step takes longer than reading and
+    writing them.
     """
     known = _IN_PLACE.get(weight)
     return known.spare.pop() if known and known.spare else torch.empty_like(weight, dtype=torch.float32)
@@ -85,7 +85,7 @@ def add_gradient(weight: Tensor, gradient: Tensor, scale: Tensor) -> Tensor | No
 
 
 def rows_added(weight: Tensor) -> Tensor | None:
-    """(n,) rows of a weight that its gradient is in, in order; None where it may be anywhere."""
+    """(n,) ids of the rows that a weight's gradient is in, in order; None where it may be anywhere."""
     known = _IN_PLACE.get(weight)
     if known is None or known.whole:
         return None
@@ -95,14 +95,14 @@ def rows_added(weight: Tensor) -> Tensor | None:
 
 
 def gradient_of(weight: Tensor) -> Tensor:
-    """A gradient, which must be there, less rows that are zero: it has the same norm."""
+    """The gradient without rows that are zero, which has the same norm; it must exist."""
     assert weight.grad is not None
     rows = rows_added(weight)
     return weight.grad if rows is None else weight.grad.index_select(0, rows)
 
 
 def clear_gradients(optimizer: torch.optim.Optimizer) -> None:
-    """Forget the gradients of a step; where they are added in place, the memory they take is kept."""
+    """Clear the gradients of a step; where they are added in place, their memory is kept."""
     weights = [weight for group in optimizer.param_groups for weight in group["params"] if weight in _IN_PLACE]
     kept = [weight.grad for weight in weights]
     optimizer.zero_grad(set_to_none=True)
@@ -116,7 +116,7 @@ def clear_gradients(optimizer: torch.optim.Optimizer) -> None:
 
 
 def release(optimizer: torch.optim.Optimizer) -> None:
-    """Forget the gradients, and give back the memory that was kept for them."""
+    """Clear the gradients, and free the memory kept for them."""
     for group in optimizer.param_groups:
         for weight in group["params"]:
             _IN_PLACE.pop(weight, None)
@@ -124,14 +124,14 @@ def release(optimizer: torch.optim.Optimizer) -> None:
 
 
 LARGE = 1000
-"""Rows below which torch's own way is faster: many lookups of few rows."""
+"""Rows below which torch's own backward pass is faster: many lookups of few rows."""
 
 
 class Lookup(nn.Embedding):
     """`nn.Embedding`; on a CPU, its backward pass adds to the rows of `weight.grad` that were looked up.
 
-    Torch's own makes a block of zeros of the table's size and adds that, for each lookup: in a small batch, the largest
-    part of a step that is not a matrix product. For one process only: nobody else hears of this gradient.
+    Torch's own makes and adds a block of zeros of the table's size for each lookup: in a small batch, the largest part
+    of a step after the matrix products. For one process only: the gradient is not reduced.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ class Lookup(nn.Embedding):
 
 
 class _AddToRows(torch.autograd.Function):
-    """Rows of a table. The first input is there to make the output one that a gradient comes back to."""
+    """Rows of a table. The first input makes the output require a gradient."""
 
     @staticmethod
     def forward(ctx: Any, _: Tensor, ids: Tensor, table: Lookup) -> Tensor:
@@ -162,7 +162,7 @@ class _AddToRows(torch.autograd.Function):
 
 
 def put_lookups(module: nn.Module, rows: int | None = None) -> None:
-    """Let every plain `nn.Embedding` of so many rows or more that learns inside a module add to its gradient.
+    """Replace every plain trained `nn.Embedding` of so many rows or more in a module by a `Lookup`.
 
     Args:
         module: it is changed.

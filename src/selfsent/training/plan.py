@@ -213,12 +213,12 @@ def make_plan(
     same = head is None and pooling in (None, saved) and changes.get("similarity") != "dot"
     knows = same and is_sentence_encoder(directory)
     given = chosen if preset else method.for_encoders if knows else {}
-    told = bool(changes.keys() & set(DURATIONS))
-    if told:
+    if changes.keys() & set(DURATIONS):
         given = {name: value for name, value in given.items() if name not in DURATIONS}
     changes = {**given, **changes}
     # One pass unless told otherwise, but on a huge corpus never more than the paper took.
-    longest = None if preset or told else STATIC_STEPS if is_static(directory) else method.published.steps
+    told = preset is not None or changes.keys() & set(DURATIONS)
+    longest = None if told else STATIC_STEPS if is_static(directory) else method.published.steps
     chosen_head = _head(method, head, pooling, changes)
     start = default_settings(method, base)  # raises where the method cannot train the base
     settings, options, ignored = _changed(method, method.published if preset else start, changes)

@@ -129,7 +129,7 @@ class RunDirectory:
             raise RunError(f"{parent} cannot be written to: choose another --output")
         if self.path.is_dir():
             self._hold()
-        if old is None or old.get("status") == _DISCARDED or (overwrite and not resume):
+        if old is None or old.get("status") == _DISCARDED or overwrite:
             return None
         if not resume:
             raise RunError(
