@@ -113,20 +113,6 @@ def test_a_second_run_by_the_same_teachers_takes_their_vectors_as_they_are(corpu
     assert weights(tmp_path / "first") == weights(tmp_path / "second")
 
 
-def test_a_teacher_may_be_followed_sentence_by_sentence(base_of, tmp_path):
-    from safetensors.torch import load_file
-
-    found = []
-    for parts in (1, 4):
-        options = {"steps": 2, "batch_size": 4, "max_length": 32, "dropout": 0.0, "precision": "float32"}
-        options |= {"teacher": "bundled", "objective": "mse", "project": True, "accumulate": parts}
-        output = tmp_path / str(parts)
-        selfsent.train(tiny.make_sentences(20), "distil", base_of("bert"), output, epsilon=1e-4, **options)
-        found.append(load_file(output / "model" / "model.safetensors"))
-    for name, tensor in found[0].items():
-        assert tensor.numpy() == pytest.approx(found[1][name].numpy(), abs=1e-5)
-
-
 def test_tsdae_after_labels_is_warned_of_whatever_came_between(corpus_of, base_of, tmp_path):
     def said(columns, method, base, output):
         lines, short = [], {"steps": 1, "batch_size": 8, "max_length": 32}
