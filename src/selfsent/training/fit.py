@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 
 import numpy as np
 import torch
 
-from selfsent.data.batches import Batches, TeacherVectors
+from selfsent.data.batches import Batches
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import LONGEST, build_table
 from selfsent.data.views.positives import Documents
@@ -180,7 +180,15 @@ def _batches(
         if compares == "documents" and not batches.separate_documents:
             notice("one document has most of the sentences: they count as negatives of each other")
     if learner.teachers:
-        batches.teacher_vectors = _teacher_vectors(corpus, plan, learner.teachers, batches)
+
+        def of_teachers(column: int, device: str, precision: Precision) -> list[np.ndarray]:
+            name, length = corpus.view_columns[column], batches.settings.max_length
+            return [
+                kept_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
+                for base, teacher in zip(plan.options.teachers, learner.teachers, strict=True)
+            ]
+
+        batches.teacher_vectors = of_teachers
     return batches
 
 
@@ -244,19 +252,6 @@ def notice_of_cut(batches: Batches, split: bool) -> str | None:
     if grown := {view.passage.length_option for view in batches.views if view.passage} - {None}:
         what, instead = "passages", f"a smaller {' or '.join(sorted(map(str, grown)))}, or "
     return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}--max-length"
-
-
-def _teacher_vectors(corpus: Corpus, plan: Plan, teachers: Sequence[Encoder], batches: Batches) -> TeacherVectors:
-    """The teachers' vectors of the sentences of a column."""
-
-    def of(column: int, device: str, precision: Precision) -> list[np.ndarray]:
-        name, length = corpus.view_columns[column], batches.settings.max_length
-        return [
-            kept_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
-            for base, teacher in zip(plan.options.teachers, teachers, strict=True)
-        ]
-
-    return of
 
 
 def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:

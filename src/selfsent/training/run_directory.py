@@ -87,15 +87,16 @@ class RunDirectory:
                 directory is not a run's, or cannot be written.
             OutputError: another process works in it.
         """
-        mine: list[bool] = []
+        mine: list[dict[str, Any] | None] = []
 
-        def checked() -> tuple[dict[str, Any], bool]:
-            record = self._checked(resume, overwrite, read)
-            mine.append(record is not None)
-            return record or {}, record is not None
+        def checked() -> dict[str, Any] | None:
+            mine.append(self._checked(resume, overwrite, read))
+            return mine[0]
 
-        self.record, self.resumed = together(checked)
-        if not self.resumed and any(there := gathered(mine[0])):
+        found = together(checked)
+        self.record, self.resumed = found or {}, found is not None
+        there = [] if self.resumed else gathered(mine[0] is not None)
+        if any(there):
             raise RunError(
                 f"process {there.index(True)} has the run in {self.path}, and the first process, which goes on with it,"
                 " has none: put it into a folder that all machines see, or copy it there"
