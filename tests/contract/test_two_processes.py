@@ -68,7 +68,7 @@ def test_both_processes_have_the_same_weights(of_two):
 @pytest.mark.parametrize(("architecture", "run"), two_processes.PLACES)
 def test_two_processes_equal_one(architecture, run, of_one, of_two):
     mine = {name: tensor for name, tensor in of_one.items() if name.startswith(f"{architecture}/{run}/")}
-    assert len(mine) > (2 if architecture == tiny.STATIC else 10)
+    assert len(mine) > (1 if architecture == tiny.STATIC else 10)
     for name, tensor in mine.items():
         # AdamW divides by the root of a gradient's square: where that is near zero, rounding is felt.
         torch.testing.assert_close(
