@@ -49,7 +49,6 @@ def test_static_embeddings_have_settings_of_their_own_and_new_ones_a_higher_rate
         ("neighbours", "bundled-encoder", {}, 0),
         ("neighbours", "bundled", {"preset": "published"}, 0),
         ("neighbours", "bundled", {"whiten": 0}, 0),
-        ("neighbours", "bundled", {"similarity": "dot"}, 0),  # not the vectors it was trained to make
         ("neighbours", "bundled-encoder", {"whiten": 0.5}, 0.5),
         ("simcse", "bundled", {}, 0),
     ],

@@ -14,7 +14,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.views.noise import MaskTokens, Noise
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
-from selfsent.methods.method import Facts, Labels
+from selfsent.methods.method import Labels
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 
@@ -28,12 +28,16 @@ KnownLabels = tuple[np.ndarray, tuple[str, ...]]
 """(corpus rows,) int64 classes 0, 1, ... or float32 scores; names of the classes in the corpus, none with scores."""
 
 
-def facts_of(corpus: Corpus) -> Facts:
+def facts_of(corpus: Corpus) -> dict[str, Any]:
     """Facts of a corpus that options may depend on."""
     classes = 0 if corpus.labels is None else len(corpus.label_names or np.unique(corpus.labels))
     scores = _scores(corpus)
     largest = 0.0 if scores is None else float(scores.max())
-    return Facts(len(corpus.view_columns), classes if classes > 1 else None, largest if largest > 0 else None)
+    return {
+        "columns": len(corpus.view_columns),
+        "classes": classes if classes > 1 else None,
+        "largest": largest if largest > 0 else None,
+    }
 
 
 def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> KnownLabels:

@@ -21,7 +21,7 @@ from selfsent.display import counted
 from selfsent.distributed import rank, wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
-from selfsent.methods.whitening import ENOUGH, at_the_end, whiten
+from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
 from selfsent.models.health import SENTENCES, probe
@@ -260,7 +260,7 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     Raises:
         SettingsError: the batch cannot be shared out evenly, or is too small for the method.
     """
-    settings, batchwise = plan.settings, plan.method.is_batchwise(plan.options)
+    settings, batchwise = plan.settings, plan.options.is_batchwise
     if plan.method.closed_form:
         return settings
     if settings.batch_size > sentences:

@@ -183,7 +183,8 @@ class RunDirectory:
         before = _renamed(self.record.get("asked", {}))
         if "options" in before:
             known = before["options"].items()
-            before["options"] = {name: value for name, value in known if (name, value) not in RETIRED}
+            now = self._config["options"]
+            before["options"] = {name: value for name, value in known if name in now or (name, value) not in RETIRED}
         for section, values in json.loads(json.dumps(defaults or {})).items():
             if section in before:
                 before[section] = {**values, **before[section]}
