@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from held_out import LENGTH, NEGATIVES, damaged, padded
+from operations import counted
 from sides import DEVICE, wait_for_device
 
 from selfsent import read_corpus
@@ -22,7 +23,6 @@ from selfsent.data.views.tokens import Template
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 from selfsent.training.loop import Loop
-from selfsent.training.operations import counted
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 

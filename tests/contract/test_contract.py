@@ -12,8 +12,7 @@ import tiny
 from selfsent.data.packed import IGNORED, Packed
 from selfsent.data.views.view import View
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.fast.gradients import clear_gradients
-from selfsent.fast.lookups import put_lookups
+from selfsent.fast.gradients import clear_gradients, put_lookups
 from selfsent.models.loading import load_encoder
 from selfsent.training.checkpoint import restore, snapshot
 from selfsent.training.schedule import make_optimizer

@@ -18,7 +18,7 @@ from selfsent.evaluation.tasks.together import DocumentTask
 from selfsent.methods import METHODS
 from selfsent.methods.method import OF_DOCUMENTS
 from selfsent.models.bases import resolve
-from selfsent.training.health import measure as health
+from selfsent.models.health import measure as health
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 

@@ -270,7 +270,7 @@ class Encoding(Command):
     def bits(self) -> Bits:
         """What the flags say; a notice tells what is no gain on this processor, and left undone."""
         from selfsent.cli.console import notice
-        from selfsent.training.precision import computes_bfloat16, computes_int8, inference_device
+        from selfsent.models.precision import computes_bfloat16, computes_int8, inference_device
 
         device = inference_device()
         short = computes_bfloat16(device)
@@ -291,8 +291,8 @@ class Encoding(Command):
 
         from selfsent.cli.console import notice
         from selfsent.models.loading import load_encoder
+        from selfsent.models.precision import inference_device, quicken
         from selfsent.models.reading import LOOKED_AT, complaint_of_text
-        from selfsent.training.precision import inference_device, quicken
 
         if corpus and (odd := _rows_read(corpus)):
             notice(odd)

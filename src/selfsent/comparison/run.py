@@ -44,9 +44,8 @@ from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
 from selfsent.settings import format_duration
-from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, first_difference
 
 
 def compare(

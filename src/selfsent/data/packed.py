@@ -24,7 +24,7 @@ _WASTE = 4096
 """Scores of padding, of one head, that attention may compute for one group less: so long takes a group by itself."""
 
 # torch keeps the code of the last 1,024 shapes of products in bfloat16, of each thread: up to 1 MB each, which is more
-# than a small encoder takes to train. Since rows are `filled`, a quarter of them serves a run.
+# than a small encoder takes to train. Since rows are padded to few lengths, a quarter of them serves a run.
 for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
     os.environ.setdefault(_name, "256")
 

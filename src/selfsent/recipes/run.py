@@ -28,8 +28,7 @@ from selfsent.recipes.needs import WORD_FILES, not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
 from selfsent.report.run import Run, load_run
-from selfsent.training.run_directory import RunDirectory
-from selfsent.training.save import take_over
+from selfsent.training.run_directory import RunDirectory, take_over
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -49,7 +49,7 @@ class SpectrumTask:
         """
         import torch
 
-        from selfsent.training.health import measure as health
+        from selfsent.models.health import measure as health
 
         vectors, again = (torch.from_numpy(np.asarray(encoder(side))) for side in (self.texts, self.damaged))
         size = min(TOGETHER - 1, vectors.shape[1])

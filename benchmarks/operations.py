@@ -9,10 +9,8 @@ from functools import cache
 from typing import Any, TypeVar
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count, shape_wrapper
-
-from selfsent.distributed import world_size
-from selfsent.foreign.torch import TorchDispatchMode
 
 T = TypeVar("T")
 
@@ -100,42 +98,3 @@ def matrix_rate(device: str, kind: torch.dtype) -> float:
     taken = sorted(seconds() for _ in range(TIMES))
     best = taken[0 if place == "cpu" else TIMES // 2]
     return 2 * rows * size**2 / max(best, 1e-9)  # a clock may stand still for so long
-
-
-Figures = tuple[float, float, float, int, int]
-"""What a step of the loop returns; its last is the tokens of all processes."""
-
-
-class Arithmetic:
-    """How much of what the devices can do the steps of a run use.
-
-    Args:
-        device: where the run is.
-        kind: type of the numbers in its products.
-    """
-
-    def __init__(self, device: str, kind: torch.dtype) -> None:
-        self.device, self.kind = device, kind
-        self.per_token: float | None = None
-        """Floating-point operations of a step, over its tokens: counted at the first step, which stands for all."""
-
-    def measure(self) -> None:
-        """Time the products of large matrices, once; whoever does not ask has it done when it is needed."""
-        matrix_rate(self.device, self.kind)
-
-    def of_step(self, step: Callable[[], Figures]) -> Figures:
-        """Take a step; the first is counted."""
-        if self.per_token is not None:
-            return step()
-        figures, count = counted(step)
-        self.per_token = count / (figures[-1] / world_size())  # each process counts its own
-        return figures
-
-    def share_of_peak(self, tokens_per_second: float) -> float:
-        """Arithmetic of steps, as a share of what products of large matrices reach.
-
-        Args:
-            tokens_per_second: of all processes; each is taken to have a device of its own.
-        """
-        rate = matrix_rate(self.device, self.kind)
-        return (self.per_token or 0.0) * tokens_per_second / (world_size() * rate)

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from selfsent.training.health import Health, measure
+from selfsent.models.health import Health, measure
 
 
 def test_sentences_that_all_point_one_way():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from selfsent.training import precision
+from selfsent.models import precision
 
 
 @pytest.mark.parametrize(("gain", "chosen"), [(2.5, "bfloat16"), (0.5, "float32")])

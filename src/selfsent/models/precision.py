@@ -1,22 +1,17 @@
-"""Which number format the arithmetic runs in."""
+"""Device and number format of an encoder that is run."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import torch
 
+from selfsent.fast.bfloat16 import into_bfloat16
+from selfsent.fast.int8 import into_int8
 from selfsent.foreign.torch import processor_multiplies_bfloat16, processor_multiplies_bytes
-from selfsent.settings import Precision, Settings
-
-if TYPE_CHECKING:
-    from accelerate import Accelerator
-
-    from selfsent.models.encoder import Encoder
-
+from selfsent.models.encoder import Encoder
+from selfsent.settings import Precision
 
 _GAIN = 1.2
 """How many times as fast as in float32 products must be in bfloat16: weights and states are converted for them."""
@@ -80,9 +75,6 @@ def quicken(model: Encoder, *, fast: bool, int8: bool) -> Encoder:
     Raises:
         BaseEncoderError: 8 bits are too few for it.
     """
-    from selfsent.fast.bfloat16 import into_bfloat16
-    from selfsent.fast.int8 import into_int8
-
     if not model.has_transformer:
         return model
     if quick_precision(model.device, fast=fast, int8=int8) == "int8":
@@ -107,38 +99,6 @@ def resolve_precision(precision: Precision, device: torch.device | str) -> Preci
     if precision != "auto":
         return precision
     return "bfloat16" if computes_bfloat16(device) else "float32"
-
-
-def precision_of_run(
-    settings: Settings, record: Mapping[str, Any], device: str, notice: Callable[[str], None]
-) -> Precision:
-    """What a run computes in; with `auto` a resumed run goes on in what it began in, on whatever processor.
-
-    Args:
-        settings: of the run.
-        record: of the run that it resumes; empty for a new one.
-        device: where it computes.
-        notice: is told if that is slow.
-    """
-    begun: Precision | None = record.get("precision")
-    if settings.precision != "auto" or begun is None:
-        return resolve_precision(settings.precision, device)
-    if begun == "bfloat16" and not computes_bfloat16(device):
-        notice("the run began in bfloat16 and goes on so, which this processor is slow at")
-    return begun
-
-
-def accelerator(use_cpu: bool) -> Accelerator:
-    """Accelerate without mixed precision of its own, which would hold for the whole process.
-
-    A second run could then choose no other, and none could follow another trainer in the same notebook.
-    """
-    from accelerate import Accelerator
-    from accelerate.state import is_initialized
-
-    found = Accelerator(cpu=use_cpu, mixed_precision=None if is_initialized() else "no")
-    found.native_amp, found.scaler = False, None
-    return found
 
 
 def autocast(device: torch.device | str, precision: Precision) -> torch.autocast:

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 import tiny
-from selfsent.training.budget import Clock, Split
+from selfsent.settings import Settings
+from selfsent.training.budget import Clock, Split, TimeBudget
 from selfsent.training.loop import Interrupted, Loop
-from selfsent.training.pace import Timetable
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
-from selfsent.training.schedule import Course
+from selfsent.training.schedule import Schedule
 
 BUDGET = 100.0
 
@@ -55,9 +55,7 @@ def slower(spent):
 
 SPEEDS = {
     "slower half-way": slower,
-    "ten times as slow near the end": lambda spent: 0.5 if spent < 80 else 5.0,
     "faster half-way": lambda spent: 2.0 if spent < BUDGET / 2 else 0.5,
-    "held up once": lambda spent: 25.0 if 40 < spent < 41 else 0.5,
     "held up near the end": lambda spent: 20.0 if 80 < spent < 81 else 0.5,
     "slower and slower": slower_and_slower,
     "now this, now that": lambda spent: 0.3 if int(spent / 7) % 2 else 0.9,
@@ -71,9 +69,9 @@ def test_a_run_ends_on_time_and_its_rate_where_the_schedule_ends(speed, make_loo
     begin = now[0]
     paced(loop, now, SPEEDS[speed]).run()
     assert 0.9 * BUDGET < now[0] - begin < 1.1 * BUDGET
-    assert len(loop.pace.course.turns) > 0
+    assert len(loop.budget.schedule.turns) > 0
     assert loop.directory.record["steps"] == loop.step == loop.steps
-    assert loop.pace.course.share(loop.step) > 0.95
+    assert loop.budget.schedule.position(loop.step) > 0.95 * loop.budget.schedule.laid_out
     found = rates(loop)
     falling = found[found.index(max(found)) :]
     assert falling == sorted(falling, reverse=True)
@@ -85,7 +83,7 @@ def test_a_run_ends_on_time_and_its_rate_where_the_schedule_ends(speed, make_loo
 def test_a_run_at_one_speed_is_that_of_so_many_steps(make_loop, now):
     loop = paced(make_loop("simcse", dropout=0.1, steps=None, budget=20.0), now, lambda spent: 0.5)
     loop.run()
-    assert loop.pace.course.turns == ()
+    assert loop.budget.schedule.turns == ()
     plain = make_loop("simcse", dropout=0.1, steps=loop.steps)
     plain.run()
     assert torch.equal(weights(loop), weights(plain))
@@ -136,13 +134,13 @@ def test_a_run_that_is_killed_replays_what_was_decided(make_loop, now):
 
     whole = paced(make(), now, slower_and_slower)
     whole.run()
-    turns = whole.pace.course.turns
+    turns = whole.budget.schedule.turns
     assert len(turns) > 20
     broken = paced(make(), now, slower_and_slower)
     stop_at(broken, turns[15][0])
     with pytest.raises(Interrupted):
         broken.run()
-    assert broken.pace.course.turns == turns[:16]
+    assert broken.budget.schedule.turns == turns[:16]
     # What the clock had decided in the meantime is on record, and the clock says nothing more.
     record = json.loads((broken.directory.path / "run.json").read_text())
     record["course"]["turns"], record["steps"] = turns, whole.steps
@@ -169,25 +167,15 @@ def test_a_run_that_is_killed_goes_on_with_the_time_it_had_left(make_loop, now):
     again = paced(resumed(loop, make()), now, lambda spent: 2.0)
     again.run()
     assert lasted + now[0] - begin == pytest.approx(BUDGET, rel=0.1)
-    assert again.pace.course.turns
-
-
-def test_a_run_of_an_older_version_goes_on_with_its_steps(make_loop, now):
-    loop = paced(make_loop(steps=None, budget=BUDGET, run_config=RunConfig(checkpoint_every=3)), now, lambda _: 10.0)
-    stop_at(loop, 4)
-    with pytest.raises(Interrupted):
-        loop.run()
-    record = json.loads((loop.directory.path / "run.json").read_text())
-    del record["course"], record["split"], record["checksum"]
-    (loop.directory.path / "run.json").write_text(json.dumps({**record, "steps": 9}))
-    again = paced(resumed(loop, make_loop(steps=None, budget=BUDGET)), now, lambda _: 50.0)
-    again.run()
-    assert again.step == 9
+    assert again.budget.schedule.turns
 
 
 @pytest.mark.parametrize(("steps", "lines"), [(1, 2), (9, 2), (10, 1)])
-def test_what_a_budget_is_split_into_is_told_and_that_it_is_too_small(steps, lines):
-    said = list(Split(budget=20.0, start=9.0, pauses=1.0, after=6.0, step=4.0).told(steps))
+def test_the_split_of_a_budget_is_shown_and_that_it_is_too_small(steps, lines, monkeypatch, tmp_path):
+    said = []
+    split = Split(budget=20.0, start=9.0, pauses=1.0, after=6.0, step=4.0)
+    monkeypatch.setattr("selfsent.training.budget.try_out", lambda loop, clock: (split, steps))
+    TimeBudget(Settings(budget=20), RunDirectory(tmp_path), said.append).lay_out(None, None)
     assert len(said) == lines
     word = "step" if steps == 1 else "steps"
     ending = f"some 6 s are kept for saving and scoring at the end: time for about {steps} {word}"
@@ -197,21 +185,19 @@ def test_what_a_budget_is_split_into_is_told_and_that_it_is_too_small(steps, lin
         assert said[1] == f"in its budget the run takes no more than {steps} {word}, {advice}"
 
 
-def test_the_clock_says_nothing_while_the_run_is_on_time_or_about_to_end(now):
-    timetable = Timetable(Split(BUDGET, 0.0, 0.0, 0.0, 1.0), 0.0)
-    course = Course(100)
+def test_the_clock_changes_nothing_while_the_run_is_on_time_or_about_to_end(now, tmp_path):
+    budget = TimeBudget(Settings(budget=BUDGET), RunDirectory(tmp_path), print)
+    budget.start(Split(BUDGET, 0.0, 0.0, 0.0, 1.0), 0.0)
+    budget.schedule = Schedule(100)
     for step in range(100):
-        assert timetable.look(step, course) == 0
+        budget.look(step)
+        assert budget.wanted == 0
         now[0] += 1.0 if step < 98 else 50.0
 
 
-def test_a_course_without_turns_is_the_steps_themselves():
-    course = Course(7)
-    assert [course.place(step) for step in range(8)] == list(range(8))
-    assert [step for step in range(1, 8) if course.passes(step, 3)] == [3, 6]
-
-
-def test_a_course_with_turns_comes_to_its_end_in_other_strides():
-    course = Course(100).turned(50, 75).turned(60, 90)
-    assert [course.place(step) for step in (0, 50, 60, 75, 90)] == [0, 50, 70, 85, 100]
-    assert sum(course.passes(step, 10) for step in range(1, 91)) == 10
+def test_positions_in_a_schedule():
+    plain, turned = Schedule(7), Schedule(100).turned(50, 75).turned(60, 90)
+    assert [plain.position(step) for step in range(8)] == list(range(8))
+    assert [step for step in range(1, 8) if plain.passes(step, 3)] == [3, 6]
+    assert [turned.position(step) for step in (0, 50, 60, 75, 90)] == [0, 50, 70, 85, 100]
+    assert sum(turned.passes(step, 10) for step in range(1, 91)) == 10

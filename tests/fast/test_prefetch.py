@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from selfsent.fast.prefetch import Ahead
+from selfsent.fast.prefetch import Prefetch
 
 ELSEWHERE = "meta"
 """Any device that is no CPU."""
@@ -17,7 +17,7 @@ def test_every_step_is_made_once_and_the_next_is_made_already():
             second.set()
         return step * 10
 
-    ahead = Ahead(make, ELSEWHERE)
+    ahead = Prefetch(make, ELSEWHERE)
     assert ahead(0) == 0
     assert second.wait(10)
     assert [ahead(step) for step in (1, 2, 3)] == [10, 20, 30]
@@ -25,12 +25,11 @@ def test_every_step_is_made_once_and_the_next_is_made_already():
     ahead.close()
     assert [step for step, _ in made] == [0, 1, 2, 3, 4, 7]
     assert {name for _, name in made} == {"selfsent-batches_0"}
-    assert ahead(2, last=True) == 20
 
 
 def test_on_a_cpu_nothing_is_made_ahead():
     made = []
-    ahead = Ahead(lambda step: made.append((step, threading.current_thread())), "cpu")
+    ahead = Prefetch(lambda step: made.append((step, threading.current_thread())), "cpu")
     ahead(0)
     ahead(1)
     assert made == [(0, threading.main_thread()), (1, threading.main_thread())]
@@ -42,17 +41,7 @@ def test_a_step_that_cannot_be_made_raises_when_it_is_asked_for():
             raise OSError("gone")
         return step
 
-    ahead = Ahead(make, ELSEWHERE)
+    ahead = Prefetch(make, ELSEWHERE)
     assert [ahead(0), ahead(1)] == [0, 1]
     with pytest.raises(OSError, match="gone"):
         ahead(2)
-
-
-def test_a_runs_batches_are_the_same_made_ahead(make_loop):
-    loop = make_loop("tsdae")
-    ahead = Ahead(loop.micro_batches.make, ELSEWHERE)
-    for step in range(5):
-        for made, plain in zip(ahead(step), loop.micro_batches.make(step), strict=True):
-            for one, other in zip(made[0], plain[0], strict=True):
-                assert one.given_ids.tolist() == other.given_ids.tolist()
-                assert one.given_lengths.tolist() == other.given_lengths.tolist()
