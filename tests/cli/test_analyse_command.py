@@ -134,20 +134,3 @@ def test_what_is_wrong_is_one_line(arguments, said, selfsent, pairs, tmp_path, m
     monkeypatch.chdir(tmp_path)
     assert said in selfsent("analyse", *arguments).complaint
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
-
-
-def test_sizes_stand_beside_those_of_the_paper(selfsent, tmp_path):
-    place = tmp_path / "kwang2049" / "useb" / "data-eval" / "twitterpara"
-    place.mkdir(parents=True)
-    (place / "Twitter_URL_Corpus_test.txt").write_text("a b\tc\t(5, 6)\tx\na b\td\t(0, 6)\tx\n")
-    (place / "test.data").write_text("1\tt\te\tf\t5\tx\n")
-    done = selfsent("analyse", "sizes", "twitterpara", "--data", tmp_path, "--json", "-")
-    assert json.loads(done.out)["sizes"] == [
-        {
-            "task": "twitterpara",
-            "here": {"paraphrases": 2, "other pairs": 1, "words per text": 1.2},
-            "published": {"paraphrases": 2000.0, "other pairs": 9000.0, "words per text": 13.9},
-        }
-    ]
-    assert "9,000" in selfsent("analyse", "sizes", "twitterpara", "--data", tmp_path).out
-    assert "stsb is none" in selfsent("analyse", "sizes", "stsb").complaint

@@ -12,8 +12,7 @@ import tiny
 from selfsent import train_stages
 from selfsent.papers.outline import shipped
 from selfsent.recipes import read_document, read_recipe
-from selfsent.recipes.parts import Folds
-from selfsent.recipes.recipe import variants_of
+from selfsent.recipes.recipe import Folds, variants_of
 from selfsent.recipes.stage import FOLD
 
 FILES = [*shipped().values(), *(Path(__file__).parents[2] / "experiments").glob("*_small*.yaml")]

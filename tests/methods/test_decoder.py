@@ -5,7 +5,7 @@ import tiny
 from naive import objectives
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.tsdae import Options
+from selfsent.methods.tsdae import TSDAE
 from selfsent.models.decoders.checkpoint import CheckpointDecoder
 from selfsent.models.loading import load_encoder
 
@@ -20,7 +20,7 @@ def learner_on(base_of):
     def of(name, changes=None, dropout=0.0, **options):
         encoder = load_encoder(base_of(name, **(changes or {})), "cls", dropout)
         torch.manual_seed(0)
-        return get_method("tsdae").learner(encoder, Options(**options)).train()
+        return get_method("tsdae").learner(encoder, TSDAE(**options)).train()
 
     return of
 
@@ -112,7 +112,7 @@ def test_a_narrower_vector_is_led_to_the_decoder(base_of, tmp_path, damaged_and_
     SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"), create_model_card=False)
     narrow = load_encoder(tmp_path / "dense")
     narrow.whole = encoder.whole
-    learner = get_method("tsdae").learner(narrow, Options())
+    learner = get_method("tsdae").learner(narrow, TSDAE())
     damaged, whole = damaged_and_whole(encoder.tokenizer)
     learner([tiny.pack(damaged), tiny.pack(whole)]).total.backward()
     assert narrow.sentence_transformer[2].linear.weight.grad.any()
@@ -125,7 +125,7 @@ def test_what_cannot_be_is_refused_in_one_line(learner_on, base_of, tmp_path):
         load_encoder(base_of(name)).save(tmp_path / name)
         half = load_encoder(tmp_path / name, "cls")
         with pytest.raises(BaseEncoderError, match=r"encoder half of a .* alone"):
-            get_method("tsdae").learner(half, Options())
+            get_method("tsdae").learner(half, TSDAE())
         assert get_method("simcse").learner(half, get_method("simcse").options())
     with pytest.raises(BaseEncoderError, match="only the last layer"):
         get_method("flow").learner(load_encoder(base_of("bart")), get_method("flow").options(layers="first+last"))

@@ -8,7 +8,7 @@ from selfsent.data.packed import IGNORED, Packed
 from selfsent.data.views.noise import MaskTokens
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.methods.mlm import Options
+from selfsent.methods.mlm import MLM
 from selfsent.models.encoding import pack
 
 
@@ -59,9 +59,9 @@ def test_a_base_without_a_masked_language_model_is_refused(learner_of):
 
 
 def test_views_follow_the_options():
-    assert Options(ratio=0.3, whole_words=True).views()[0].noise == MaskTokens(0.3, True)
+    assert MLM(ratio=0.3, whole_words=True).views()[0].noise == MaskTokens(0.3, True)
     with pytest.raises(SettingsError, match="--ratio"):
-        Options(ratio=0.0)
+        MLM(ratio=0.0)
 
 
 def test_a_head_that_starts_from_nothing_is_announced(base_of, tmp_path, caplog):
@@ -71,12 +71,12 @@ def test_a_head_that_starts_from_nothing_is_announced(base_of, tmp_path, caplog)
     from selfsent.models.loading import load_encoder
 
     with_head = load_encoder(base_of("bert"))
-    get_method("mlm").learner(with_head, Options())
+    get_method("mlm").learner(with_head, MLM())
     assert not caplog.records
     SentenceTransformer(str(base_of("bert")), device="cpu").save(str(tmp_path / "model"), create_model_card=False)
     without = load_encoder(tmp_path / "model")
     assert without.language_model_head is None
-    get_method("mlm").learner(without, Options())
+    get_method("mlm").learner(without, MLM())
     assert "this base has no language-model head: mlm starts with a new, untrained one" in caplog.text
     assert without.language_model_head.output.weight is without.transformer.get_input_embeddings().weight
 
@@ -87,7 +87,7 @@ def test_what_stands_behind_the_transformer_is_left_as_it_is(encoder_of):
 
     model = encoder_of("bert")
     model.sentence_transformer.append(Dense(tiny.SIZE, 8))
-    learner = get_method("mlm").learner(model, Options())
+    learner = get_method("mlm").learner(model, MLM())
     packed = pack(model, tiny.make_sentences(4))
     packed.given_targets = packed.given_ids.copy()
     learner([packed]).total.backward()

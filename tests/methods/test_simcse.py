@@ -8,7 +8,7 @@ from selfsent.data.packed import IGNORED
 from selfsent.data.views.noise import DeleteWords, MaskTokens, RepeatWords
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.methods.simcse import Options
+from selfsent.methods.simcse import SimCSE
 
 
 @pytest.mark.parametrize("name", ["bert", "mpnet"])
@@ -75,10 +75,10 @@ def test_identical_views_are_refused(name, learner_of):
 
 
 def test_views_follow_the_options():
-    assert Options().views() == (View(), View())
-    assert Options(delete_words=0.2).views() == (View(noise=DeleteWords(0.2)),) * 2
-    assert Options(repeat_words=0.3).views() == (View(), View(noise=RepeatWords(0.3)))
-    assert Options(mlm_weight=0.1).views()[2] == View(noise=MaskTokens())
+    assert SimCSE().views() == (View(), View())
+    assert SimCSE(delete_words=0.2).views() == (View(noise=DeleteWords(0.2)),) * 2
+    assert SimCSE(repeat_words=0.3).views() == (View(), View(noise=RepeatWords(0.3)))
+    assert SimCSE(mlm_weight=0.1).views()[2] == View(noise=MaskTokens())
 
 
 def test_a_kept_mlp_is_part_of_the_saved_model(learner_of, damaged_and_whole, tmp_path):

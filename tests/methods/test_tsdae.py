@@ -4,7 +4,7 @@ import torch
 import tiny
 from naive import objectives
 from selfsent.methods import get_method
-from selfsent.methods.tsdae import NOISES, Options
+from selfsent.methods.tsdae import NOISES, TSDAE
 from selfsent.models.decoders.own import SmallDecoder, TiedDecoder
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
@@ -153,7 +153,7 @@ def test_a_model_as_wide_as_another_s_vector_is_still_decoded(learner_of, damage
     modules = [Transformer(str(base_of("bert"))), Pooling(tiny.SIZE, "cls"), Dense(tiny.SIZE, 12)]
     SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / "dense"), create_model_card=False)
     encoder = load_encoder(tmp_path / "dense")
-    learner = get_method("tsdae").learner(encoder, Options())
+    learner = get_method("tsdae").learner(encoder, TSDAE())
     damaged, whole = damaged_and_whole(encoder.tokenizer)
     learner([tiny.pack(damaged), tiny.pack(whole)]).total.backward()
     assert encoder.sentence_transformer[2].linear.weight.grad.any()
@@ -161,7 +161,7 @@ def test_a_model_as_wide_as_another_s_vector_is_still_decoded(learner_of, damage
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_noise_is_put_on_the_sentence_that_is_encoded(noise):
-    damaged, whole = Options(noise=noise, ratio=0.3).views()
+    damaged, whole = TSDAE(noise=noise, ratio=0.3).views()
     assert damaged.noise == NOISES[noise](0.3)
     assert whole.noise is None
 
@@ -208,7 +208,7 @@ def test_a_decoder_of_its_own_shares_nothing_but_the_words(learner_of, damaged_a
 def test_from_scratch_nothing_of_the_base_is_left(name, encoder_of):
     base, scratch = encoder_of(name, "cls", seed=5), encoder_of(name, "cls", seed=5)
     before = {key: parameter.clone() for key, parameter in base.named_parameters()}
-    get_method("tsdae").learner(scratch, Options(scratch=True))
+    get_method("tsdae").learner(scratch, TSDAE(scratch=True))
     for key, parameter in scratch.named_parameters():
         assert parameter.shape == before[key].shape
         if parameter.requires_grad:

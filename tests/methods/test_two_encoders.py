@@ -8,7 +8,7 @@ from naive import comparisons
 from selfsent.data.packed import concatenate
 from selfsent.data.views.view import NegativeSampler, View
 from selfsent.errors import SettingsError
-from selfsent.methods.two_encoders import TensionOptions
+from selfsent.methods.two_encoders import CT
 from selfsent.models.encoding import pack
 from selfsent.settings import Settings
 
@@ -16,7 +16,7 @@ SENTENCES = tiny.make_sentences(40, seed=5)
 
 
 def batch_of(learner, size=16, **options):
-    made = tiny.make_batches(learner, TensionOptions(**options).views(), Settings(batch_size=size), SENTENCES)
+    made = tiny.make_batches(learner, CT(**options).views(), Settings(batch_size=size), SENTENCES)
     return made.views_of(made.rows_at(0), 0)
 
 
@@ -118,8 +118,8 @@ def test_products_are_of_vectors_of_any_length(name, options, learner_of):
 
 
 def test_views_follow_the_options():
-    assert TensionOptions().views() == (View(), View(sampler=NegativeSampler(7)))
-    assert TensionOptions(anchored=True).views() == (View(),)
+    assert CT().views() == (View(), View(sampler=NegativeSampler(7)))
+    assert CT(anchored=True).views() == (View(),)
 
 
 def test_taking_sentences_keeps_their_tokens_and_targets():

@@ -4,7 +4,7 @@ import torch
 
 import tiny
 from selfsent.errors import SettingsError
-from selfsent.methods.whitening import Moments, Options, at_the_end, whitening_map
+from selfsent.methods.whitening import Moments, Whitening, at_the_end, whitening_map
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
@@ -74,7 +74,7 @@ def test_few_sentences_leave_few_directions(fitted, caplog):
 def test_the_ridge_is_a_share_of_the_mean_eigenvalue():
     moments = Moments(2)
     moments.add(torch.tensor([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))  # variances 4.5 and 0.5
-    weight, bias = whitening_map(moments, Options(ridge=0.2))
+    weight, bias = whitening_map(moments, Whitening(ridge=0.2))
     torch.testing.assert_close(weight.abs(), torch.diag(torch.tensor([5.0, 1.0]).rsqrt()).double())
     assert not bias.any()
 

@@ -3,8 +3,7 @@ import json
 import pytest
 
 from selfsent.papers.published import AGGREGATION, records
-from selfsent.papers.reproduction import mean_scores, reproduced, tables
-from selfsent.recipes.seeds import Seeds
+from selfsent.papers.reproduction import reproduced, scores_of, tables
 
 
 def rows_of(**wanted):
@@ -104,16 +103,17 @@ def seeds_in(place, scores, stage="ft"):
         (place / "seeds" / str(seed) / "run.json").write_text(json.dumps({"stand_ins": ["a stands in for b"]}))
         file = place / "seeds" / str(seed) / "stages" / stage / "evaluation.json"
         file.write_text(json.dumps({"scores": found}))
-    return Seeds(place, {seed: {} for seed in range(len(scores))})
+    (place / "seeds.json").write_text(json.dumps({"seeds": {str(seed): {} for seed in range(len(scores))}}))
+    return place
 
 
 def test_over_seeds_no_row_is_lost_and_averages_have_the_interval_of_the_seeds(tmp_path):
     row = rows_of(paper="SALBERT", table="1", method="SALBERT", group="fine-tuned on STSb")
     seeds = seeds_in(tmp_path / "stsb", [{"stsb": {"score": 70.0 + n, "pearson": 72.0 + n}} for n in (0, 2)])
-    found = reproduced(row, mean_scores(seeds, "ft"))
+    found = reproduced(row, scores_of(seeds, "ft"))
     assert {each.published["metric"]: each.ours for each in found} == {"spearman": 71.0, "pearson": 73.0}
     assert all(each.low is not None and each.stand_ins == ("a stands in for b",) for each in found)
-    one = reproduced(row, mean_scores(seeds_in(tmp_path / "one", [{"stsb": {"score": 1.0}}]), "ft"))
+    one = reproduced(row, scores_of(seeds_in(tmp_path / "one", [{"stsb": {"score": 1.0}}]), "ft"))
     assert [(each.ours, each.low) for each in one] == [(1.0, None)]
     row = rows_of(paper="SALBERT", table="3", method="SBERT")
     tasks = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb")
@@ -121,7 +121,7 @@ def test_over_seeds_no_row_is_lost_and_averages_have_the_interval_of_the_seeds(t
     scores = [{task: {"score": 80.0 + sign * (-1) ** k} for k, task in enumerate(tasks)} for sign in (1, -1)]
     (average,) = [
         each
-        for each in reproduced(row, mean_scores(seeds_in(tmp_path / "sts", scores), "ft"))
+        for each in reproduced(row, scores_of(seeds_in(tmp_path / "sts", scores), "ft"))
         if each.published["dataset"] == "Avg" and each.published["metric"] == "spearman"
     ]
     assert (average.low, average.ours, average.high) == pytest.approx((80, 80, 80))

@@ -6,11 +6,11 @@ import pytest
 
 from selfsent.models.bases import resolve
 from selfsent.models.heads.loading import is_sentence_encoder, is_static
-from selfsent.papers.outline import hours_of, shipped
+from selfsent.papers.outline import shipped
 from selfsent.papers.published import records
 from selfsent.papers.reproduction import records_of
 from selfsent.recipes import read_document, read_recipe
-from selfsent.recipes.needs import needs_of, place_of, where_of
+from selfsent.recipes.needs import needs_of, where_of
 from selfsent.recipes.recipe import variants_of
 
 ROOT = Path(__file__).parents[2]
@@ -58,18 +58,6 @@ def test_the_recipe_of_the_documentation_is_one(page, stages, tmp_path):
     assert [stage.name for stage in read_recipe(tmp_path / "recipe.yaml", base="bundled-raw").stages] == stages
 
 
-def test_corpora_of_tsdae_have_as_many_rows_as_its_table_says():
-    folders = {"AskUbuntu": "askubuntu", "CQADupStack": "cqadupstack", "TwitterPara": "twitter", "SciDocs": "scidocs"}
-    files = {"n_unsupervised_train": "unsupervised/train.txt", "n_supervised_train": "supervised/pairs.tsv"}
-    counts = [
-        each for each in records() if (each["paper"], each["table"]) == ("TSDAE", "1") and each["metric"] in files
-    ]
-    assert len(counts) == 8
-    for each in counts:
-        file = f"kwang2049/useb/data-train/{folders[each['dataset']]}/{files[each['metric']]}"
-        assert place_of(file)["rows"] == each["value"], file
-
-
 def test_rivals_of_tsdae_are_trained_as_in_its_paper(recipes):
     wanted = {
         "ct": {"batch_size": 8, "steps": 100_000},
@@ -104,13 +92,6 @@ def test_word_vectors_are_trained_from_random_ones(name, recipes, tmp_path, monk
         base = resolve(recipe.base)
         assert is_static(base)
         assert not is_sentence_encoder(base)
-
-
-def test_hours_are_those_of_the_preset(recipes, monkeypatch):
-    (recipe,) = recipes["infersent"].values()
-    monkeypatch.setattr("selfsent.papers.outline.SCORING", 0.0)
-    # 20 passes over 942,069 pairs in batches of 64, of a network that costs half of BERT.
-    assert hours_of(recipe) == pytest.approx(20 * 942_069 / 64 * 0.04 / 2 / 3600)
 
 
 @pytest.mark.parametrize("name", FILES)

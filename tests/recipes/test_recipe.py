@@ -4,8 +4,8 @@ from selfsent.errors import SettingsError
 from selfsent.progress import Progress
 from selfsent.recipes import read_recipe
 from selfsent.recipes.needs import needs_of
-from selfsent.recipes.parts import Folds
-from selfsent.recipes.runner import Runner
+from selfsent.recipes.recipe import Folds
+from selfsent.recipes.run import _Runner
 
 RECIPE = """\
 base: {base}
@@ -58,12 +58,12 @@ def test_a_recipe_says_what_its_stages_are(recipe):
 
 def test_a_recipe_trains_on_all_pairs_unless_it_says_otherwise(recipe):
     words, pairs = recipe().stages
-    assert (words.kept_whole, pairs.kept_whole) == ({}, {"hold_out": 0})
+    assert (words.defaults, pairs.defaults) == ({}, {"hold_out": 0})
     parts = ("corpus: sentences.txt", "corpus: [{source: a.csv, text_columns: [a, b]}]")
-    assert recipe(parts).stages[0].kept_whole == {"hold_out": 0}
+    assert recipe(parts).stages[0].defaults == {"hold_out": 0}
     chosen = recipe(parts, ("    steps: 3", "    steps: 3\n    hold_out: 40")).stages[0]
-    assert {**chosen.kept_whole, **chosen.arguments}["hold_out"] == 40
-    assert recipe(parts, ("    steps: 3", "    steps: 3\n    dev: context")).stages[0].kept_whole == {}
+    assert {**chosen.defaults, **chosen.arguments}["hold_out"] == 40
+    assert recipe(parts, ("    steps: 3", "    steps: 3\n    dev: context")).stages[0].defaults == {}
 
 
 @pytest.mark.parametrize("value", ["'html,urls'", "[urls, html]"])
@@ -229,9 +229,9 @@ def test_a_corpus_stands_in_for_one_that_is_not_here(recipe, tmp_path):
     stand_in = f"corpus: {{source: absent/folder/x.txt, stand_in: {tmp_path / 'here.txt'}}}"
     read = recipe(("corpus: sentences.txt", stand_in))
     assert read.stages[0].stand_in == (str(tmp_path / "here.txt"), {})
-    runner = Runner(read, None, Progress())
+    runner = _Runner(read, None, Progress())
     assert runner.recipe.stages[0].source == str(tmp_path / "here.txt")
-    assert "stands in for absent/folder/x.txt, which is not here" in runner.stood_in[0]
+    assert "stands in for absent/folder/x.txt, which is not here" in runner.replaced[0]
     assert runner.stand_ins == [f"{tmp_path / 'here.txt'} stands in for absent/folder/x.txt: no reproduction"]
     assert f"{tmp_path / 'here.txt'} (stands in for absent/folder/x.txt)" in [n.name for n in needs_of(read) if n.here]
     assert "absent/folder/x.txt" not in [need.name for need in needs_of(read)]

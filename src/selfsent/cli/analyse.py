@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
     """Add the command and its analyses."""
     parser = commands.add_parser(
         "analyse",
-        help="the papers' analyses: words, space, corpus-size, labels, sizes",
+        help="the papers' analyses: words, space, corpus-size, labels",
         description="The papers' analyses.",
     )
     kinds = parser.add_subparsers(dest="analysis", required=True, metavar="ANALYSIS")
@@ -53,12 +53,6 @@ def add_parser(commands: Any) -> None:
             share = "pairs with this share of the highest score, or more, mean the same (default: 0.8)"
             kind.add_argument("--least", type=float, default=0.8, metavar="X", help=share)
     _add_corpus_size(kinds)
-    about = "How large the tasks of USEB are, here and published."
-    sizes = kinds.add_parser("sizes", help="how large the tasks of USEB are", description=about)
-    sizes.add_argument("task", nargs="+", metavar="TASK", help="askubuntu, cqadupstack, twitterpara or scidocs")
-    sizes.add_argument("--json", metavar="FILE", help="everything, as one object; - for standard output alone")
-    sizes.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA)")
-    sizes.set_defaults(run=_sizes, plot=[])
 
 
 def _add_corpus_size(kinds: Any) -> None:
@@ -133,25 +127,6 @@ def _labels(options: argparse.Namespace) -> None:
     table = table_of(["labelled pairs", rows.name], cells, caption=f"{encoder.name} is worth {worth}")
     plain = {"model": encoder.name, "pairs": rows.name, "labels": dataclasses.asdict(found)}
     _finish(options, table, plain, lambda axes: plot_labels(axes, found, rows.name, encoder.name))
-
-
-def _sizes(options: argparse.Namespace) -> None:
-    from selfsent.evaluation.datasets.declared import Store
-    from selfsent.papers.sizes import sizes
-
-    _check_files(options)
-    store = Store(options.data)
-    found = [sizes(task, store) for task in options.task]
-
-    def shown(figure: float | None) -> str:
-        return "" if figure is None else f"{figure:,.1f}".removesuffix(".0")
-
-    cells = (
-        [one["task"], name, shown(figure), shown(one["published"].get(name))]
-        for one in found
-        for name, figure in one["here"].items()
-    )
-    _finish(options, table_of(["task", "", "here", "published"], cells), {"sizes": found})
 
 
 def _corpus_size(options: argparse.Namespace) -> None:

@@ -20,11 +20,11 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "recipes",
         help="list the recipes of the papers' tables, what they need, and what of it is here",
-        description="List the recipes that ship: which tables of the papers they repeat, how long they take, what they"
-        " need, and what of it is here. With the name of one: its variants, and where to get what is missing.",
+        description="List the recipes that ship: which tables of the papers they repeat, what they need,"
+        " and what of it is here. With the name of one: its variants, and where to get what is missing.",
         epilog="Print one as YAML, to change it: selfsent recipes show NAME > mine.yaml. Run one: selfsent train NAME"
         " --output DIR. Put several runs beside the papers' rows, averages over their tasks included: selfsent recipes"
-        " beside DIR ... Hours are estimated, for training and scoring on one GPU of the A100's kind.",
+        " beside DIR ...",
     )
     parser.add_argument(
         "name", nargs="*", metavar="NAME", help="one recipe, or a file of your own; or show NAME; or beside DIR ..."
@@ -77,10 +77,8 @@ def _summary(outline: dict[str, Any]) -> list[str]:
     """A recipe in a few lines."""
     from selfsent.evaluation.suites import SUITES
 
-    ends = sorted(variant["hours"] for variant in outline["variants"].values())
-    low, high = (f"{hours:.1f}" if hours < 10 else f"{hours:.0f}" for hours in (ends[0], ends[-1]))
     lines = [f"  repeats: {', '.join(outline['repeats']) or 'no table'}"]
-    lines += [f"  {counted(len(ends), 'variant')} of {low if low == high else f'{low} to {high}'} hours"]
+    lines += [f"  {counted(len(outline['variants']), 'variant')}"]
     parts: dict[str, list[str]] = {"here": [], "on the hub": [], "missing": []}
     for need in outline["needs"]:
         parts["here" if need["here"] else "on the hub" if need["hub"] else "missing"].append(need["name"])
@@ -98,8 +96,8 @@ def _variants(variants: dict[str, Any]) -> Table:
     cells = []
     for name, about in variants.items():
         how, rows = about["encoder"] or ", then ".join(about["methods"]), "\n".join([*about["rows"], *about["shows"]])
-        cells.append([name, how, rows, f"{about['hours']:.1f}"])
-    headings = ["variant", "how", "published rows", "hours"]
+        cells.append([name, how, rows])
+    headings = ["variant", "how", "published rows"]
     return table_of(headings, cells, left=(0, 1, 2), box=SIMPLE, pad_edge=False)
 
 

@@ -1,31 +1,48 @@
-"""The learning methods, one file for a paper or a family of them, and their registry."""
+"""The learning methods, one file for a paper or a family of them, and their registry.
+
+A method is the class of its options: `SimCSE(temperature=0.05)`, whose `method` says the rest.
+"""
 
 from dataclasses import fields
 
 from selfsent.errors import SettingsError, guess
-from selfsent.methods.bag_of_words import FASTSENT, SENT2VEC
-from selfsent.methods.bootstrap import BOOTSTRAP, NTXENT
-from selfsent.methods.cross_encoder import CROSS_ENCODER
-from selfsent.methods.declutr import DECLUTR
-from selfsent.methods.distil import DISTIL
-from selfsent.methods.flow import FLOW
-from selfsent.methods.infomax import INFOMAX
-from selfsent.methods.method import Learner, Loss, Method
-from selfsent.methods.mlm import MLM
-from selfsent.methods.neighbours import CROPPING, MNRL, NEIGHBOURS
-from selfsent.methods.recurrent import SDAE, SKIP_THOUGHTS
-from selfsent.methods.sbert import COSINE, SOFTMAX, TRIPLET
-from selfsent.methods.simcse import SIMCSE
-from selfsent.methods.tsdae import TSDAE
-from selfsent.methods.two_encoders import CT, CT_INBATCH, INVERSE_CLOZE, QUICK_THOUGHTS
-from selfsent.methods.whitening import WHITENING, ZSCORE
+from selfsent.methods.bag_of_words import FastSent as FastSent
+from selfsent.methods.bag_of_words import Sent2Vec as Sent2Vec
+from selfsent.methods.bootstrap import Bootstrap as Bootstrap
+from selfsent.methods.bootstrap import NTXent as NTXent
+from selfsent.methods.cross_encoder import CrossEncoder as CrossEncoder
+from selfsent.methods.declutr import DeCLUTR as DeCLUTR
+from selfsent.methods.distil import Distil as Distil
+from selfsent.methods.flow import Flow as Flow
+from selfsent.methods.infomax import InfoMax as InfoMax
+from selfsent.methods.method import Learner as Learner
+from selfsent.methods.method import Loss as Loss
+from selfsent.methods.method import Method as Method
+from selfsent.methods.method import MethodOptions as MethodOptions
+from selfsent.methods.mlm import MLM as MLM
+from selfsent.methods.neighbours import MNRL as MNRL
+from selfsent.methods.neighbours import Cropping as Cropping
+from selfsent.methods.neighbours import Neighbours as Neighbours
+from selfsent.methods.recurrent import SDAE as SDAE
+from selfsent.methods.recurrent import SkipThoughts as SkipThoughts
+from selfsent.methods.sbert import Cosine as Cosine
+from selfsent.methods.sbert import Softmax as Softmax
+from selfsent.methods.sbert import Triplet as Triplet
+from selfsent.methods.simcse import SimCSE as SimCSE
+from selfsent.methods.tsdae import TSDAE as TSDAE
+from selfsent.methods.two_encoders import CT as CT
+from selfsent.methods.two_encoders import CTInBatch as CTInBatch
+from selfsent.methods.two_encoders import InverseCloze as InverseCloze
+from selfsent.methods.two_encoders import QuickThoughts as QuickThoughts
+from selfsent.methods.whitening import Whitening as Whitening
+from selfsent.methods.whitening import ZScore as ZScore
 
 METHODS = {
-    method.name: method
-    for method in (
-        *(NEIGHBOURS, CROPPING, QUICK_THOUGHTS, INVERSE_CLOZE, DECLUTR, FASTSENT, SDAE, SKIP_THOUGHTS, SENT2VEC),
-        *(TSDAE, SIMCSE, CT, CT_INBATCH, INFOMAX, BOOTSTRAP, NTXENT, MLM, FLOW, WHITENING, ZSCORE),
-        *(SOFTMAX, COSINE, TRIPLET, MNRL, CROSS_ENCODER, DISTIL),
+    options.method.name: options.method
+    for options in (
+        *(Neighbours, Cropping, QuickThoughts, InverseCloze, DeCLUTR, FastSent, SDAE, SkipThoughts, Sent2Vec),
+        *(TSDAE, SimCSE, CT, CTInBatch, InfoMax, Bootstrap, NTXent, MLM, Flow, Whitening, ZScore),
+        *(Softmax, Cosine, Triplet, MNRL, CrossEncoder, Distil),
     )
 }
 """All methods by name: those that read documents, single sentences, and labels or pairs."""
@@ -42,10 +59,12 @@ def get_method(name: str) -> Method:
     return METHODS[name]
 
 
+def method_of(options: MethodOptions) -> Method:
+    """The method of an instance of its options, such as `SimCSE(temperature=0.05)`."""
+    return type(options).method
+
+
 def whose_option(name: str) -> str:
     """Which methods have an option, for the end of an error's line; empty where none has."""
     having = [method.name for method in METHODS.values() if name in {item.name for item in fields(method.options)}]
     return f"it is an option of {', '.join(having)}" if having else ""
-
-
-__all__ = ["METHODS", "Learner", "Loss", "Method", "get_method", "whose_option"]

@@ -24,7 +24,7 @@ _SPREAD = 0.02
 
 
 @dataclass(frozen=True)
-class FastSentOptions(ViewOptions):
+class FastSent(ViewOptions):
     """Options of FastSent."""
 
     positives: Positives = setting("neighbours", POSITIVES)
@@ -32,7 +32,7 @@ class FastSentOptions(ViewOptions):
 
 
 @dataclass(frozen=True)
-class Sent2VecOptions(MethodOptions):
+class Sent2Vec(MethodOptions):
     """Options of Sent2Vec."""
 
     negatives: int = setting(10, "other words that each word is held against; 0: all of them (softmax)", minimum=0)
@@ -68,15 +68,15 @@ class FastSentLearner(Learner):
     | loss | a sum | over the words of `views[1]` |
 
     Example:
-        >>> learner = FastSentLearner(model, FastSentOptions())
+        >>> learner = FastSentLearner(model, FastSent())
         >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["the day", "night"])
         >>> learner(batch).count
         3
     """
 
-    options: FastSentOptions
+    options: FastSent
 
-    def __init__(self, model: Encoder, options: FastSentOptions) -> None:
+    def __init__(self, model: Encoder, options: FastSent) -> None:
         super().__init__(model, options)
         self.output = _output_vectors(model)
         special = torch.zeros(model.vocabulary_size, dtype=torch.bool)
@@ -125,16 +125,16 @@ class Sent2VecLearner(Learner):
         BaseEncoderError: the base is no table of token vectors.
 
     Example:
-        >>> learner = Sent2VecLearner(load_encoder("bundled"), Sent2VecOptions(threshold=1.0))
+        >>> learner = Sent2VecLearner(load_encoder("bundled"), Sent2Vec(threshold=1.0))
         >>> batch = pack(learner.model, ["a cat sat", "dogs"])
         >>> learner([batch]).count
         3
     """
 
-    options: Sent2VecOptions
+    options: Sent2Vec
     frequency: Tensor
 
-    def __init__(self, model: Encoder, options: Sent2VecOptions) -> None:
+    def __init__(self, model: Encoder, options: Sent2Vec) -> None:
         super().__init__(model, options)
         if not model.is_static:
             kind = model.transformer.config.model_type if model.has_transformer else "recurrent network"
@@ -188,13 +188,13 @@ class Sent2VecLearner(Learner):
         return None if self.training else torch.Generator(self.model.device).manual_seed(0)
 
 
-FASTSENT = Method(
+FastSent.method = Method(
     name="fastsent",
     title="FastSent",
     citation="Hill, Cho and Korhonen, 2016. arXiv:1602.03483",
     objective="−Σ log softmax(U s)ᵥ, s the sum of the word vectors of a sentence, v the words of the one beside it",
     learner=FastSentLearner,
-    options=FastSentOptions,
+    options=FastSent,
     # Theirs are single sentences, by plain gradient descent.
     published=Settings(
         batch_size=1, learning_rate=0.025, epochs=1, schedule="linear", warmup=0, optimizer="sgd", clip=0.0
@@ -206,13 +206,13 @@ FASTSENT = Method(
 _THRESHOLD = {"threshold": 5e-6}
 """The threshold of the paper."""
 
-SENT2VEC = Method(
+Sent2Vec.method = Method(
     name="sent2vec",
     title="Sent2Vec, of words without bigrams",
     citation="Pagliardini, Gupta and Jaggi, 2018. arXiv:1703.02507",
     objective="Σ_w ℓ(u_w·v) + Σ_n ℓ(−u_n·v), v the mean of the word vectors of a sentence but for w, n other words",
     learner=Sent2VecLearner,
-    options=Sent2VecOptions,
+    options=Sent2Vec,
     # Theirs are single sentences at a rate of 0.2, by plain gradient descent in several threads.
     published=Settings(
         batch_size=1, learning_rate=0.2, epochs=9, schedule="linear", warmup=0, optimizer="sgd", clip=0.0

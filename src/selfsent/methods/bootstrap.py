@@ -35,7 +35,7 @@ class NetworkOptions(PairOptions):
 
 
 @dataclass(frozen=True)
-class Options(NetworkOptions):
+class Bootstrap(NetworkOptions):
     """Options of BSL."""
 
     predictor_rate: float = setting(10.0, _PREDICTOR_RATE, above=0.0)
@@ -45,7 +45,7 @@ class Options(NetworkOptions):
 
 
 @dataclass(frozen=True)
-class NtxentOptions(NetworkOptions):
+class NTXent(NetworkOptions):
     """Options of NT-Xent: those of BSL, and a temperature."""
 
     temperature: float = setting(0.05, "divides the cosines", above=0.0)
@@ -146,13 +146,13 @@ class BootstrapLearner(TwoNetworks):
     | loss | a sum | over the n sentences |
 
     Example:
-        >>> learner = BootstrapLearner(model, Options(momentum=0.99))
+        >>> learner = BootstrapLearner(model, Bootstrap(momentum=0.99))
         >>> one, other = pack(model, ["a cat", "dogs"]), pack(model, ["cat sat", "bark"])
         >>> learner([one, other]).count
         2
     """
 
-    options: Options
+    options: Bootstrap
     compares = "batch"
 
     def compare(
@@ -177,13 +177,13 @@ class NtxentLearner(TwoNetworks):
     | loss | a sum | over the 2n looks |
 
     Example:
-        >>> learner = NtxentLearner(model, NtxentOptions())
+        >>> learner = NtxentLearner(model, NTXent())
         >>> one, other = pack(model, ["a cat", "dogs"]), pack(model, ["cat sat", "bark"])
         >>> learner([one, other]).count
         4
     """
 
-    options: NtxentOptions
+    options: NTXent
     compares = "documents"
 
     def compare(
@@ -206,13 +206,13 @@ CODE = {
 }
 """Differences of the authors' code to their paper."""
 
-BOOTSTRAP = Method(
+Bootstrap.method = Method(
     name="bootstrap",
     title="BSL: bootstrapped sentence representation learning",
     citation="Zhang, He, Liu, Bing and Li, 2021. aclanthology.org/2021.acl-long.402",
     objective="‖p(f(x)) − f′(x′)‖², all of length one, x and x′ two views of a sentence, f′ a moving average of f",
     learner=BootstrapLearner,
-    options=Options,
+    options=Bootstrap,
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
@@ -220,15 +220,15 @@ BOOTSTRAP = Method(
     aimed_at=OF_SENTENCES,
 )
 
-NTXENT = Method(
+NTXent.method = Method(
     name="ntxent",
     title="NT-Xent, the contrastive ablation of BSL",
     citation="Chen, Kornblith, Norouzi and Hinton, 2020. arXiv:2002.05709; aclanthology.org/2021.acl-long.402",
     objective="−log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), h the 2n views of the batch less the one z is made from",
     learner=NtxentLearner,
-    options=NtxentOptions,
-    published=BOOTSTRAP.published,
-    defaults=BOOTSTRAP.defaults.but(learning_rate=5e-4),
+    options=NTXent,
+    published=Bootstrap.method.published,
+    defaults=Bootstrap.method.defaults.but(learning_rate=5e-4),
     large_learning_rate=5e-5,
     presets={"faithful": CODE},
     aimed_at=OF_SENTENCES,

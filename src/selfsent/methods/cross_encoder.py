@@ -15,13 +15,13 @@ from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
 from selfsent.methods.method import Facts, Labels, Learner, Loss, Method, MethodOptions
-from selfsent.models.cross_encoder import CrossEncoder
+from selfsent.models.cross_encoder import CrossEncoder as CrossEncoderModel
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options(MethodOptions):
+class CrossEncoder(MethodOptions):
     """Options of the cross-encoder."""
 
     loss: Literal["bce", "mse", "softmax"] = setting(
@@ -71,19 +71,19 @@ class CrossEncoderLearner(Learner):
     | loss | a sum | over the n pairs |
 
     Example:
-        >>> learner = CrossEncoderLearner(model, Options(loss="mse"))
+        >>> learner = CrossEncoderLearner(model, CrossEncoder(loss="mse"))
         >>> joined = pack(model, ["a cat sat [SEP] it slept"])
         >>> learner([joined], torch.tensor([0.5])).count
         1
     """
 
-    model: CrossEncoder
-    options: Options
+    model: CrossEncoderModel
+    options: CrossEncoder
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: CrossEncoder) -> None:
         outputs = (options.classes or 2) if options.loss == "softmax" else 1
         activation = nn.Sigmoid() if options.loss == "bce" else nn.Identity()
-        super().__init__(CrossEncoder(model, outputs, activation), options)
+        super().__init__(CrossEncoderModel(model, outputs, activation), options)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of joined pairs; `labels` are (batch,) classes or scores."""
@@ -107,13 +107,13 @@ class CrossEncoderLearner(Learner):
         super().save(directory)
 
 
-CROSS_ENCODER = Method(
+CrossEncoder.method = Method(
     name="cross-encoder",
     title="Cross-encoder over pairs of texts",
     citation="Devlin, Chang, Lee and Toutanova, 2019. arXiv:1810.04805",
     objective="cross-entropy of σ(w·h) and y / scale (or a squared error, or classes), h of [CLS] a [SEP] b [SEP]",
     learner=CrossEncoderLearner,
-    options=Options,
+    options=CrossEncoder,
     pooling="cls",
     published=Settings(batch_size=32, learning_rate=2e-5, epochs=3, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=4),

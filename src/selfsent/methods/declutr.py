@@ -23,7 +23,7 @@ LONG, SHORT = (4.0, 2.0), (2.0, 4.0)
 
 
 @dataclass(frozen=True)
-class Options(MethodOptions):
+class DeCLUTR(MethodOptions):
     """Options of DeCLUTR."""
 
     span: int = setting(5, "sentences in a span at most", minimum=1)
@@ -57,16 +57,16 @@ class SpansLearner(Learner):
     | loss | a sum | over the n anchors |
 
     Example:
-        >>> learner = SpansLearner(model, Options(mlm_weight=0.0))
+        >>> learner = SpansLearner(model, DeCLUTR(mlm_weight=0.0))
         >>> batch = [pack(model, texts) for texts in (["a cat", "rain"], ["it sat", "wet"], ["it ran", "drops"])]
         >>> learner(batch).count
         2
     """
 
-    options: Options
+    options: DeCLUTR
     compares = "documents"
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: DeCLUTR) -> None:
         super().__init__(model, options)
         if options.mlm_weight:
             model.require_head("the masked-language-model loss")
@@ -83,13 +83,13 @@ class SpansLearner(Learner):
         return Loss(total, len(anchors))
 
 
-DECLUTR = Method(
+DeCLUTR.method = Method(
     name="declutr",
     title="DeCLUTR: deep contrastive learning for unsupervised textual representations",
     citation="Giorgi, Nitski, Wang and Bader, 2021. arXiv:2006.03659",
     objective="NT-Xent of a span and the mean of spans near it, and cross-entropy at masked positions",
     learner=SpansLearner,
-    options=Options,
+    options=DeCLUTR,
     # Two anchors of each of sixteen documents; the configuration of the authors' code has four documents a GPU.
     published=Settings(
         batch_size=32, learning_rate=5e-5, epochs=1, warmup=0.1, weight_decay=0.1, epsilon=1e-6, max_length=512

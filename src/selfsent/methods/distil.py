@@ -23,7 +23,7 @@ from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options(MethodOptions):
+class Distil(MethodOptions):
     """Options of distillation."""
 
     teacher: str = setting(
@@ -84,17 +84,17 @@ class DistilLearner(Learner):
     | loss | a sum | over the n sentences |
 
     Example:
-        >>> learner = DistilLearner(model, Options(teacher="bundled"))
+        >>> learner = DistilLearner(model, Distil(teacher="bundled"))
         >>> batch = pack(model, ["a cat sat", "dogs bark"])
         >>> batch.vectors = learner.features(batch)
         >>> learner([batch]).count
         2
     """
 
-    options: Options
+    options: Distil
     compares = "batch"
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: Distil) -> None:
         super().__init__(model, options)
         # In a tuple they are no submodules: neither trained, nor wrapped, nor part of checkpoints.
         self._teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
@@ -149,13 +149,13 @@ class DistilLearner(Learner):
         return similarity_loss(F.normalize(student, dim=-1), teacher, scale) + (forth + back) / 2
 
 
-DISTIL = Method(
+Distil.method = Method(
     name="distil",
     title="Knowledge distillation, also over translations",
     citation="Reimers and Gurevych, 2020. arXiv:2004.09813",
     objective="a student's vectors, or their similarities, follow a frozen teacher's",
     learner=DistilLearner,
-    options=Options,
+    options=Distil,
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=5, warmup=10_000, weight_decay=0.01, epsilon=1e-6),
     presets={"published": {"objective": "mse"}},
     supervised=True,

@@ -19,7 +19,7 @@ from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options(MethodOptions):
+class Flow(MethodOptions):
     """Options of BERT-flow."""
 
     layers: Layers = setting("last", "layers whose states are averaged before pooling")
@@ -43,15 +43,15 @@ class FlowLearner(Learner):
     | loss | a sum | over the n sentences |
 
     Example:
-        >>> learner = FlowLearner(model, Options(levels=1, depth=1))
+        >>> learner = FlowLearner(model, Flow(levels=1, depth=1))
         >>> batch = pack(model, ["a cat sat", "dogs bark"])
         >>> learner.features(batch).shape[0]
         2
     """
 
-    options: Options
+    options: Flow
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: Flow) -> None:
         super().__init__(model, options)
         from selfsent.models.heads.flow import Flow
 
@@ -117,13 +117,13 @@ _SETTINGS = Settings(
     max_length=64,
 )
 
-FLOW = Method(
+Flow.method = Method(
     name="flow",
     title="BERT-flow: a normalising flow above a frozen encoder",
     citation="Li, Zhou, He, Wang, Yang and Li, 2020. arXiv:2011.05864",
     objective="−(log N(f(u); 0, I) + log |det ∂f/∂u|) / (d ln 2), u the vector of the frozen encoder",
     learner=FlowLearner,
-    options=Options,
+    options=Flow,
     published=_SETTINGS,
     defaults=_SETTINGS.but(max_length=128),
     large_learning_rate=1e-3,

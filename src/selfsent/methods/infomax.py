@@ -21,7 +21,7 @@ from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options(NgramOptions, MethodOptions):
+class InfoMax(NgramOptions, MethodOptions):
     """Options of IS-BERT: of its head, the n-gram CNN, and of its loss."""
 
     discriminator: Literal["dot", "mlp"] = setting("dot", "how a token and a sentence are scored")
@@ -69,16 +69,16 @@ class InfomaxLearner(Learner):
     | loss | a sum | over the tokens |
 
     Example:
-        >>> learner = InfomaxLearner(model, Options())
+        >>> learner = InfomaxLearner(model, InfoMax())
         >>> batch = pack(model, ["a cat sat", "dogs bark"])
         >>> learner([batch]).count
         9
     """
 
-    options: Options
+    options: InfoMax
     compares = "texts"
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: InfoMax) -> None:
         super().__init__(model, options)
         put_head(model, options)
         width = getattr(model.pooling_module, "embedding_dimension", model.embedding_size)
@@ -108,13 +108,13 @@ class InfomaxLearner(Learner):
         return (tokens @ gather(sentences.to(tokens.dtype)).T).float()
 
 
-INFOMAX = Method(
+InfoMax.method = Method(
     name="infomax",
     title="IS-BERT: mutual information between a sentence and its n-grams",
     citation="Zhang, He, Liu, Lim and Bing, 2020. arXiv:2009.12061",
     objective="softplus(−s) with the own sentence + mean softplus(s) with others, s = token · sentence",
     learner=InfomaxLearner,
-    options=Options,
+    options=InfoMax,
     head=NGRAM_CNN,
     published=Settings(batch_size=32, learning_rate=1e-6, epochs=1, schedule="linear", warmup=0.1),
     defaults=Settings(batch_size=32, learning_rate=5e-4, epochs=1),

@@ -70,6 +70,9 @@ class Facts:
 class MethodOptions:
     """A method's own options, and what follows from their values. Fields are made with `selfsent.settings.setting`."""
 
+    method: ClassVar[Method]
+    """The method that these are the options of."""
+
     def __post_init__(self) -> None:
         check_limits(self)
 

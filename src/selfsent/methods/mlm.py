@@ -21,7 +21,7 @@ from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options(MethodOptions):
+class MLM(MethodOptions):
     """Options of masked language modelling."""
 
     ratio: float = setting(0.15, "share of the tokens to predict", above=0.0, maximum=1.0)
@@ -77,16 +77,16 @@ class MaskedLearner(Learner):
     | loss | a sum | over the words to predict |
 
     Example:
-        >>> learner = MaskedLearner(model, Options())
+        >>> learner = MaskedLearner(model, MLM())
         >>> whole = pack(model, ["the cat sat on the mat"])
         >>> learner([whole]).count  # nothing is masked: there is nothing to predict
         0
     """
 
-    options: Options
+    options: MLM
     may_collapse = True
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: MLM) -> None:
         super().__init__(model, options)
         self.model.require_head("mlm")
         freeze_behind_tokens(model)
@@ -97,13 +97,13 @@ class MaskedLearner(Learner):
         return masked_loss(self.model.require_head("mlm"), self.model.states(masked), masked)
 
 
-MLM = Method(
+MLM.method = Method(
     name="mlm",
     title="Masked language modelling",
     citation="Devlin, Chang, Lee and Toutanova, 2019. arXiv:1810.04805; settings of Wang, Reimers and Gurevych, 2021",
     objective="−Σ log p(wᵢ | sentence with wᵢ hidden)",
     learner=MaskedLearner,
-    options=Options,
+    options=MLM,
     published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),
     large_learning_rate=5e-5,

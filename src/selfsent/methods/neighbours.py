@@ -20,7 +20,7 @@ from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class RankingOptions(ViewOptions):
+class MNRL(ViewOptions):
     """Options of multiple-negatives ranking."""
 
     positives: Positives = setting(
@@ -63,7 +63,7 @@ class RankingOptions(ViewOptions):
 
 
 @dataclass(frozen=True)
-class NeighbourOptions(RankingOptions):
+class Neighbours(MNRL):
     """Options of training on neighbours: those of multiple-negatives ranking, with other defaults."""
 
     positives: Positives = setting("neighbours", POSITIVES)
@@ -72,7 +72,7 @@ class NeighbourOptions(RankingOptions):
 
 
 @dataclass(frozen=True)
-class CroppingOptions(NeighbourOptions):
+class Cropping(Neighbours):
     """Options of cropping: those of training on neighbours, with spans that may overlap."""
 
     within: int = setting(10, "how many sentences away the other crop may be", minimum=1)
@@ -96,16 +96,16 @@ class RankingLearner(Learner):
     | loss | a sum | over the n pairs |
 
     Example:
-        >>> learner = RankingLearner(model, RankingOptions(both_directions=True))
+        >>> learner = RankingLearner(model, MNRL(both_directions=True))
         >>> pairs = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
         >>> learner(pairs).count
         2
     """
 
-    options: RankingOptions
+    options: MNRL
     compares = "documents"
 
-    def __init__(self, model: Encoder, options: RankingOptions) -> None:
+    def __init__(self, model: Encoder, options: MNRL) -> None:
         super().__init__(model, options)
         # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
         self._base = (model.twin().eval().requires_grad_(False),) if options.keep_base else None
@@ -128,41 +128,41 @@ class RankingLearner(Learner):
         return Loss(total, len(text))
 
 
-MNRL = Method(
+MNRL.method = Method(
     name="mnrl",
     title="Multiple-negatives ranking",
     citation="Henderson et al., 2017. arXiv:1705.00652",
     objective="−log exp(s·cos(aᵢ, pᵢ)) / Σⱼ exp(s·cos(aᵢ, pⱼ)), p the partners of all texts of the batch",
     learner=RankingLearner,
-    options=RankingOptions,
+    options=MNRL,
     published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
     presets={"published": {"both_directions": True}},
     supervised=True,
 )
 
-NEIGHBOURS = Method(
+Neighbours.method = Method(
     name="neighbours",
     title="Neighbours",
-    citation="the loss: " + MNRL.citation,
+    citation="the loss: " + MNRL.method.citation,
     objective="−log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), b the sentence beside a, j of other documents",
     learner=RankingLearner,
-    options=NeighbourOptions,
+    options=Neighbours,
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
-    defaults=MNRL.defaults.but(max_length=64),
+    defaults=MNRL.method.defaults.but(max_length=64),
     static_whiten=0.1,
     for_encoders={"keep_base": 1.0},
     aimed_at=OF_DOCUMENTS,
 )
 
-CROPPING = Method(
+Cropping.method = Method(
     name="cropping",
     title="Cropping",
     citation="González-Márquez, Berens and Kobak, 2025. arXiv:2508.03453",
     objective="−log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), a and b two crops of one document",
     learner=RankingLearner,
-    options=CroppingOptions,
+    options=Cropping,
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=1, clip=0, max_length=512),
-    for_encoders=NEIGHBOURS.for_encoders,
+    for_encoders=Neighbours.method.for_encoders,
     aimed_at=OF_DOCUMENTS,
     compared=False,
 )

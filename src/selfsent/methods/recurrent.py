@@ -25,7 +25,7 @@ _DECODER_SIZE = "numbers in a state of the decoder; 0: as many as in a sentence 
 
 
 @dataclass(frozen=True)
-class SdaeOptions(MethodOptions):
+class SDAE(MethodOptions):
     """Options of SDAE."""
 
     lose: float = setting(0.1, "share of the words that are lost, the paper's p_o", minimum=0.0, maximum=1.0)
@@ -41,7 +41,7 @@ class SdaeOptions(MethodOptions):
 
 
 @dataclass(frozen=True)
-class SkipThoughtsOptions(MethodOptions):
+class SkipThoughts(MethodOptions):
     """Options of Skip-Thoughts."""
 
     decoder_size: int = setting(0, _DECODER_SIZE, minimum=0)
@@ -74,15 +74,15 @@ class SequentialDenoisingLearner(Learner):
         SettingsError: words are to be masked, and the tokenizer has no mask token.
 
     Example:
-        >>> learner = SequentialDenoisingLearner(model, SdaeOptions())
+        >>> learner = SequentialDenoisingLearner(model, SDAE())
         >>> damaged, whole = pack(model, ["cat sat the on"]), pack(model, ["the cat sat on"])
         >>> learner([damaged, whole]).count == whole.tokens - 1
         True
     """
 
-    options: SdaeOptions
+    options: SDAE
 
-    def __init__(self, model: Encoder, options: SdaeOptions) -> None:
+    def __init__(self, model: Encoder, options: SDAE) -> None:
         super().__init__(model, options)
         self.decoder = RecurrentDecoder(model, options.decoder_size, options.reads)
         self.output = nn.Linear(self.decoder.size, model.vocabulary_size)
@@ -107,15 +107,15 @@ class SkipThoughtsLearner(Learner):
     | loss | a sum | over the tokens before and behind |
 
     Example:
-        >>> learner = SkipThoughtsLearner(model, SkipThoughtsOptions())
+        >>> learner = SkipThoughtsLearner(model, SkipThoughts())
         >>> middle, before, behind = (pack(model, [text]) for text in ("it sat", "a cat came", "it slept"))
         >>> learner([middle, before, behind]).count == before.tokens - 1 + behind.tokens - 1
         True
     """
 
-    options: SkipThoughtsOptions
+    options: SkipThoughts
 
-    def __init__(self, model: Encoder, options: SkipThoughtsOptions) -> None:
+    def __init__(self, model: Encoder, options: SkipThoughts) -> None:
         super().__init__(model, options)
         self.decoders = nn.ModuleList(RecurrentDecoder(model, options.decoder_size, options.reads) for _ in range(2))
         self.output = nn.Linear(options.decoder_size or model.embedding_size, model.vocabulary_size)
@@ -139,13 +139,13 @@ class SkipThoughtsLearner(Learner):
         return Loss(total, count)
 
 
-SDAE = Method(
+SDAE.method = Method(
     name="sdae",
     title="Sequential denoising auto-encoder",
     citation="Hill, Cho and Korhonen, 2016. arXiv:1602.03483",
     objective="−Σₜ log softmax(V hₜ)_wₜ, hₜ = GRU(wₜ₋₁, s, hₜ₋₁), s the vector of the damaged sentence",
     learner=SequentialDenoisingLearner,
-    options=SdaeOptions,
+    options=SDAE,
     pooling="lasttoken",
     # The published code passes Adam a rate of 0.01, which it does not read: 0.0002 stands in it.
     published=Settings(
@@ -158,13 +158,13 @@ SDAE = Method(
     compared=False,
 )
 
-SKIP_THOUGHTS = Method(
+SkipThoughts.method = Method(
     name="skip-thoughts",
     title="Skip-Thoughts",
     citation="Kiros et al., 2015. arXiv:1506.06726",
     objective="−Σₜ log softmax(V hₜ)_wₜ over the words of the sentences before and behind, hₜ = GRU(wₜ₋₁, s, hₜ₋₁)",
     learner=SkipThoughtsLearner,
-    options=SkipThoughtsOptions,
+    options=SkipThoughts,
     pooling="lasttoken",
     # The published code passes Adam a rate of 0.01, which it does not read: 0.0002 stands in it.
     published=Settings(

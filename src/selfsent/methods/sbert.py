@@ -23,7 +23,7 @@ HEAD = "softmax_head"
 
 
 @dataclass(frozen=True)
-class SoftmaxOptions(MethodOptions):
+class Softmax(MethodOptions):
     """Options of the softmax objective."""
 
     classes: int | None = setting(None, "number of classes (default: as many as the corpus has)", minimum=2)
@@ -46,7 +46,7 @@ class SoftmaxOptions(MethodOptions):
 
 
 @dataclass(frozen=True)
-class CosineOptions(MethodOptions):
+class Cosine(MethodOptions):
     """Options of cosine regression."""
 
     scale: float | None = setting(None, "what scores are divided by (default: the largest of the corpus)", above=0.0)
@@ -65,7 +65,7 @@ class CosineOptions(MethodOptions):
 
 
 @dataclass(frozen=True)
-class TripletOptions(MethodOptions):
+class Triplet(MethodOptions):
     """Options of the triplet objective."""
 
     margin: float = setting(1.0, "by how much the third text must be farther away than the second", above=0.0)
@@ -90,15 +90,15 @@ class SoftmaxLearner(Learner):
     | loss | a sum | over the n pairs |
 
     Example:
-        >>> learner = SoftmaxLearner(model, SoftmaxOptions(classes=3))
+        >>> learner = SoftmaxLearner(model, Softmax(classes=3))
         >>> pair = pack(model, ["a cat sat"]), pack(model, ["it stood"])
         >>> learner(pair, torch.tensor([2])).count
         1
     """
 
-    options: SoftmaxOptions
+    options: Softmax
 
-    def __init__(self, model: Encoder, options: SoftmaxOptions) -> None:
+    def __init__(self, model: Encoder, options: Softmax) -> None:
         super().__init__(model, options)
         widths = [(4 if options.product else 3) * model.embedding_size, *[options.hidden] * 2 * bool(options.hidden)]
         layers = [nn.Linear(*pair) for pair in zip(widths, [*widths[1:], options.classes or 2], strict=True)]
@@ -131,13 +131,13 @@ class CosineLearner(Learner):
     | loss | a sum | over the n pairs |
 
     Example:
-        >>> learner = CosineLearner(model, CosineOptions(scale=5.0))
+        >>> learner = CosineLearner(model, Cosine(scale=5.0))
         >>> pair = pack(model, ["a cat sat"]), pack(model, ["it sat"])
         >>> learner(pair, torch.tensor([4.2])).count
         1
     """
 
-    options: CosineOptions
+    options: Cosine
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of pairs; `labels` are (batch,) scores."""
@@ -158,13 +158,13 @@ class TripletLearner(Learner):
     | loss | a sum | over the n triplets |
 
     Example:
-        >>> learner = TripletLearner(model, TripletOptions())
+        >>> learner = TripletLearner(model, Triplet())
         >>> triplet = [pack(model, [text]) for text in ("a cat", "a kitten", "rain")]
         >>> learner(triplet).count
         1
     """
 
-    options: TripletOptions
+    options: Triplet
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of triplets."""
@@ -178,13 +178,13 @@ class TripletLearner(Learner):
         return F.pairwise_distance(first, second)
 
 
-SOFTMAX = Method(
+Softmax.method = Method(
     name="softmax",
     title="SBERT's softmax objective, for pairs that fall into classes",
     citation="Reimers and Gurevych, 2019. arXiv:1908.10084",
     objective="−log softmax(W [u; v; |u − v|] + b) of the pair's class, u and v its vectors",
     learner=SoftmaxLearner,
-    options=SoftmaxOptions,
+    options=Softmax,
     published=Settings(batch_size=16, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=16, learning_rate=1e-4, epochs=1),
     presets={
@@ -205,27 +205,27 @@ SOFTMAX = Method(
     supervised=True,
 )
 
-COSINE = Method(
+Cosine.method = Method(
     name="cosine",
     title="SBERT's regression objective, for pairs with a score",
-    citation=SOFTMAX.citation,
+    citation=Softmax.method.citation,
     objective="(cos(u, v) − y / scale)², u and v the vectors of a pair of score y",
     learner=CosineLearner,
-    options=CosineOptions,
-    published=SOFTMAX.published.but(epochs=4),
+    options=Cosine,
+    published=Softmax.method.published.but(epochs=4),
     defaults=Settings(batch_size=16, learning_rate=5e-4, epochs=4),
     supervised=True,
 )
 
-TRIPLET = Method(
+Triplet.method = Method(
     name="triplet",
     title="SBERT's triplet objective",
-    citation=SOFTMAX.citation,
+    citation=Softmax.method.citation,
     objective="max(‖a − p‖ − ‖a − n‖ + ε, 0), a, p and n the vectors of a row's three texts",
     learner=TripletLearner,
-    options=TripletOptions,
-    published=SOFTMAX.published,
-    defaults=SOFTMAX.defaults,
+    options=Triplet,
+    published=Softmax.method.published,
+    defaults=Softmax.method.defaults,
     presets={"sentence-transformers": {"margin": 5.0}},
     supervised=True,
 )

@@ -20,7 +20,7 @@ from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class Options(PairOptions):
+class SimCSE(PairOptions):
     """Options of SimCSE."""
 
     temperature: float = setting(0.05, "divides the cosines", above=0.0)
@@ -53,16 +53,16 @@ class ContrastiveLearner(Learner):
     | loss | a sum | over the n sentences |
 
     Example:
-        >>> learner = ContrastiveLearner(model, Options(temperature=0.05))
+        >>> learner = ContrastiveLearner(model, SimCSE(temperature=0.05))
         >>> batch = pack(model, ["a cat sat", "dogs bark", "it rains"])
         >>> learner([batch, batch]).count
         3
     """
 
-    options: Options
+    options: SimCSE
     compares = "documents"
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: SimCSE) -> None:
         super().__init__(model, options)
         options.require_difference(model)
         width = model.embedding_size
@@ -85,13 +85,13 @@ class ContrastiveLearner(Learner):
         return Loss(total, len(first))
 
 
-SIMCSE = Method(
+SimCSE.method = Method(
     name="simcse",
     title="Simple contrastive learning of sentence embeddings",
     citation="Gao, Yao and Chen, 2021. arXiv:2104.08821",
     objective="−log exp(cos(a, a′)/τ) / Σⱼ exp(cos(a, bⱼ)/τ), a and a′ the same sentence under different dropout",
     learner=ContrastiveLearner,
-    options=Options,
+    options=SimCSE,
     pooling="cls",
     published=Settings(batch_size=64, learning_rate=3e-5, epochs=1, schedule="linear", warmup=0, max_length=32),
     large_learning_rate=3e-5,

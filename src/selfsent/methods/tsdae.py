@@ -33,7 +33,7 @@ NOISES: dict[str, Callable[[float], Noise]] = {
 
 
 @dataclass(frozen=True)
-class Options(MethodOptions):
+class TSDAE(MethodOptions):
     """Options of TSDAE."""
 
     ratio: float = setting(0.6, "share of the words damaged before encoding", minimum=0.0, maximum=1.0)
@@ -59,7 +59,7 @@ class Options(MethodOptions):
         return True
 
 
-def _decoder_for(model: Encoder, options: Options) -> nn.Module:
+def _decoder_for(model: Encoder, options: TSDAE) -> nn.Module:
     """The decoder that goes with an encoder: of an encoder-decoder its own; else like the encoder, or a small one."""
     if model.is_half:
         if options.decoder_layers:
@@ -81,15 +81,15 @@ class DenoisingLearner(Learner):
     | loss | a sum | over the tokens of the whole sentences |
 
     Example:
-        >>> learner = DenoisingLearner(model, Options(ratio=0.6))
+        >>> learner = DenoisingLearner(model, TSDAE(ratio=0.6))
         >>> damaged, whole = pack(model, ["cat mat"]), pack(model, ["the cat sat on the mat"])
         >>> learner([damaged, whole]).count == whole.tokens - 1
         True
     """
 
-    options: Options
+    options: TSDAE
 
-    def __init__(self, model: Encoder, options: Options) -> None:
+    def __init__(self, model: Encoder, options: TSDAE) -> None:
         super().__init__(model, options)
         if options.scratch:
             self.model.forget()
@@ -117,13 +117,13 @@ class DenoisingLearner(Learner):
         return Loss(total, read.tokens)
 
 
-TSDAE = Method(
+TSDAE.method = Method(
     name="tsdae",
     title="Transformer-based sequential denoising auto-encoder",
     citation="Wang, Reimers and Gurevych, 2021. arXiv:2104.06979",
     objective="−Σₜ log p(wₜ | w₁…wₜ₋₁, s), s the vector of the sentence with most of its words deleted",
     learner=DenoisingLearner,
-    options=Options,
+    options=TSDAE,
     pooling="cls",
     published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
     defaults=Settings(batch_size=32, learning_rate=1e-3, epochs=1),

@@ -27,7 +27,7 @@ DROPOUT_IN = "which encoders train with dropout: none, the one that is kept, or 
 
 
 @dataclass(frozen=True)
-class TensionOptions(MethodOptions):
+class CT(MethodOptions):
     """Options of contrastive tension."""
 
     negatives: int = setting(
@@ -45,7 +45,7 @@ class TensionOptions(MethodOptions):
 
 
 @dataclass(frozen=True)
-class InBatchOptions(ViewOptions):
+class CTInBatch(ViewOptions):
     """Options of contrastive tension with in-batch negatives."""
 
     similarity: Literal["cosine", "dot"] = setting("cosine", "the similarity that is scaled")
@@ -59,7 +59,7 @@ class InBatchOptions(ViewOptions):
 
 
 @dataclass(frozen=True)
-class QuickThoughtsOptions(ViewOptions):
+class QuickThoughts(ViewOptions):
     """Options of Quick-Thoughts."""
 
     positives: Positives = setting("neighbours", POSITIVES)
@@ -68,7 +68,7 @@ class QuickThoughtsOptions(ViewOptions):
 
 
 @dataclass(frozen=True)
-class ClozeOptions(QuickThoughtsOptions):
+class InverseCloze(QuickThoughts):
     """Options of the inverse cloze task: those of Quick-Thoughts, with surroundings in place of a neighbour."""
 
     positives: Positives = setting("surroundings", POSITIVES)
@@ -110,13 +110,13 @@ class TensionLearner(TwinLearner):
     | loss | a sum | over the n pairs |
 
     Example:
-        >>> learner = TensionLearner(model, TensionOptions(negatives=1))
+        >>> learner = TensionLearner(model, CT(negatives=1))
         >>> batch, partners = pack(model, ["a cat", "a dog"]), pack(model, ["a cat", "rain"])
         >>> learner([batch, partners]).count
         2
     """
 
-    options: TensionOptions
+    options: CT
     compares = "texts"
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
@@ -148,16 +148,16 @@ class InBatchTensionLearner(TwinLearner):
     | loss | a sum | over the n sentences |
 
     Example:
-        >>> learner = InBatchTensionLearner(model, InBatchOptions())
+        >>> learner = InBatchTensionLearner(model, CTInBatch())
         >>> batch = pack(model, ["a cat sat", "dogs bark"])
         >>> learner([batch, batch]).count
         2
     """
 
-    options: InBatchOptions
+    options: CTInBatch
     compares = "documents"
 
-    def __init__(self, model: Encoder, options: InBatchOptions) -> None:
+    def __init__(self, model: Encoder, options: CTInBatch) -> None:
         super().__init__(model, options)
         self.log_scale = nn.Parameter(torch.tensor(math.log(options.scale)), requires_grad=options.learn_scale)
 
@@ -184,13 +184,13 @@ class DualEncoderLearner(TwinLearner):
     | loss | a sum | over the n sentences |
 
     Example:
-        >>> learner = DualEncoderLearner(model, QuickThoughtsOptions())
+        >>> learner = DualEncoderLearner(model, QuickThoughts())
         >>> batch = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
         >>> learner(batch).count
         2
     """
 
-    options: QuickThoughtsOptions
+    options: QuickThoughts
     compares = "documents"
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
@@ -201,13 +201,13 @@ class DualEncoderLearner(TwinLearner):
         return Loss(total, len(sentences))
 
 
-CT = Method(
+CT.method = Method(
     name="ct",
     title="Contrastive tension",
     citation="Carlsson, Gyllensten, Gogoulou, Ylipää Hellqvist and Sahlgren, 2021. openreview.net/forum?id=Ov_sMNau-PF",
     objective="binary cross-entropy of σ(f₁(a)·f₂(b)): is b the same sentence as a, or one drawn at random?",
     learner=TensionLearner,
-    options=TensionOptions,
+    options=CT,
     published=Settings(
         batch_size=16,
         learning_rate=1e-5,
@@ -237,25 +237,25 @@ CT = Method(
     },
 )
 
-CT_INBATCH = Method(
+CTInBatch.method = Method(
     name="ct-inbatch",
     title="Contrastive tension with in-batch negatives",
-    citation=CT.citation + "; in-batch negatives by sentence-transformers",
+    citation=CT.method.citation + "; in-batch negatives by sentence-transformers",
     objective="cross-entropy of softmax(scale · cos(f₁(a), f₂(b))) over the batch, in both directions",
     learner=InBatchTensionLearner,
-    options=InBatchOptions,
+    options=CTInBatch,
     published=Settings(batch_size=16, learning_rate=5e-5, epochs=1, schedule="linear", warmup=0, max_length=75),
     large_learning_rate=5e-5,
     presets={"published": {"dropout_in": "kept"}, "dot": {"similarity": "dot", "scale": 1.0, "learn_scale": False}},
 )
 
-QUICK_THOUGHTS = Method(
+QuickThoughts.method = Method(
     name="quick-thoughts",
     title="Quick-Thoughts",
     citation="Logeswaran and Lee, 2018. arXiv:1803.02893",
     objective="−log exp(f(s)·g(c)) / Σ exp(f(s)·g(c′)), c the sentence beside s, c′ those of the batch",
     learner=DualEncoderLearner,
-    options=QuickThoughtsOptions,
+    options=QuickThoughts,
     published=Settings(
         batch_size=400, learning_rate=5e-4, epochs=1, schedule="constant", warmup=0, clip=5.0, max_length=32
     ),
@@ -265,18 +265,18 @@ QUICK_THOUGHTS = Method(
     compared=False,
 )
 
-INVERSE_CLOZE = Method(
+InverseCloze.method = Method(
     name="inverse-cloze",
     title="Inverse cloze task",
     citation="Lee, Chang and Toutanova, 2019. arXiv:1906.00300",
     objective="−log exp(f(s)·g(p)) / Σ exp(f(s)·g(p′)), p the passage around s, mostly without s",
     learner=DualEncoderLearner,
-    options=ClozeOptions,
+    options=InverseCloze,
     pooling="cls",
     published=Settings(
         batch_size=4096, learning_rate=1e-4, steps=100_000, warmup=10_000, weight_decay=0.01, max_length=288
     ),
-    defaults=QUICK_THOUGHTS.defaults.but(max_length=128),
+    defaults=QuickThoughts.method.defaults.but(max_length=128),
     large_learning_rate=1e-5,
     aimed_at=OF_DOCUMENTS,
     compared=False,

@@ -29,14 +29,14 @@ _FLAT = 1e-9
 
 
 @dataclass(frozen=True)
-class ZScoreOptions(MethodOptions):
+class ZScore(MethodOptions):
     """Options of z-scores."""
 
     layers: Layers = setting("last", "layers whose states are averaged before pooling")
 
 
 @dataclass(frozen=True)
-class Options(MethodOptions):
+class Whitening(MethodOptions):
     """Options of whitening."""
 
     strength: float = setting(
@@ -101,7 +101,7 @@ def moments_of(model: Encoder, batches: Iterable[Sequence[Packed]]) -> Moments:
     return moments.over_processes()
 
 
-def whitening_map(moments: Moments, options: Options) -> tuple[Tensor, Tensor]:
+def whitening_map(moments: Moments, options: Whitening) -> tuple[Tensor, Tensor]:
     """W and −Wμ of z = W(u − μ), W = Λ^(−s/2)ᵀUᵀ from Σ = UΛUᵀ, largest variance first.
 
     With strength s = 1 this is algorithm 1 of Su et al. 2021.
@@ -132,9 +132,9 @@ def whitening_map(moments: Moments, options: Options) -> tuple[Tensor, Tensor]:
     return weight, -weight @ moments.mean
 
 
-def at_the_end(strength: float) -> Options:
+def at_the_end(strength: float) -> Whitening:
     """How a trained encoder is whitened: in full as published; in part with a ridge, so that no direction is lost."""
-    return Options(strength=strength, ridge=0.1 if strength < 1 else 0.0)
+    return Whitening(strength=strength, ridge=0.1 if strength < 1 else 0.0)
 
 
 def whitened(strength: float) -> str:
@@ -143,7 +143,7 @@ def whitened(strength: float) -> str:
     return f", whitened at the end{partly}" if strength else ""
 
 
-def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Options | None = None) -> None:
+def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Whitening | None = None) -> None:
     """Fit whitening on the vectors of sentences, and put it behind the encoder's last module.
 
     Args:
@@ -151,14 +151,14 @@ def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Options
         batches: every sentence once.
         options: by default, the identity as covariance, all directions and no ridge.
     """
-    weight, bias = whitening_map(moments_of(model, batches), options or Options())
+    weight, bias = whitening_map(moments_of(model, batches), options or Whitening())
     model.put_affine(weight, bias)
 
 
 class LayersLearner(Learner):
     """A closed-form learner, of the mean of some layers."""
 
-    def __init__(self, model: Encoder, options: Options | ZScoreOptions) -> None:
+    def __init__(self, model: Encoder, options: Whitening | ZScore) -> None:
         super().__init__(model, options)
         model.average_layers(options.layers)
 
@@ -172,12 +172,12 @@ class WhiteningLearner(LayersLearner):
     | `forward` |  | is never called |
 
     Example:
-        >>> learner = WhiteningLearner(model, Options())
+        >>> learner = WhiteningLearner(model, Whitening())
         >>> texts = ["a cat sat", "dogs bark", "it rains", "wet"]
         >>> learner.prepare([[pack(model, texts)]])
     """
 
-    options: Options
+    options: Whitening
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """The whole fit."""
@@ -193,12 +193,12 @@ class ZScoreLearner(LayersLearner):
     | `forward` |  | is never called |
 
     Example:
-        >>> learner = ZScoreLearner(model, ZScoreOptions())
+        >>> learner = ZScoreLearner(model, ZScore())
         >>> texts = ["a cat sat", "dogs bark", "it rains", "wet"]
         >>> learner.prepare([[pack(model, texts)]])
     """
 
-    options: ZScoreOptions
+    options: ZScore
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
         """The whole fit."""
@@ -211,13 +211,13 @@ class ZScoreLearner(LayersLearner):
         self.model.put_affine(scale.diag(), -scale * moments.mean)
 
 
-WHITENING = Method(
+Whitening.method = Method(
     name="whitening",
     title="Whitening sentence representations",
     citation="Su, Cao, Liu and Ou, 2021. arXiv:2103.15316",
     objective="z = (u − μ) U Λ^(−s/2), Σ = U Λ Uᵀ the covariance of the vectors u",
     learner=WhiteningLearner,
-    options=Options,
+    options=Whitening,
     defaults=ONE_PASS,
     large_learning_rate=ONE_PASS.learning_rate,
     static=ONE_PASS,
@@ -225,13 +225,13 @@ WHITENING = Method(
     presets={"published": {"dimensions": 256, "layers": "first+last"}},
 )
 
-ZSCORE = Method(
+ZScore.method = Method(
     name="zscore",
     title="Z-scores of every dimension",
     citation="Timkey and van Schijndel, 2021. arXiv:2109.04404",
     objective="zⱼ = (uⱼ − μⱼ) / σⱼ",
     learner=ZScoreLearner,
-    options=ZScoreOptions,
+    options=ZScore,
     defaults=ONE_PASS,
     large_learning_rate=ONE_PASS.learning_rate,
     static=ONE_PASS,

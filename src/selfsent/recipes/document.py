@@ -1,9 +1,9 @@
-"""YAML that remembers its lines, so that every complaint about a recipe can name one."""
+"""YAML with line numbers, so that every error in a recipe names its line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,9 +11,23 @@ import yaml
 
 from selfsent.errors import SettingsError, guess
 
+TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
+    "int": ("a whole number", (int,)),
+    "float": ("a number", (int, float)),
+    "bool": ("true or false", (bool,)),
+    "str": ("a text", (str,)),
+    "column": ("the name of a column", (str,)),
+    "columns": ("a list of names", (list,)),
+    "name": ("one name", (str,)),
+    "names": ("a name, or a list of names", (str, list)),
+}
+"""By annotation: the words of an error for a valid value, and the exact types of one; lists hold texts."""
+_MOST = 100_000
+"""Keys and values of a recipe, aliases (`&` and `*`) expanded."""
+
 
 class Section(dict[str, Any]):
-    """A mapping of a YAML file that knows where it stands.
+    """A mapping of a YAML file with the line numbers of its keys.
 
     Args:
         path: the file.
@@ -25,12 +39,8 @@ class Section(dict[str, Any]):
         self.path, self.line = path, line
         self.lines: dict[str, int] = {}
 
-    def put(self, key: str, value: Any, line: int) -> None:
-        """Set a key that stands on a line."""
-        self[key], self.lines[key] = value, line
-
     def fail(self, message: str, key: str | None = None) -> NoReturn:
-        """Complain about a key, or about the section.
+        """Raise an error about a key, or about the section.
 
         Raises:
             SettingsError: always, with file and line.
@@ -48,73 +58,51 @@ class Section(dict[str, Any]):
         return found
 
     def only(self, known: Collection[str], what: str) -> None:
-        """Refuse keys that mean nothing."""
+        """Reject unknown keys."""
         for key in self:
             if key not in known:
                 self.fail(f"{what} has no {key!r}; {guess(key, known)}", key)
 
-    def over(self, other: Section, drop: bool = True) -> Section:
-        """This section with another one's values in place of its own, section by section.
+    def over(self, changes: Section, drop: bool = True) -> Section:
+        """A copy with other values, merged section by section.
 
         Args:
-            other: the other section.
-            drop: whether a null of the other one takes a key away; it stays there otherwise.
+            changes: the other values.
+            drop: whether a null among them removes a key; otherwise it stays as null.
         """
         merged = Section(self.path, self.line)
-        for source in (self, other):
+        for source in (self, changes):
             for key, value in source.items():
                 old = merged.get(key)
                 nested = isinstance(old, Section) and isinstance(value, Section)
-                merged.put(key, old.over(value, drop) if nested else value, source.lines[key])  # type: ignore[union-attr]  # both
-                if drop and source is other and value is None:
+                merged[key] = old.over(value, drop) if nested else value  # type: ignore[union-attr]  # both
+                merged.lines[key] = source.lines[key]
+                if drop and source is changes and value is None:
                     del merged[key]
         return merged
 
-    def typed(self, key: str, kind: str, choices: Collection[str] = ()) -> Any:
-        """The value under a key, which must be of the type that a dataclass's field has; lists become tuples.
+    def typed(self, key: str, annotation: str, choices: Collection[str] = ()) -> Any:
+        """The value under a key, checked against the annotation of a dataclass field; lists become tuples.
 
         Args:
             key: it is there.
-            kind: the annotation, such as `int | None`; what is not among `KINDS` is a text.
-            choices: what a text may be, to be named in the complaint.
+            annotation: such as `int | None`; unknown parts of it are texts.
+            choices: allowed texts, for the error.
         """
         value = self[key]
-        kinds = [KINDS[part] for part in kind.split(" | ") if part in KINDS]
-        kinds = kinds or [(f"one of {', '.join(choices)}" if choices else "a text", _is_text)]
-        if not any(right(value) for _, right in kinds):
+        kinds = [TYPES[part] for part in annotation.split(" | ") if part in TYPES]
+        kinds = kinds or [(f"one of {', '.join(choices)}" if choices else "a text", (str,))]
+        right = any(type(value) in types for _, types in kinds)
+        if not right or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
             self.fail(f"{key} is {value!r}; it must be {' or '.join(wanted for wanted, _ in kinds)}", key)
         return tuple(value) if isinstance(value, list) else value
 
     def one_of(self, key: str, choices: Collection[str]) -> str:
-        """The value under a key, which must be one of these."""
+        """The value under a key, which must be one of the choices."""
         value = self.get(key)
         if value not in tuple(choices):
             self.fail(f"{key} is {value!r}; it must be one of {', '.join(choices)}", key)
         return str(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "int": ("a whole number", lambda value: type(value) is int),
-    "float": ("a number", lambda value: type(value) in (int, float)),
-    "bool": ("true or false", lambda value: isinstance(value, bool)),
-    "Column": ("the name of a column", _is_text),
-    "Columns": ("a list of names", _is_list),
-    "Name": ("one name", _is_text),
-    "Names": ("a name, or a list of names", lambda value: _is_text(value) or _is_list(value)),
-}
-"""By annotation: how a complaint names what a value must be, and whether it is that."""
-
-
-_MOST = 100_000
-"""Keys and values of a recipe, those counted each time that another name (`&` and `*`) brings them in again."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -132,7 +120,7 @@ def _construct(loader: _Loader, node: yaml.MappingNode) -> Section:
             raise SettingsError(f"{loader.path} line {line}: the key {key!r} is no name: put it in quotes")
         if key in section.lines and section.lines[key] > node.start_mark.line:
             raise SettingsError(f"{loader.path} line {line}: {key!r} stands here for the second time: leave one out")
-        section.put(key, loader.construct_object(value_node, deep=True), line)
+        section[key], section.lines[key] = loader.construct_object(value_node, deep=True), line
     return section
 
 
@@ -143,13 +131,13 @@ _Loader.add_implicit_resolver(
 
 
 def _counted(loader: _Loader, node: yaml.Node, known: dict[int, int]) -> int:
-    """Keys and values of a node. A few lines that name one another may stand for billions, or for themselves.
+    """Number of keys and values of a node, aliases expanded.
 
     Raises:
-        SettingsError: they do.
+        SettingsError: an alias bomb, or a node inside itself.
     """
     if id(node) not in known:
-        known[id(node)] = _MOST  # until it is counted: whoever meets it before is inside it
+        known[id(node)] = _MOST  # until it is counted: it is inside itself if it is met before
         below = [] if isinstance(node, yaml.ScalarNode) else node.value
         parts = [part for each in below for part in (each if isinstance(each, tuple) else (each,))]
         known[id(node)] = 1 + sum(_counted(loader, part, known) for part in parts)
@@ -160,10 +148,10 @@ def _counted(loader: _Loader, node: yaml.Node, known: dict[int, int]) -> int:
 
 
 def read_document(path: str | Path) -> Section:
-    """The one section that a YAML file is.
+    """Read a recipe's YAML.
 
     Raises:
-        SettingsError: the file cannot be read, or is no such section.
+        SettingsError: the file cannot be read, or is no section of key: value.
     """
     try:
         loader = _Loader(Path(path).read_text(encoding="utf-8"))
@@ -174,15 +162,13 @@ def read_document(path: str | Path) -> Section:
         raise SettingsError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not UTF-8: a recipe is a text file") from None
-    except (yaml.YAMLError, RecursionError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+    except RecursionError:
+        raise SettingsError(f"{path}: this is no YAML: nested too deep") from None
+    except (yaml.YAMLError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f"{path} line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None)
-        if not problem and isinstance(error, RecursionError):
-            problem = "nested too deep"
-        if not problem:
-            problem = str(error) if isinstance(error, ValueError) else "a value that is not what its tag says"
-        raise SettingsError(f"{where}: this is no YAML: {problem}") from None
+        problem = problem or (str(error) if isinstance(error, ValueError) else "a value that is not what its tag says")
+        raise SettingsError(f"{path}{f' line {mark.line + 1}' if mark else ''}: this is no YAML: {problem}") from None
     if not isinstance(document, Section):
         raise SettingsError(f"{path} line 1: a recipe begins with key: value")
     return document

@@ -1,9 +1,9 @@
-"""What a recipe needs, what of it is here, and where its authors publish the rest."""
+"""The data and encoders that a recipe needs, whether they are here, and where their authors publish them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -24,13 +24,11 @@ from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
 from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.models.bases import SHIPPED
 from selfsent.models.new_bases import NewBase
-from selfsent.recipes.parts import names_of, placed
 from selfsent.recipes.recipe import Recipe
-from selfsent.recipes.stage import FOLD, Stage, sources_of
+from selfsent.recipes.stage import FOLD, Stage, located, sources_of, task_names
 
 WORD_FILES = (*PREFIXES, *KINDS)
-"""What stands before the name of a file, of word vectors or to train paragraph vectors on, in that of an encoder."""
-_HUB = "fetched from the Hugging Face hub when the recipe runs"
+"""Prefixes of encoders that are made from a file of word vectors, or of text for paragraph vectors."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,9 @@ class Need:
 
     Args:
         name: as the recipe calls it.
-        here: whether it lies in the current directory, in the mirror of the data sets, or in the hub's cache.
-        hub: whether the hub has it, so that it is fetched when the recipe runs.
-        where: where its authors publish it, and what to do with it.
+        here: whether it is in the current directory, in the mirror of the data sets, or in the hub's cache.
+        hub: whether it is fetched from the hub when the recipe runs.
+        where: where its authors publish it.
     """
 
     name: str
@@ -51,23 +49,22 @@ class Need:
 
 
 @cache
-def _places() -> list[Mapping[str, Any]]:
-    file = resources.files("selfsent.recipes") / "places.yaml"
+def _sources() -> list[dict[str, Any]]:
+    file = resources.files("selfsent.recipes") / "sources.yaml"
     return list(yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
-def place_of(name: str) -> Mapping[str, Any]:
-    """What is known of a corpus, a data set or an encoder: `rows`, and `where` it is published; nothing of others."""
-    return next((place for place in _places() if fnmatchcase(name, place["name"])), {})
+def _source(name: str) -> dict[str, Any]:
+    return next((source for source in _sources() if fnmatchcase(name, source["name"])), {})
 
 
 def where_of(name: str) -> str:
-    """Where the authors of something publish it; empty where nobody noted it."""
-    return str(place_of(name).get("where", ""))
+    """Where the authors of a corpus, data set or encoder publish it; empty if unknown."""
+    return str(_source(name).get("where", ""))
 
 
 def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
-    """Everything that a recipe reads: encoders, corpora and data sets that it scores on.
+    """Everything that a recipe reads: encoders, corpora, and data sets to score on.
 
     Args:
         recipe: of one variant; it need not have been planned.
@@ -75,7 +72,7 @@ def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
     """
     stages, given = recipe.stages, [stage.arguments for stage in recipe.stages]
     models = [recipe.encoder or recipe.base, *(each["teacher"] for each in given if "teacher" in each)]
-    tasks = [*names_of(recipe.tasks), *(task for stage in stages for task in names_of(stage.tasks))]
+    tasks = [*task_names(recipe.tasks), *(task for stage in stages for task in task_names(stage.tasks))]
     tasks += [each["dev"] for each in given if "dev" in each] + ([recipe.folds.data] if recipe.folds else [])
     found = [_model(str(model), mirror) for model in models]
     found += [need for stage in stages if stage.source != FOLD for need in _corpus(stage, mirror)]
@@ -84,7 +81,7 @@ def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
 
 
 def not_here(names: Iterable[str], mirror: str | Path | None) -> list[Need]:
-    """Of corpora and data sets, those that are not here and that the hub does not have, or cannot be asked for now."""
+    """The corpora and data sets among some that are neither here nor on a hub that can be reached."""
     from selfsent.evaluation.datasets.hub import hub_reachable
 
     needs = [(_task if name in data_sets() else _text)(name, mirror) for name in names]
@@ -92,7 +89,7 @@ def not_here(names: Iterable[str], mirror: str | Path | None) -> list[Need]:
 
 
 def _corpus(stage: Stage, mirror: str | Path | None) -> list[Need]:
-    """What the corpus of a stage is made of; what stands in for it where that is here, and the corpus nowhere."""
+    """The sources of a stage's corpus, or its stand-in if only that is here."""
     needs = [_text(name, mirror) for name in stage.sources]
     if stage.stand_in is None or all(need.here or need.hub for need in needs):
         return needs
@@ -104,11 +101,11 @@ def _corpus(stage: Stage, mirror: str | Path | None) -> list[Need]:
 
 
 def _text(name: str, mirror: str | Path | None) -> Need:
-    lies = str(placed(name, mirror))
-    here = Path(lies).exists() or name == "-" or name.startswith("python:") or any(c in name for c in "*?[")
     dataset = None if name.endswith(tuple(READERS)) else HubDataset.parse(name)
-    hub = dataset is not None and place_of(name).get("hub", True)
-    return _need(name, here or (dataset is not None and _cached(dataset.name, "datasets")), hub)
+    here = name == "-" or name.startswith("python:") or any(character in name for character in "*?[")
+    here = here or Path(str(located(name, mirror))).exists()
+    here = here or (dataset is not None and _cached(dataset.name, "datasets"))
+    return _need(name, here, dataset is not None and _source(name).get("hub", True))
 
 
 def _task(task: str, mirror: str | Path | None) -> Need:
@@ -131,7 +128,7 @@ def _model(name: str, mirror: str | Path | None) -> Need:
     if name in COUNTING or name in SHIPPED or Path(name).exists():
         return _need(name, True)
     if kind in WORD_FILES:
-        return _need(name, Path(str(placed(rest, mirror))).is_file())
+        return _need(name, Path(str(located(rest, mirror))).is_file())
     if network := NewBase.named(name):
         source = Path(network.source).expanduser()
         return _need(name, not network.source or network.source in SHIPPED or source.exists())
@@ -148,11 +145,13 @@ def _importable(module: str) -> bool:
 
 
 def _need(name: str, here: bool, hub: bool = False) -> Need:
-    return Need(name, here, hub, where_of(name) or (_HUB if hub else ""))
+    return Need(
+        name, here, hub, where_of(name) or ("fetched from the Hugging Face hub when the recipe runs" if hub else "")
+    )
 
 
 def _cached(name: str, kind: str) -> bool:
-    """Whether the hub's cache holds a data set or a model, as far as its folders tell."""
+    """Whether the hub's cache has a folder of a data set or a model."""
     from huggingface_hub import constants
 
     if kind == "datasets":
@@ -162,7 +161,7 @@ def _cached(name: str, kind: str) -> bool:
 
 @cache
 def data_sets() -> dict[str, tuple[DataSet, ...]]:
-    """The data sets that each task reads."""
+    """The data sets of each task."""
     single = (*sts.STS, sts.STSB_DEV, *sts.STS17, *arguments.ARGUMENTS)
     found: dict[str, tuple[DataSet, ...]] = {dataset.name: (dataset,) for dataset in single}
     found |= {each.name: each.parts for each in transfer.TRANSFER}

@@ -1,4 +1,4 @@
-"""What a recipe says, checked before anything runs."""
+"""A recipe: stages of training in one YAML file, checked as a whole before anything runs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,29 @@ from typing import Any
 
 from selfsent.errors import guess
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
+from selfsent.evaluation.tasks.arguments import ARGUMENTS
 from selfsent.models.bases import RAW
 from selfsent.models.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.recipes.document import Section, read_document
-from selfsent.recipes.parts import Folds, folds_of, names_of, published_of, tasks_of
-from selfsent.recipes.stage import FOLD, Stage, fields_of, planned_of, stage_of
-from selfsent.training.plan import Plan
+from selfsent.recipes.stage import FOLD, Stage, as_tuple, fields_of, plan_stage, read_stage, read_tasks, task_names
 
-_OF_VARIANT = (
-    *("title", "note", "base", "all", "stages", "encoder", "evaluate"),
-    *("published", "cross_validate", "shows"),
-)
-_RECIPE = (*_OF_VARIANT, "variants", "axes")
-"""What a recipe may say."""
+_VARIANT = ("title", "note", "base", "all", "stages", "encoder", "evaluate", "published", "cross_validate", "shows")
 _FOLDED = "the score is the one over all folds; leave evaluate out"
+
+
+@dataclass(frozen=True)
+class Folds:
+    """A cross-validation.
+
+    Args:
+        data: the data set of argument pairs.
+        by: the protocol, `10-fold` or `cross-topic`.
+        stand_in: the data set to take if `data` is not here.
+    """
+
+    data: str
+    by: str
+    stand_in: str | None = None
 
 
 @dataclass(frozen=True)
@@ -35,16 +44,16 @@ class Recipe:
     Args:
         path: its file.
         title: what it is for.
-        note: what the reader should know, such as stand-ins for data that is not at hand.
+        note: a remark, printed when it runs.
         base: the encoder that the first stage starts from.
         stages: in order.
-        variant: which of its variants this is.
-        seed: of every stage, where it was read with one.
-        folds: the cross-validation, when it is one.
+        variant: name of the chosen variant.
+        seed: of every stage, if it was read with one.
+        folds: the cross-validation, if any.
         encoder: what is scored as it is, in place of stages: anything `selfsent evaluate` takes.
-        tasks: what that is scored on.
-        published: rows of the papers' tables that it repeats, as the file names them.
-        shows: what it repeats that has no published numbers, such as a figure.
+        tasks: what the encoder is scored on.
+        published: rows of the papers' tables that it repeats.
+        shows: what else it repeats, such as a figure.
     """
 
     path: str
@@ -61,7 +70,7 @@ class Recipe:
     shows: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that decides its result."""
+        """Everything that decides the result."""
         stages = {stage.name: stage.to_json() for stage in self.stages}
         folds = self.folds and (self.folds.data, self.folds.by)
         plain = {"variant": self.variant, "base": self.base, "stages": stages, "cross_validate": folds}
@@ -69,11 +78,11 @@ class Recipe:
 
     @property
     def last(self) -> str:
-        """What the figures at the end are of: the last stage, the folds, or the encoder."""
+        """Name of what the final scores belong to: the last stage, the folds, or the encoder."""
         return "encoder" if self.encoder else self.folds.by if self.folds else self.stages[-1].name
 
     def warnings(self) -> list[str]:
-        """The traps the papers found and this recipe walks into, one line each."""
+        """Known traps in this order of stages, one line each."""
         found, labelled, stsb = [], "", ""
         for stage in self.stages:
             if stage.method.name == "tsdae" and labelled:
@@ -83,7 +92,7 @@ class Recipe:
                 )
             labelled = stage.name if stage.method.supervised else labelled
             stsb = stage.name if holds_stsb(stage.sources) else stsb
-            leaked = [task for task in names_of(stage.tasks) if task in LEAKED] if stsb else []
+            leaked = [task for task in task_names(stage.tasks) if task in LEAKED] if stsb else []
             if leaked:
                 found.append(
                     f"stage {stage.name} is scored on {', '.join(leaked)} after training on STSb in {stsb}, which holds"
@@ -99,53 +108,51 @@ def read_recipe(
     seed: int | None = None,
     planned: bool = True,
 ) -> Recipe:
-    """Read a recipe and check every word of it; its corpora are looked at when it runs.
+    """Read a recipe and check every word of it; its corpora are checked when it runs.
 
     Args:
-        source: a YAML file, or what `read_document` has read of it.
-        variant: one of its variants; the first one when it has any.
+        source: a YAML file, or the result of `read_document`.
+        variant: one of its variants; the first one by default.
         base: the encoder to start from instead of the recipe's.
         seed: of every stage instead of the recipe's.
-        planned: whether settings are checked and handed on from stage to stage, for which the base must be here.
+        planned: whether the settings of stages are resolved, for which the base must be here.
 
     Raises:
-        SettingsError: what is wrong, with file and line.
+        SettingsError: with file and line.
         BaseEncoderError: the base cannot be found.
     """
     document = source if isinstance(source, Section) else read_document(source)
-    document.only(_RECIPE, "a recipe")
+    document.only((*_VARIANT, "variants", "axes"), "a recipe")
     document, variant = _with_variant(document, variant)
-    title, note = (str(document.get(key, "")) for key in ("title", "note"))
-    shows = document.typed("shows", "Names") if document.get("shows") else ()
     recipe = Recipe(
         document.path,
-        title,
-        note,
+        str(document.get("title", "")),
+        str(document.get("note", "")),
         str(base or document.get("base", RAW)),
         (),
         variant,
         seed,
-        folds_of(document),
-        published=published_of(document),
-        shows=(shows,) if isinstance(shows, str) else shows,
+        _folds(document),
+        published=_published(document),
+        shows=as_tuple(document.typed("shows", "names")) if document.get("shows") else (),
     )
-    last, encoder = tasks_of(document), document.get("encoder")
+    tasks, encoder = read_tasks(document), document.get("encoder")
     if encoder is not None:
         if document.section("stages"):
             document.fail("encoder is what is scored as it is, in place of stages: give one of the two", "encoder")
-        if not last:
+        if not tasks:
             document.fail("encoder is scored as it is: say on what under evaluate", "encoder")
-        return dataclasses.replace(recipe, encoder=str(encoder), tasks=last, folds=None)
+        return dataclasses.replace(recipe, encoder=str(encoder), tasks=tasks, folds=None)
     stages = _stages(document, recipe, planned)
-    if last and recipe.folds:
+    if tasks and recipe.folds:
         document.fail(f"the last stage is trained for every fold: {_FOLDED}", "evaluate")
-    if last:
-        stages[-1] = dataclasses.replace(stages[-1], tasks=last)
+    if tasks:
+        stages[-1] = dataclasses.replace(stages[-1], tasks=tasks)
     return dataclasses.replace(recipe, stages=tuple(stages))
 
 
 def variants_of(document: Section) -> dict[str, Section]:
-    """The changes of every variant, by name; none where the recipe has no variants.
+    """The changes of every variant, by name.
 
     A variant of `axes` has one change of each axis, and a name such as `tsdae, askubuntu`.
 
@@ -161,12 +168,12 @@ def variants_of(document: Section) -> dict[str, Section]:
         changes = [axis.section(one) for axis, one in zip(choices, names, strict=True)]
         found[name] = reduce(lambda whole, change: whole.over(change, drop=False), changes)
     for name, change in found.items():
-        change.only(_OF_VARIANT, f"variant {name}")
+        change.only(_VARIANT, f"variant {name}")
     return found
 
 
 def _with_variant(document: Section, variant: str | None) -> tuple[Section, str | None]:
-    """The document with what a variant changes, the first one by default; and the variant's name."""
+    """The document with the changes of a variant, and the variant's name."""
     variants = variants_of(document)
     if not variants:
         if variant is not None:
@@ -174,61 +181,67 @@ def _with_variant(document: Section, variant: str | None) -> tuple[Section, str 
         return document, None
     chosen = next(iter(variants)) if variant is None else variant
     if chosen not in variants:
-        place = document.section("variants") or document.section("axes")
-        place.fail(f"there is no variant {chosen!r}; {guess(chosen, variants)}")
+        section = document.section("variants") or document.section("axes")
+        section.fail(f"there is no variant {chosen!r}; {guess(chosen, variants)}")
     whole = document.over(variants[chosen])
     if variants[chosen].get("encoder") is not None and "stages" not in variants[chosen]:
-        whole.pop("stages", None)  # an encoder that is scored as it is stands in place of all training
+        whole.pop("stages", None)  # an encoder that is scored as it is replaces all training
     return whole, chosen
 
 
+def _folds(document: Section) -> Folds | None:
+    if "cross_validate" not in document:
+        return None
+    section, names = document.section("cross_validate"), [dataset.name for dataset in ARGUMENTS]
+    section.only(("data", "by", "stand_in"), "cross_validate")
+    data, by = section.one_of("data", names), section.one_of("by", ("10-fold", "cross-topic"))
+    return Folds(data, by, section.one_of("stand_in", names) if section.get("stand_in") is not None else None)
+
+
+def _published(document: Section) -> tuple[Section, ...]:
+    entries = document.get("published") or []
+    entries = list(entries.values()) if isinstance(entries, Section) else entries
+    if not isinstance(entries, list) or not all(isinstance(entry, Section) for entry in entries):
+        document.fail(
+            "published must be a list of sections such as {paper: IS-BERT, table: 4}, or a section of named ones",
+            "published",
+        )
+    return tuple(entries)
+
+
 def _stages(document: Section, recipe: Recipe, planned: bool) -> list[Stage]:
+    """The stages, each with the pooling of the one before; heads stay, and so do their shapes."""
     sections, common, folds = document.section("stages"), document.section("all"), recipe.folds
     if not sections:
         document.fail("a recipe needs stages: at least one section under stages", "stages")
     stages: list[Stage] = []
-    kept = _Kept()
+    pooling: str | None = None
+    shapes: dict[str, dict[str, Any]] = {}
     for name in sections:
-        given = stage_of(name, sections, common, recipe.seed)
-        stage = kept.handed_to(given)
+        section, stage = sections.section(name), read_stage(name, sections, common, recipe.seed)
         if stage.source == FOLD and folds is None:
             sections.fail(f"stage {name} trains on folds: say of what under cross_validate", name)
-        if planned:
-            section = sections.section(name)
-            kept.after(given, planned_of(stage, recipe.base, section, common), section)
+        own_pooling = "pooling" in stage.arguments
+        if pooling and not own_pooling and stage.arguments.get("head") != CNN_POOL:
+            stage = dataclasses.replace(stage, arguments={**stage.arguments, "pooling": pooling})
         stages.append(stage)
         if stage.tasks and any(each.source == FOLD for each in stages):
-            sections.section(name).fail(f"stage {name} is trained for every fold: {_FOLDED}", "evaluate")
+            section.fail(f"stage {name} is trained for every fold: {_FOLDED}", "evaluate")
+        if not planned:
+            continue
+        plan = plan_stage(stage, recipe.base, section, common)
+        if plan.joins:  # a cross-encoder takes transformer and pooling alone
+            pooling, shapes = plan.pooling, {}
+            continue
+        if own_pooling:
+            shapes.pop(CNN_POOL, None)
+        if (options := plan.options if plan.method.head else plan.head) is not None:
+            head = name_of(options)
+            shape = {key: getattr(options, key) for key in fields_of(HEADS[head])}
+            for key, value in shapes.setdefault(head, shape).items():
+                if shape[key] != value:
+                    section.fail(f"the {head} of a stage before stays, and has {key} {value}, not {shape[key]}", key)
+        pooling = None if CNN_POOL in shapes else plan.pooling
     if folds and all(stage.source != FOLD for stage in stages):
         document.fail(f"no stage trains on the folds: give one corpus: {FOLD}", "cross_validate")
     return stages
-
-
-@dataclass
-class _Kept:
-    """What a stage takes over from those before it: their pooling, and the shape of their heads."""
-
-    pooling: str | None = None
-    heads: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def handed_to(self, stage: Stage) -> Stage:
-        """The stage, with the pooling it takes over."""
-        if self.pooling is None or "pooling" in stage.arguments or stage.arguments.get("head") == CNN_POOL:
-            return stage
-        return dataclasses.replace(stage, arguments={**stage.arguments, "pooling": self.pooling})
-
-    def after(self, stage: Stage, plan: Plan, section: Section) -> None:
-        """What there is to take over after a stage, which must not ask for a head of another shape."""
-        if plan.joins:  # a cross-encoder takes transformer and pooling alone
-            self.pooling, self.heads = plan.pooling, {}
-            return
-        if "pooling" in stage.arguments:
-            self.heads.pop(CNN_POOL, None)
-        options = plan.options if plan.method.head else plan.head
-        if options is not None:
-            name = name_of(options)
-            shape = {key: getattr(options, key) for key in fields_of(HEADS[name])}
-            for key, value in self.heads.setdefault(name, shape).items():
-                if shape[key] != value:
-                    section.fail(f"the {name} of a stage before stays, and has {key} {value}, not {shape[key]}", key)
-        self.pooling = None if CNN_POOL in self.heads else plan.pooling

@@ -2,45 +2,92 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from selfsent import api
+from selfsent.data.corpus import Corpus, check_corpus, read_corpus
 from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
-from selfsent.errors import SettingsError
-from selfsent.evaluation.results import MARK, MEANING
-from selfsent.files import write_text
+from selfsent.errors import CorpusError, DataError, SettingsError, TrainingError
+from selfsent.evaluation.datasets.declared import Store
+from selfsent.evaluation.encoders import check_model
+from selfsent.evaluation.hybrid import WITH_WORDS, without_words
+from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result
+from selfsent.evaluation.suites import evaluate
+from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
+from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
+from selfsent.recipes.needs import WORD_FILES, not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
-from selfsent.recipes.runner import Runner, StageRun, StageStoppedError
-from selfsent.report.run import Run
+from selfsent.recipes.stage import FOLD, Stage, located, sources_of
+from selfsent.report.run import Run, load_run
+from selfsent.report.scoring import check_dev_data
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.save import take_over
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+SCORES = "evaluation.json"
+"""The file with the scores of a stage, of all folds, or of an encoder."""
 STAND_INS = "stand_ins"
-"""Under which a run keeps what took the place of the data that its recipe names."""
+"""Key of `run.json`: what replaced the data that the recipe names."""
 
 
-@dataclass
-class StagesRun:
-    """A recipe that has been run.
+@dataclasses.dataclass
+class StageRun:
+    """A stage that is done.
 
     Args:
-        directory: where it lies; the last stage's model in its `model/`.
+        name: of the stage.
+        run: its run, None within folds.
+        evaluation: scores of its model as `Result.to_json` gives them, None without any.
+    """
+
+    name: str
+    run: Run | None
+    evaluation: dict[str, Any] | None = None
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Its scores by task, their average, and the scores of its run."""
+        scored = self.evaluation or {}
+        found = {task: float(score["score"]) for task, score in scored.get("scores", {}).items()}
+        found |= {AVERAGE: float(scored[AVERAGE])} if scored.get(AVERAGE) is not None else {}
+        if self.run and self.run.search:
+            found["search"] = float(self.run.search["with_words"]["score"])
+        return found | ({"context": float(self.run.scores["trained"]["score"])} if self.run and self.run.scores else {})
+
+    @property
+    def leaked(self) -> list[str]:
+        """Names of the scores that are no test, because the model was trained on their pairs."""
+        scored = self.evaluation or {}
+        found = [task for task, score in scored.get("scores", {}).items() if score.get("leaked")]
+        return found + ([AVERAGE] if scored.get("average_leaked") else [])
+
+
+@dataclasses.dataclass
+class StagesRun:
+    """A finished run of a recipe.
+
+    Args:
+        directory: of the run; the last stage's model is in its `model/`.
         recipe: what was run.
-        stages: what came of each stage, and of the cross-validation.
-        stand_ins: what took the place of the data that the recipe names, a line each.
+        stages: of the run, the cross-validation included.
+        stand_ins: what replaced the data that the recipe names, a line each.
     """
 
     directory: Path
     recipe: Recipe
-    stages: list[StageRun] = field(default_factory=list)
-    stand_ins: list[str] = field(default_factory=list)
+    stages: list[StageRun]
+    stand_ins: list[str]
 
     @property
     def model(self) -> Any:
@@ -54,7 +101,7 @@ class StagesRun:
 
     @property
     def leaked(self) -> list[str]:
-        """Which of the figures are no test, because the model was trained on pairs of theirs."""
+        """Names of the scores that are no test, because the model was trained on their pairs."""
         return [f"{stage.name}: {name}" for stage in self.stages for name in stage.leaked]
 
     def table(self) -> Table:
@@ -67,7 +114,7 @@ class StagesRun:
         return table_of(["stage", "task", "score"], rows, left=(0, 1), caption=MEANING if self.leaked else "")
 
     def __str__(self) -> str:
-        """What the terminal shows."""
+        """The table as text."""
         return text_of(self.table()) if self.figures else ""
 
 
@@ -89,17 +136,17 @@ def train_stages(
     Args:
         recipe: a recipe, or its file.
         output: the run directory: `stages/NAME/` is an ordinary run directory for each stage, `model/` the last model.
-        variant: which variant of the recipe, where it is a file; a recipe has been read with one.
-        base: the encoder to start from instead of the recipe's, likewise.
-        seed: of every stage instead of the recipe's, likewise.
-        resume: go on with the run in `output`, in the middle of whichever stage it was.
-        overwrite: throw away the run in `output`.
-        data: a mirror of the data sets; without it SELFSENT_DATA.
-        progress: hears all stages; by default they are shown.
-        quiet: nothing is shown.
+        variant: one of the variants of a file.
+        base: the encoder to start from instead of the file's.
+        seed: of every stage instead of the file's.
+        resume: continue the run in `output`, in the middle of a stage.
+        overwrite: delete the run in `output`.
+        data: a mirror of the data sets; SELFSENT_DATA by default.
+        progress: receives the progress of all stages; by default it is shown.
+        quiet: shows nothing.
 
     Raises:
-        SelfsentError: what is wrong with the recipe, with file and line, or with the data, before anything is written.
+        SelfsentError: a fault of the recipe, with file and line, or of the data, before anything is written.
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(recipe, variant, None if base is None else str(base), seed)
@@ -111,22 +158,20 @@ def train_stages(
     join()
     directory = RunDirectory(Path(output))
     directory.check(resume, overwrite, read_by(recipe))
-    with shown(progress, quiet) as told:
-        runner = Runner(recipe, data, told)
+    with shown(progress, quiet) as progress:
+        runner = _Runner(recipe, data, progress)
         runner.check()
-        asked = recipe.to_json() | ({"read": runner.read} if runner.read else {})
-        directory.match({**asked, "settings": {"seed": seed}}, free=_free(recipe, directory))
-        for line in (*runner.stood_in, recipe.note, *recipe.warnings()):
+        config = recipe.to_json() | ({"read": runner.read} if runner.read else {})
+        directory.match({**config, "settings": {"seed": seed}}, free=_free(recipe, directory))
+        for line in (*(f"{line}: the scores are no reproduction" for line in runner.replaced), recipe.note):
             if line:
-                told.notice(" ".join(line.split()))
+                progress.notice(" ".join(line.split()))
+        for line in recipe.warnings():
+            progress.notice(line)
         directory.begin(steps=False)
         if rank() == 0:
             write_text(directory.path / "recipe.yaml", Path(recipe.path).read_text(encoding="utf-8"))
-        try:
-            done = StagesRun(directory.path, recipe, list(runner.run(directory.path)), runner.stand_ins)
-        except StageStoppedError as stop:
-            directory.update(stopped=stop.reason, stopped_in=stop.stage)
-            raise
+        done = StagesRun(directory.path, recipe, list(runner.run(directory)), runner.stand_ins)
     if rank() == 0:
         if recipe.folds is None and recipe.encoder is None:
             take_over(directory.path / "stages" / recipe.stages[-1].name, directory.path)
@@ -137,24 +182,209 @@ def train_stages(
 
 
 def read_by(recipe: Recipe) -> list[str | Path]:
-    """What a recipe reads that an old run which is thrown away must not hold."""
+    """Files that a recipe reads; an old run that is overwritten must not hold them."""
     return [recipe.path, *([] if recipe.encoder else [resolve(recipe.base)])]
 
 
-def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
-    """What may be other than it was when a run was begun: stages of which nothing has come yet."""
-    place, folds = directory.path / "stages", (directory.path / "folds").exists()
-    begun = {stage.name for stage in recipe.stages if folds or (place / stage.name).exists()}
-    # Runs of before it was kept say nothing of what they read.
-    unknown = [] if "read" in directory.record.get("asked", {}) else ["read"]
-    return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun] + unknown
-
-
 def check_data(recipe: Recipe, data: str | Path | None = None) -> None:
-    """Find out what is wrong with the data of any stage, before anything runs.
+    """Check the data of every stage before anything runs.
 
     Raises:
         CorpusError: of a corpus.
         DataError: of the data set of a cross-validation, or of one scored along the way.
     """
-    Runner(recipe, data, Progress()).check()
+    _Runner(recipe, data, Progress()).check()
+
+
+def _free(recipe: Recipe, directory: RunDirectory) -> list[str]:
+    """Parts of the recipe that may change on resume: stages not begun yet."""
+    path, folds = directory.path / "stages", (directory.path / "folds").exists()
+    begun = {stage.name for stage in recipe.stages if folds or (path / stage.name).exists()}
+    unknown = [] if "read" in directory.record.get("asked", {}) else ["read"]  # as in runs of earlier versions
+    return [f"stages {stage.name}" for stage in recipe.stages if stage.name not in begun] + unknown
+
+
+class _Runner:
+    """Checks the data of a recipe, trains its stages, and scores their models.
+
+    Args:
+        recipe: what to run.
+        data: a mirror of the data sets; SELFSENT_DATA by default.
+        progress: receives the progress of all stages.
+    """
+
+    def __init__(self, recipe: Recipe, data: str | Path | None, progress: Progress) -> None:
+        self.data, self.progress, self.notice = data, progress, progress.notice
+        self.store = Store(data)
+        self.mirror = data or os.environ.get("SELFSENT_DATA")
+        self.stand_ins: list[str] = []
+        self.replaced: list[str] = []
+        self.read: dict[str, Any] = {}
+        """Stand-ins by stage, and the data of the folds with their fingerprint, for `run.json`."""
+        self.recipe = dataclasses.replace(recipe, stages=tuple(map(self._available, recipe.stages)))
+        folded = [stage.source == FOLD for stage in recipe.stages]
+        self.shared = folded.index(True) if any(folded) else len(folded)
+
+    def _available(self, stage: Stage) -> Stage:
+        """The stage, with its stand-in if its corpus is not here."""
+        if stage.stand_in is None or not not_here(stage.sources, self.mirror):
+            return stage
+        source, reading = stage.stand_in
+        self.read[stage.name] = sources_of(source)
+        self._stand_in(", ".join(sources_of(source)), stage.sources)
+        return dataclasses.replace(stage, source=source, reading=reading)
+
+    def _stand_in(self, other: str, names: list[str]) -> None:
+        missing = not_here(names, self.mirror)[0]
+        self.stand_ins.append(f"{other} stands in for {missing.name}: no reproduction")
+        self.replaced.append(f"{other} stands in for {missing.name}, which is not here ({missing.where})")
+
+    def check(self) -> None:
+        """Check the data of every stage."""
+        for stage in self.recipe.stages:
+            if stage.source != FOLD:
+                self._check_corpus(stage)
+            if dev := stage.arguments.get("dev"):
+                check_dev_data(dev, self.store)
+        if folds := self.recipe.folds:
+            self.folded = folds.data
+            try:
+                rows = self.store.load(_arguments(folds.data))
+            except DataError:
+                if folds.stand_in is None:
+                    raise
+                self.folded, rows = folds.stand_in, self.store.load(_arguments(folds.stand_in))
+                self._stand_in(folds.stand_in, [folds.data])
+            self.read[FOLD] = [self.folded, rows.fingerprint]
+        if self.recipe.encoder:
+            check_model(self._encoder())
+
+    def _check_corpus(self, stage: Stage) -> None:
+        source, reading = self._reading(stage)
+        try:
+            check_corpus(source, **reading)
+            if stage.plan(self.recipe.base).reads_documents and read_corpus(source, **reading).documents is None:
+                raise CorpusError(
+                    f"stage {stage.name}: {stage.method.name} reads what stands beside a sentence in its document, and"
+                    " the corpus has no documents: give document_column, or split_sentences: true if a text holds"
+                    " several sentences; in plain text, an empty line ends a document"
+                )
+        except CorpusError as error:
+            missing = [need.where for need in not_here(stage.sources, self.mirror) if need.where]
+            if not missing:
+                raise
+            raise CorpusError(f"{error}; {missing[0]}") from None
+
+    def _encoder(self) -> str:
+        """The encoder that is scored as it is; a file of it is looked for in the mirror, too."""
+        name = str(self.recipe.encoder)
+        alone = without_words(name)
+        kind, _, file = (alone or name).partition(":")
+        if kind not in WORD_FILES:
+            return name
+        return f"{kind}:{located(file, self.mirror)}{WITH_WORDS if alone else ''}"
+
+    def run(self, directory: RunDirectory) -> Iterator[StageRun]:
+        """Run every stage; those after the first fold's once for each fold."""
+        path, base = directory.path, self.recipe.base
+        if self.recipe.encoder:
+            yield StageRun("encoder", None, self._score(self._encoder(), self.recipe.tasks, path, "the encoder"))
+            return
+        for stage in self.recipe.stages[: self.shared]:
+            yield self._stage(stage, base, path, directory)
+            base = str(path / "stages" / stage.name / "model")
+        if self.recipe.folds:
+            yield self._folds(base, directory)
+
+    def _stage(self, stage: Stage, base: str, path: Path, directory: RunDirectory, fold: bool = False) -> StageRun:
+        """One stage, from a base; a finished one is not run again."""
+        place = path / "stages" / stage.name
+        what = f"{path.name}, stage {stage.name}" if fold else f"stage {stage.name}"
+        status = read_json(place / "run.json").get("status")
+        if status == "finished":
+            self.notice(f"{what} is finished already")
+            run = load_run(place)
+        else:
+            self.notice(what)
+            arguments = {**stage.defaults, **stage.arguments, **({"map_points": 0} if fold else {})}
+            arguments |= {"resume": status is not None, "data": self.data, "progress": self.progress}
+            corpus = partial(self._corpus, stage, path / "train.jsonl" if fold else None)
+            try:
+                run = api.train(corpus, stage.method.name, base, place, **arguments)
+            except TrainingError as error:
+                if not read_json(place / "run.json").get("stopped"):
+                    raise
+                # Folds that are done have learned at the old rate, and all of them must learn at one.
+                directory.update(stopped=error.reason, stopped_in=None if fold else stage.name)
+                onwards = "start again with --overwrite" if fold else "go on with --resume"
+                advice = f"give stage {stage.name} of {self.recipe.path} a lower learning_rate, and {onwards}"
+                raise TrainingError(error.reason, advice) from None
+        return StageRun(stage.name, run, self._score(str(place / "model"), stage.tasks, place, what))
+
+    def _folds(self, base: str, directory: RunDirectory) -> StageRun:
+        """Train and test on every fold; the score over all of them."""
+        assert self.recipe.folds is not None
+        by, numbers = self.recipe.folds.by, iter(range(1, 1000))
+
+        def trainer(pairs: list[tuple[str, str]], scores: list[float]) -> str:
+            fold, start = directory.path / "folds" / f"{next(numbers):02d}", base
+            lines = (
+                json.dumps({"sentence1": first, "sentence2": second, "score": score}, ensure_ascii=False) + "\n"
+                for (first, second), score in zip(pairs, scores, strict=True)
+            )
+            if rank() == 0 and not (fold / "train.jsonl").is_file():
+                write_text(fold / "train.jsonl", "".join(lines))
+            wait()
+            for stage in self.recipe.stages[self.shared :]:
+                self._stage(stage, start, fold, directory, fold=True)
+                start = str(fold / "stages" / stage.name / "model")
+            return start
+
+        score = cross_validate(_arguments(self.folded), trainer, self.store, by)  # type: ignore[arg-type]  # checked when read
+        result = Result(str(directory.path), {score.name: score})
+        return StageRun(by, None, self._keep(result.to_json(), directory.path))
+
+    def _score(self, model: str, tasks: Mapping[str, Any], path: Path, what: str) -> dict[str, Any] | None:
+        """The scores of a model, from its file unless a task was absent; None without tasks or data."""
+        if not tasks:
+            return None
+        if (known := read_json(path / SCORES)) and not known.get("absent"):
+            return self._keep(known, None)
+        try:
+            result = evaluate(model, data=self.store, **tasks)
+        except DataError as error:
+            self.notice(f"{what} is not scored: {error}")
+            return None
+        for task, reason in result.absent.items():
+            self.notice(f"{task} is absent: {'; '.join(filter(None, (reason, where_of(task))))}")
+        return self._keep(result.to_json(), path)
+
+    def _keep(self, found: dict[str, Any], path: Path | None) -> dict[str, Any]:
+        """Pass on the warnings of scores, and write them to their file."""
+        lines = (line for score in found.get("scores", {}).values() for line in score.get("warnings", ()))
+        for line in dict.fromkeys(lines):
+            self.notice(f"warning: {line}")
+        if path is not None and rank() == 0:
+            write_json(path / SCORES, found)
+        return found
+
+    def _corpus(self, stage: Stage, pairs: Path | None) -> Corpus:
+        source, reading = self._reading(stage)
+        if pairs is not None and stage.source == FOLD:
+            source = pairs
+            reading = {"text_columns": ("sentence1", "sentence2"), "score_column": "score", **reading}
+        corpus = read_corpus(source, **reading)
+        self.notice(corpus.report.summary())
+        if line := corpus.report.advice("clean: "):
+            self.notice(line)
+        return corpus
+
+    def _reading(self, stage: Stage) -> tuple[Any, dict[str, Any]]:
+        """Source and options for `read_corpus`; excluded corpora are looked for in the mirror, too."""
+        excluded = stage.reading.get("exclude")
+        reading = {**stage.reading, **({"exclude": located(excluded, self.mirror)} if excluded else {})}
+        return located(stage.source, self.mirror), reading
+
+
+def _arguments(name: str) -> Any:
+    return next(dataset for dataset in ARGUMENTS if dataset.name == name)

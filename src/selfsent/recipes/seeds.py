@@ -19,19 +19,16 @@ from selfsent.training.run_directory import RunDirectory
 if TYPE_CHECKING:
     from rich.table import Table
 
-TrainOne = Callable[[int, Path, bool], Mapping[str, float]]
-"""From a seed, a run directory and whether to go on with the run in it, to the figures of the run."""
-
 
 @dataclass(repr=False)
 class Seeds:
-    """What came of several seeds.
+    """Runs with several seeds.
 
     Args:
-        directory: where the runs lie, each in `seeds/SEED/`.
-        figures: by seed, the figures of the runs that ended well.
-        failures: by seed, why the others did not.
-        leaked: figures that are no test, as `run.json` of the runs says.
+        directory: of the runs, each in `seeds/SEED/`.
+        figures: scores of the finished runs, by seed.
+        failures: reasons of the failed ones, by seed.
+        leaked: names of scores that are no test, as `run.json` of the runs says.
     """
 
     directory: Path
@@ -39,31 +36,39 @@ class Seeds:
     failures: dict[int, str] = field(default_factory=dict)
     leaked: tuple[str, ...] = ()
 
+    @classmethod
+    def read(cls, directory: Path) -> Seeds:
+        """The runs that `seeds.json` of a directory names; none without the file."""
+        known = read_json(directory / "seeds.json")
+        figures = {int(seed): values for seed, values in known.get("seeds", {}).items()}
+        failures = {int(seed): reason for seed, reason in known.get("failures", {}).items()}
+        return cls(directory, figures, failures, tuple(known.get("leaked", ())))
+
     @property
     def summary(self) -> dict[str, Spread]:
-        """Mean and deviation of the figures that every good run has."""
+        """Mean and deviation of the scores that all finished runs have."""
         runs = list(self.figures.values())
         names = [name for name in runs[0] if all(name in run for run in runs)] if runs else []
         return {name: Spread.of([run[name] for run in runs]) for name in names}
 
     def table(self) -> Table:
-        """A line for every figure: mean and deviation, then the seeds that ended well."""
-        rows = []
-        for name, spread in self.summary.items():
+        """A row for each score: mean and deviation, then the finished seeds."""
+        summary, rows = self.summary, []
+        for name, spread in summary.items():
             mark = MARK if name in self.leaked else ""
             rows.append([name, f"{spread}{mark}", *(f"{run[name]:.2f}{mark}" for run in self.figures.values())])
         headings = ["", "mean ± deviation", *(f"seed {seed}" for seed in self.figures)]
-        return table_of(headings, rows, caption=MEANING if {*self.leaked} & {*self.summary} else "")
+        return table_of(headings, rows, caption=MEANING if {*self.leaked} & {*summary} else "")
 
     def __str__(self) -> str:
-        """What the terminal shows."""
+        """The table as text, and the reasons of failed seeds."""
         return text_of(self.table(), self.complaints)
 
     __repr__ = __str__
 
     @property
     def complaints(self) -> list[str]:
-        """Why some seeds failed, a line for each."""
+        """Reasons of the failed seeds, a line each."""
         lines = [f"seed {seed} failed: {reason}" for seed, reason in self.failures.items()]
         count = len(self.figures) + len(lines)
         return [f"{len(lines)} of {count} seeds failed, and are not in the mean:", *lines] if lines else []
@@ -84,7 +89,7 @@ class Seeds:
 def over_seeds(
     count: int,
     output: str | Path,
-    train_one: TrainOne,
+    train_one: Callable[[int, Path, bool], Mapping[str, float]],
     *,
     first: int = 0,
     resume: bool = False,
@@ -94,20 +99,21 @@ def over_seeds(
     progress: Progress | None = None,
     quiet: bool = False,
 ) -> Seeds:
-    """Train with several seeds, one after the other; one that fails is kept, with its reason, and the next one begins.
+    """Train with several seeds in turn; a failed one is kept with its reason, and the next one begins.
 
     Args:
-        count: how many seeds.
+        count: number of seeds.
         output: the directory: a run in `seeds/SEED/` for each, and `seeds.json`.
-        train_one: trains with one seed; figures that the run's `run.json` names under `leaked` are marked.
+        train_one: trains, given a seed, a run directory and whether to resume the run in it; returns its scores. Names
+            under `leaked` in the run's `run.json` are marked.
         first: the first seed; the others follow.
-        resume: go on in `output`; seeds that ended, well or not, are not run again.
-        overwrite: throw away what is in `output`.
-        check: raises what is wrong with the training, before an old run is thrown away; and says what is asked for
-            with every seed, as JSON, which a run that is gone on with must have in common.
-        read: what the training reads, and an old run that is thrown away must not hold.
-        progress: hears what the seeds are; by default it is shown.
-        quiet: nothing is shown.
+        resume: continue in `output`; finished and failed seeds are not run again.
+        overwrite: delete what is in `output`.
+        check: raises the faults of the training before an old run is deleted; returns the configuration that all seeds
+            have in common, as JSON, which a resumed run must share.
+        read: files that the training reads; an old run that is deleted must not hold them.
+        progress: receives the seeds; by default they are shown.
+        quiet: shows nothing.
 
     Raises:
         SettingsError: fewer than two seeds.
@@ -123,15 +129,15 @@ def over_seeds(
     directory.match({"seeds": list(range(first, first + count)), **(check() or {})})
     wait()  # or a slow process would find the run that the first one begins
     directory.begin(steps=False)
-    done = seeds_of(directory.path) if directory.resumed else Seeds(directory.path)
+    done = Seeds.read(directory.path) if directory.resumed else Seeds(directory.path)
     for seed in range(first, first + count):
         if seed in done.figures or seed in done.failures:
             continue
-        place = directory.path / "seeds" / str(seed)
+        path = directory.path / "seeds" / str(seed)
         notice(f"seed {seed}")
         try:
-            done.figures[seed] = dict(train_one(seed, place, (place / "run.json").is_file() and directory.resumed))
-            done.leaked = tuple(dict.fromkeys((*done.leaked, *read_json(place / "run.json").get("leaked", ()))))
+            done.figures[seed] = dict(train_one(seed, path, (path / "run.json").is_file() and directory.resumed))
+            done.leaked = tuple(dict.fromkeys((*done.leaked, *read_json(path / "run.json").get("leaked", ()))))
         except TrainingError as error:
             done.failures[seed] = error.reason
             notice(f"seed {seed} failed: {error.reason}")
@@ -152,11 +158,3 @@ def over_seeds(
             f"all {count} seeds failed; the first one: {why}; give --overwrite and a lower learning rate"
         )
     return done
-
-
-def seeds_of(place: Path) -> Seeds:
-    """What `seeds.json` says of the runs that ended; no seeds where there is none."""
-    known = read_json(place / "seeds.json")
-    figures = {int(seed): values for seed, values in known.get("seeds", {}).items()}
-    failures = {int(seed): reason for seed, reason in known.get("failures", {}).items()}
-    return Seeds(place, figures, failures, tuple(known.get("leaked", ())))

@@ -1,28 +1,39 @@
-"""One stage of a recipe: what it learns, from what, and what it may say."""
+"""One stage of a recipe: its corpus, method, arguments and tasks, read from YAML and checked."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
 
+from selfsent.data.corpus.cleaners import Cleaners
+from selfsent.data.corpus.hub import HubDataset
+from selfsent.data.corpus.sources import OPTIONS
 from selfsent.errors import SettingsError, guess
-from selfsent.evaluation.suites import TASKS
+from selfsent.evaluation.suites import SUITES, TASKS, check_request
+from selfsent.evaluation.tasks.transfer import CLASSIFIERS
 from selfsent.methods import METHODS, Method
-from selfsent.models.heads.options import HEADS
+from selfsent.models.heads.options import HEADS, POOLINGS
 from selfsent.recipes.document import Section
-from selfsent.recipes.parts import Source, StandIn, corpus_of, tasks_of
 from selfsent.settings import Settings, choices_of, parse_duration
 from selfsent.training.plan import Plan, make_plan
 
+Source = str | tuple[str | Mapping[str, Any], ...]
+"""Of a corpus: a name, several, or several sources with columns of their own."""
 FOLD = "fold"
 """The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""
+_SOURCE = ("source", *OPTIONS)
+_CORPUS = (*_SOURCE, "split_sentences", "clean", "without", "drop_near_duplicates", "stand_in")
+_TYPES = {"text_column": "names", "text_columns": "columns", "clean": "names", "stack": "bool"}
+_TYPES |= {"split_sentences": "bool", "drop_near_duplicates": "bool"}
+"""Types of the options of `read_corpus` that name no single column."""
 
 
 @dataclass(frozen=True)
 class TrainArguments:
-    """The arguments of `selfsent.train`, beside settings and options, that a stage may give."""
+    """Arguments of `selfsent.train` that a stage may give, besides settings and options."""
 
     preset: str
     pooling: str
@@ -39,21 +50,18 @@ class TrainArguments:
     whiten: float | bool
 
 
-_PLANNED = ("preset", "pooling", "dropout", "whiten", "head")
-
-
 @dataclass(frozen=True)
 class Stage:
     """One training of a recipe.
 
     Args:
-        name: its name, which is that of its directory.
-        method: what is learned.
+        name: its name, and that of its directory.
+        method: the learning method.
         source: of the corpus, as `read_corpus` takes it, or `FOLD`.
         reading: options of `read_corpus`.
-        arguments: of `selfsent.train`, settings and options among them.
-        tasks: what the model is scored on when the stage is done: `suite` or `task` of `evaluate`.
-        stand_in: the corpus that is read where this one is not here.
+        arguments: of `selfsent.train`, settings and options included.
+        tasks: what the trained model is scored on: `suite` or `task` of `evaluate`.
+        stand_in: source and options of the corpus that is read if this one is not here.
     """
 
     name: str
@@ -62,63 +70,87 @@ class Stage:
     reading: Mapping[str, Any]
     arguments: Mapping[str, Any]
     tasks: Mapping[str, Any] = field(default_factory=dict)
-    stand_in: StandIn | None = None
+    stand_in: tuple[Source, Mapping[str, Any]] | None = None
 
     @property
     def sources(self) -> list[str]:
-        """The names of all that the corpus is made of."""
+        """The names of all sources of the corpus."""
         return sources_of(self.source)
 
     @property
-    def kept_whole(self) -> Mapping[str, Any]:
-        """What keeps no pairs apart unless the recipe says so: the models of the papers were trained on all."""
-        parts = [self.reading, *(part for part in self.source if not isinstance(part, str))]
-        paired = any("text_columns" in part for part in parts)
+    def defaults(self) -> Mapping[str, Any]:
+        """Arguments of `selfsent.train` unless the recipe has its own: the papers' models train on all pairs."""
+        paired = any("text_columns" in each for each in (self.reading, *self.source) if not isinstance(each, str))
         return {"hold_out": 0} if paired and self.arguments.get("dev") != "context" else {}
 
     def plan(self, base: str) -> Plan:
-        """The stage resolved, from some base."""
-        changes = {name: value for name, value in self.arguments.items() if name not in fields_of(TrainArguments)}
+        """The resolved plan of the stage, from a base."""
+        names = fields_of(TrainArguments).keys() - {"preset", "pooling", "dropout", "whiten", "head"}
+        arguments = {name: value for name, value in self.arguments.items() if name not in names}
         if self.arguments.get("views") and "columns" in fields_of(self.method.options):
-            changes.setdefault("columns", True)
-        known = {name: self.arguments[name] for name in _PLANNED if name in self.arguments}
-        return make_plan(self.method, base, **known, **changes)
+            arguments.setdefault("columns", True)
+        return make_plan(self.method, base, **arguments)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that decides its result."""
-        plain = {"method": self.method.name, "corpus": {"source": self.source, **self.reading}}
+        """Everything that decides the result."""
+        reading = {"without" if name == "exclude" else name: value for name, value in self.reading.items()}
+        plain = {"method": self.method.name, "corpus": {"source": self.source, **reading}}
         return plain | dict(self.arguments) | ({"evaluate": dict(self.tasks)} if self.tasks else {})
 
 
 def fields_of(*options: type[Any]) -> dict[str, str]:
-    """The annotations of dataclasses' fields, by name."""
+    """Annotations of the fields of dataclasses, by name."""
     return {item.name: str(item.type) for kind in options for item in dataclasses.fields(kind)}
 
 
 def sources_of(source: Source) -> list[str]:
-    """The names of all that a corpus is made of."""
-    parts = [source] if isinstance(source, str) else source
-    return [part if isinstance(part, str) else str(part["source"]) for part in parts]
+    """The names of all sources of a corpus."""
+    return [str(each["source"]) if isinstance(each, Mapping) else each for each in as_tuple(source)]
 
 
-def stage_of(name: str, sections: Section, common: Section, seed: int | None) -> Stage:
-    """The stage of a name, with what all stages have in common.
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """One value, or several, as a tuple."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def located(source: Any, mirror: str | Path | None) -> Any:
+    """A source for `read_corpus`: a file or data set that is not here is looked for in the mirror of the data sets."""
+    if isinstance(source, Mapping):
+        return {**source, "source": located(source["source"], mirror)}
+    if isinstance(source, tuple):
+        return [located(each, mirror) for each in source]
+    if not mirror or Path(source).exists():
+        return source
+    if (Path(mirror) / source).is_file():
+        return str(Path(mirror) / source)
+    dataset = HubDataset.parse(source)
+    return str((dataset and dataset.mirrored(mirror)) or source)
+
+
+def read_stage(name: str, sections: Section, common: Section, seed: int | None) -> Stage:
+    """Read the stage of a name.
+
+    Args:
+        name: of the stage.
+        sections: of all stages.
+        common: settings of every stage.
+        seed: of the recipe, in place of the stage's.
 
     Raises:
-        SettingsError: what is wrong with it, with file and line.
+        SettingsError: with file and line.
     """
     if not name.replace("-", "").replace("_", "").isalnum():
         sections.fail(f"{name!r} cannot name a directory: use letters, digits, - and _", name)
     section = sections.section(name)
-    given = str(section.get("method"))
-    if given not in METHODS:
+    method = METHODS.get(str(section.get("method")))
+    if method is None:
+        given = str(section.get("method"))
         section.fail(f"stage {name} needs a method, not {given}; {guess(given, METHODS)}", "method")
-    method = METHODS[given]
     head = HEADS.get(str(section.get("head") or common.get("head")), method.options)
-    kinds = (method.options, head, Settings, TrainArguments)
-    choices = {name: values for kind in kinds[:3] for name, values in choices_of(kind).items()}
-    fields = fields_of(*kinds)
-    section.only(["method", "corpus", "evaluate", *fields], f"stage {name} ({given})")
+    options = (method.options, head, Settings)
+    choices = {key: values for kind in options for key, values in choices_of(kind).items()}
+    fields = fields_of(*options, TrainArguments)
+    section.only(["method", "corpus", "evaluate", *fields], f"stage {name} ({method.name})")
     common.only(fields_of(Settings, TrainArguments), "all")
     arguments: dict[str, Any] = {}
     for source in (common, section):
@@ -129,33 +161,130 @@ def stage_of(name: str, sections: Section, common: Section, seed: int | None) ->
             section.fail(f"{key} needs dev to say what to score", key)
     if seed is not None:
         arguments["seed"] = seed
-    origin, reading, stand_in = corpus_of(section, name)
-    return Stage(name, method, origin, reading, arguments, tasks_of(section), stand_in)
+    origin, reading, stand_in = _corpus(section, name)
+    return Stage(name, method, origin, reading, arguments, read_tasks(section), stand_in)
 
 
-def _value(section: Section, key: str, kind: str, choices: tuple[str, ...]) -> Any:
-    """The value of a setting, which must be of its kind."""
-    if key == "budget" and isinstance(section[key], str):
+def _value(section: Section, key: str, annotation: str, choices: Sequence[str]) -> Any:
+    value = section[key]
+    if key == "budget" and isinstance(value, str):
         try:
-            return parse_duration(section[key])
+            return parse_duration(value)
         except SettingsError as error:
             section.fail(str(error), key)
-    value = section.typed(key, kind, choices)
-    if key == "dev" and value != "context" and value not in TASKS:
-        section.fail(f"dev is {value!r}; {guess(value, ('context', *TASKS))}", key)
-    return value
+    if key == "dev" and value not in ("context", *TASKS):
+        section.fail(f"dev is {value!r}; {guess(str(value), ('context', *TASKS))}", key)
+    return section.typed(key, annotation, choices)
 
 
-def planned_of(stage: Stage, base: str, section: Section, common: Section) -> Plan:
-    """The plan of a stage; what is wrong with its settings, or lacks in its corpus, is said with a line."""
+def _corpus(section: Section, name: str, key: str = "corpus") -> tuple[Source, dict[str, Any], Any]:
+    """Source and reading options of a stage's corpus, and its stand-in."""
+    found, what = section.get(key), f"the {key} of stage {name}"
+    if isinstance(found, str | list):
+        return _source(section, key, what), {}, None
+    if not isinstance(found, Section) or "source" not in found:
+        section.fail(f"stage {name} needs a {key}: a name, a section with source, or a list of these", key)
+    found.only(_CORPUS, what)
+    reading = _reading(found)
+    if "without" in found:
+        reading["exclude"] = _source(found, "without", f"a part of without of stage {name}")
+    stand_in = None
+    if isinstance(found.get("stand_in"), str):  # of the same columns
+        stand_in = found["stand_in"], reading
+    elif "stand_in" in found:
+        stand_in = _corpus(found, name, "stand_in")[:2]
+    return _source(found, "source", f"a part of {what}"), reading, stand_in
+
+
+def _source(section: Section, key: str, what: str) -> Source:
+    """A name, or a list of names and of sections with a source and columns of its own."""
+    given = section[key]
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, list) or not given or not all(isinstance(part, str | Section) for part in given):
+        section.fail(f"{key} is {given!r}; it must be a name, or a list of names and of sections with source", key)
+    for part in given:
+        if isinstance(part, Section):
+            part.only(_SOURCE, what)
+            if "source" not in part:
+                part.fail(f"{what} needs a source")
+            part.typed("source", "name")
+    if all(isinstance(part, str) for part in given):
+        return tuple(given)
+    return tuple({"source": part} if isinstance(part, str) else {**part, **_reading(part)} for part in given)
+
+
+def _reading(section: Section) -> dict[str, Any]:
+    """Options of `read_corpus`."""
+    skipped = ("source", "without", "stand_in", "where")
+    found = {key: section.typed(key, _TYPES.get(key, "column")) for key in section if key not in skipped}
+    if "where" in section:
+        wanted, found["where"] = section.section("where"), {}
+        for column, given in wanted.items():
+            values = given if isinstance(given, list) else [given]
+            if not values or not all(isinstance(value, str | int | float) for value in values):
+                wanted.fail(f"{column} is {given!r}; under where it must be a value, or a list of values", column)
+            found["where"][column] = list(map(str, values))
+    if "clean" in found:
+        try:
+            found["clean"] = Cleaners(found["clean"]).names
+        except SettingsError as error:
+            section.fail(str(error), "clean")
+    return found
+
+
+def read_tasks(section: Section) -> dict[str, Any]:
+    """What to evaluate on, with which pooling and classifier: arguments of `evaluate`.
+
+    Raises:
+        SettingsError: with file and line.
+    """
+    found, key = section.get("evaluate"), "evaluate"
+    if found is None:
+        return {}
+    given: dict[str, Any] = {}
+    if isinstance(found, Section):
+        choices = {"pooling": POOLINGS, "classifier": CLASSIFIERS}
+        found.only(("tasks", *choices), key)
+        if "tasks" not in found:
+            found.fail(f"{key} needs tasks: a suite, a task, or a list of tasks")
+        given = {name: found.one_of(name, choices[name]) for name in choices if found.get(name) is not None}
+        section, key = found, "tasks"
+    names = as_tuple(section.typed(key, "names"))
+    # `afs`, both a suite and a task, is the suite alone and the task in a list.
+    suites = {name: suite.tasks for name, suite in SUITES.items() if name not in TASKS}
+    tasks = list(dict.fromkeys(task for name in names for task in suites.get(name, (name,))))
+    request = {"suite": names[0]} if len(names) == 1 and names[0] in SUITES else {"task": tasks}
+    try:
+        check_request(**request)
+    except SettingsError as error:
+        section.fail(str(error), key)
+    return request | given
+
+
+def task_names(tasks: Mapping[str, Any]) -> Sequence[str]:
+    """The single tasks of arguments of `evaluate`."""
+    return SUITES[tasks["suite"]].tasks if "suite" in tasks else tasks.get("task", ())
+
+
+def plan_stage(stage: Stage, base: str, section: Section, common: Section) -> Plan:
+    """The plan of a stage, checked against its corpus as far as the recipe describes it.
+
+    Raises:
+        SettingsError: with file and line.
+    """
     try:
         plan = stage.plan(base)
     except SettingsError as error:
-        _at_its_line(error, section, common)
+        text = str(error)
+        for source in (section, common):
+            for key in source:
+                if f"--{key.replace('_', '-')}" in text or key in text.split():
+                    source.fail(text, key)
+        section.fail(text)
     if stage.source == FOLD:
         return plan
-    given = stage.source if isinstance(stage.source, tuple) else ()
-    parts = [{**stage.reading, **(each if isinstance(each, Mapping) else {})} for each in given or [{}]]
+    parts = [{**stage.reading, **(each if isinstance(each, Mapping) else {})} for each in as_tuple(stage.source)]
     wanted, needs = plan.options.labels(), f"stage {stage.name}: {stage.method.name} needs"
     if wanted and not any(part.get("label_column") or part.get("score_column") for part in parts):
         column = "label_column" if wanted.kind == "class" else "score_column"
@@ -164,12 +293,3 @@ def planned_of(stage: Stage, base: str, section: Section, common: Section) -> Pl
     if plan.columns > columns and not stage.arguments.get("views"):
         section.fail(f"{needs} {plan.columns} text columns: name them in the corpus, with text_columns", "corpus")
     return plan
-
-
-def _at_its_line(error: SettingsError, section: Section, common: Section) -> NoReturn:
-    text = str(error)
-    for source in (section, common):
-        for key in source:
-            if f"--{key.replace('_', '-')}" in text or key in text.split():
-                source.fail(text, key)
-    section.fail(text)

@@ -15,7 +15,7 @@ from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
 from selfsent.methods import Method, whose_option
 from selfsent.methods.method import STATIC_STEPS, MethodOptions
-from selfsent.methods.whitening import WHITENING, whitened
+from selfsent.methods.whitening import whitened
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
@@ -237,7 +237,7 @@ def _refuse(method: Method, settings: Settings, options: Any, dropout: float | N
         raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
     if not 0 <= whiten <= 1:
         raise SettingsError(f"--whiten is {whiten:g}; it must be from 0 to 1")
-    if whiten and method is WHITENING:
+    if whiten and method.name == "whitening":
         raise SettingsError("whitening is whitened already: leave out --whiten, or give --strength")
     if whiten and any(view.second_column is not None for view in options.views()):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
