@@ -77,7 +77,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="throw away what is in DIR")
     parser.add_argument("--seeds", type=int, metavar="N", help="train each method with N seeds (default: 1)")
-    add_corpus_options(parser, for_documents=True, for_training=True)
+    add_corpus_options(parser, for_documents=True)
     add_label_options(parser)
     settings = parser.add_argument_group("settings of each method; each has the whole --budget (default: 2m)")
     settings.add_argument("--pooling", choices=POOLINGS, help="instead of the base's, or each method's")

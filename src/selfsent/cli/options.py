@@ -28,15 +28,12 @@ def duration(text: str) -> float:
 _TEXT_COLUMN = "text"
 
 
-def add_corpus_options(
-    parser: argparse.ArgumentParser, for_documents: bool = False, for_training: bool = False
-) -> None:
+def add_corpus_options(parser: argparse.ArgumentParser, for_documents: bool = False) -> None:
     """How to read a corpus.
 
     Args:
         parser: gets the options.
         for_documents: whether texts of several sentences are split without being told to, where they must be documents.
-        for_training: whether rows may be left out that are like others.
     """
     group = parser.add_argument_group("corpus")
     group.add_argument(
@@ -65,12 +62,6 @@ def add_corpus_options(
         metavar="CORPUS",
         help="leave out rows with a text of this corpus, such as a test set; may be repeated",
     )
-    if for_training:
-        group.add_argument(
-            "--drop-near-duplicates",
-            action="store_true",
-            help="of texts that are the same but for a few words keep the first (needs the extra `near-duplicates`)",
-        )
 
 
 def add_language_option(parser: argparse.ArgumentParser) -> None:
@@ -221,7 +212,7 @@ def _named(source: str | list[str]) -> str | list[dict[str, str]]:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    maybe = ("text_columns", "label_column", "score_column", "clean", "drop_near_duplicates")
+    maybe = ("text_columns", "label_column", "score_column", "clean")
     return {
         **{name: getattr(options, name) for name in maybe if getattr(options, name, None)},
         **({"exclude": options.without} if getattr(options, "without", None) else {}),

@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
         help="a sentence with a [MASK] for the card, instead of those it has",
     )
     parser.set_defaults(run=run, parser=parser)
-    add_corpus_options(parser, for_training=True)
+    add_corpus_options(parser)
     _add_settings(parser)
     run_config = parser.add_argument_group("run")
     run_config.add_argument("--resume", action="store_true", help="go on with the run in DIR")

@@ -64,7 +64,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--views", metavar="MAKER[,MAKER]", help="make the two views first, as selfsent augment does: synonym, mlm ..."
     )
-    add_corpus_options(parser, for_documents=True, for_training=True)
+    add_corpus_options(parser, for_documents=True)
     add_label_options(parser)
     add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, Unset())
     _add_run_options(parser)

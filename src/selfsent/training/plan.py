@@ -196,7 +196,7 @@ def make_plan(
 
 _OF_CORPUS = (
     *("text_column", "text_columns", "document_column", "label_column", "score_column", "split_sentences"),
-    *("clean", "exclude", "where", "carry", "stack", "drop_near_duplicates"),
+    *("clean", "exclude", "where", "carry", "stack"),
 )
 _OF_PYTHON = {
     "settings": "the preset is `preset`",

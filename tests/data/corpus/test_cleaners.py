@@ -113,7 +113,7 @@ def test_each_cleaner_counts_what_it_changed_and_emptied():
     both = Cleaners(["urls", "html"])
     assert both.names == ("html", "urls")
     both(["<b>ink</b>", "https://example.org", "ink", "<p></p>", "", "<p>see https://example.org</p>"])
-    assert both.done() == {"html": (3, 1), "urls": (2, 1)}
+    assert both.counts() == {"html": (3, 1), "urls": (2, 1)}
 
 
 def test_an_unknown_cleaner_and_one_that_is_not_installed(monkeypatch):

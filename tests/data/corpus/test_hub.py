@@ -90,7 +90,7 @@ def test_without_datasets(read, monkeypatch):
 
 def test_without_a_network_it_says_so_at_once(read, monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
-    monkeypatch.setattr("selfsent.data.corpus.hub.getproxies", dict)
+    monkeypatch.setattr("selfsent.data.corpus.remote.getproxies", dict)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(CorpusError, match=r"org/name: no such file, and the hub cannot be reached to look there"):

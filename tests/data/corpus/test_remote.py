@@ -163,7 +163,7 @@ def test_an_archive_that_ends_too_early(ending, read, put):
         ("memory://deep", "memory://deep: no text in this folder"),
         ("nope://x/y.txt", "nope://x/y.txt: unknown protocol nope://, such as s3, gs, az, hf or https are known"),
         ("htps://x/y.txt", "htps://x/y.txt: unknown protocol htps://, did you mean 'https'?"),
-        (Path("s3://x/y.txt"), "give an address as text, not as a Path (s3://...)"),
+        (Path("s3://x/y.txt"), "no such file or directory"),
     ],
 )
 def test_what_is_not_there(source, said, read, put):

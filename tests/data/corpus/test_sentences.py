@@ -78,7 +78,7 @@ class TestSplittingByALook:
         path = write("long.csv", "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6)))
         assert len(read(path)) == 6  # another table of the same file does not decide
         assert len(read(path, split_sentences=None)) == 12
-        monkeypatch.setattr("selfsent.data.corpus.read._looked_at", None)
+        monkeypatch.setattr("selfsent.data.corpus.read._sample", None)
         assert len(read(path, split_sentences=None)) == 12
         assert len(read(path)) == 6
 

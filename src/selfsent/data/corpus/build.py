@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.clean import LONGEST_TEXT, clean, letters
 from selfsent.data.corpus.cleaners import Cleaners, look
-from selfsent.data.corpus.duplicates import KeySet, NearDuplicates, hash_keys
+from selfsent.data.corpus.duplicates import KeySet, hash_keys
 from selfsent.data.corpus.sentences import split_sentences
 from selfsent.data.corpus.sources import Source
 from selfsent.data.corpus.streams import fail
@@ -34,7 +34,6 @@ def build_table(
     split: bool,
     excluded: Corpus | None,
     cleaners: Cleaners,
-    near: NearDuplicates | None,
 ) -> str:
     """Write the whole corpus into an empty directory.
 
@@ -44,7 +43,6 @@ def build_table(
         split: whether to split each text into sentences.
         excluded: texts that no row may hold.
         cleaners: applied to texts before anything else.
-        near: finds rows to drop because an earlier one is nearly the same.
 
     Returns:
         The fingerprint of the contents.
@@ -54,10 +52,10 @@ def build_table(
     """
     with ExitStack() as opened, _progress() as show:
         unwanted = frozenset(map(letters, excluded.texts() if excluded else ())) - {""}
-        builder = _Builder(directory, source.columns, split, opened, unwanted, cleaners, near)
+        builder = _Builder(directory, source.columns, split, opened, unwanted, cleaners)
         for batch in source.batches():
             builder.add(batch)
-            show(builder.kept)
+            show(len(builder.seen))
         return builder.finish(source.name)
 
 
@@ -70,10 +68,9 @@ class _Builder:
         opened: ExitStack,
         excluded: frozenset[str],
         cleaners: Cleaners,
-        near: NearDuplicates | None,
     ) -> None:
         self._directory, self._columns, self._split = directory, columns, split
-        self._excluded, self._cleaners, self._near = excluded, cleaners, near
+        self._excluded, self._cleaners = excluded, cleaners
         self._table = TableFile(directory / TABLE, columns.kept, columns.label is not None, opened)
         self._scores = ArrayFile(directory / "score.npy", np.float64, opened) if columns.score else None
         # Blank lines are document borders only if some lie between texts, which is known at the end. Until then
@@ -83,14 +80,9 @@ class _Builder:
         self._all_documented, self._separated, self._line_by_line = True, False, True
         inputs = columns.carried is not None
         self._inputs = InputRowsFile(directory, columns.carried or (), split, opened) if inputs else None
-        self._seen = KeySet(numbered=inputs)
+        self.seen = KeySet(numbered=inputs)
         self._counts: Counter[str] = Counter()
         self._sampled, self._signs = 0, Counter[str]()
-
-    @property
-    def kept(self) -> int:
-        """Rows kept so far."""
-        return len(self._seen) - self._counts["near_duplicates"]
 
     def add(self, batch: Batch) -> None:
         """Add the new, non-empty rows of a batch."""
@@ -114,9 +106,9 @@ class _Builder:
         texts, rows = _filtered(texts, wanted), np.flatnonzero(wanted)
         keys = hash_keys(texts[0] if len(texts) == 1 else zip(*texts, strict=True), len(rows))
         if self._inputs is None:
-            first = self._seen.add(keys)
+            first = self.seen.add(keys)
         else:
-            numbers, first = self._seen.number(keys)
+            numbers, first = self.seen.number(keys)
             self._inputs.append(wanted, numbers, first, count["rows_read"] + origin)
             if self._columns.carried:
                 if batch.carried is None and len(batch):
@@ -124,10 +116,6 @@ class _Builder:
                 self._inputs.carry(batch.carried or [[]])
         count["duplicates"] += int((~first).sum())
         texts, rows = _filtered(texts, first), rows[first]
-        if self._near is not None:
-            new = self._near.new(list(map(" | ".join, zip(*texts, strict=True))))
-            count["near_duplicates"] += int((~new).sum())
-            texts, rows = _filtered(texts, new), rows[new]
         if len(rows):
             self._write(batch, texts, origin[rows])
         count["rows_read"] += len(batch)
@@ -135,7 +123,7 @@ class _Builder:
 
     def finish(self, source: str) -> str:
         """Close all files, settle documents and labels, write the description; returns the fingerprint."""
-        if not len(self._seen):
+        if not len(self.seen):
             left_out = " besides what is to be left out" if self._counts["excluded"] else ""
             fail(source, "no text in it" + self._columns.condition + left_out)
         digests = self._table.close()
@@ -153,7 +141,7 @@ class _Builder:
         fingerprint = hashlib.blake2b(repr(digests).encode(), digest_size=16).hexdigest()
         unit = "row" if len(self._columns.kept) > 1 else "sentence" if self._split or self._line_by_line else "text"
         report = CorpusReport(
-            kept=self.kept,
+            kept=len(self.seen),
             documents=documents,
             unit=unit,
             rid_of=self._cleaners.counts(),
@@ -178,8 +166,10 @@ class _Builder:
         control: set[int] = set()
         texts = []
         for column in batch.texts:
-            too_long.update(row for row, text in enumerate(column) if len(text) > LONGEST_TEXT)
-            texts.append(self._cleaners([text[:LONGEST_TEXT] for text in column]))
+            if max(map(len, column), default=0) > LONGEST_TEXT:
+                too_long.update(row for row, text in enumerate(column) if len(text) > LONGEST_TEXT)
+                column = [text[:LONGEST_TEXT] for text in column]
+            texts.append(self._cleaners(column))
             sampled, signs = look(texts[-1])
             self._sampled += sampled
             self._signs += signs

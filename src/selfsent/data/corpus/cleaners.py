@@ -209,7 +209,7 @@ class Cleaners:
         """What a table depends on, as JSON: nothing without cleaners."""
         return ["clean", _VERSION, *self.names] if self.names else []
 
-    def done(self) -> dict[str, tuple[int, int]]:
+    def counts(self) -> dict[str, tuple[int, int]]:
         """For each cleaner how many texts it changed, and how many of these it left empty."""
         return {name: (self._changed[name], self._emptied[name]) for name in self.names}
 

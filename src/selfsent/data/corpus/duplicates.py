@@ -1,29 +1,17 @@
-"""Duplicates by compact sets of 64-bit keys, and near-duplicates by MinHash and locality-sensitive hashing."""
+"""Compact sets of 64-bit keys with batched lookup and insertion."""
 
 from __future__ import annotations
 
 import mmap
-import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.errors import SettingsError
-
 _SHARDS, _SHARD_BITS = 32, 5
 _FIRST_SIZE, _GROWTH, _FULL = 1024, 1.5, 0.8
-
-BANDS, IN_BAND = 8, 14
-"""Two texts whose words and pairs of words have Jaccard similarity s are taken for near-duplicates with probability
-1 - (1 - s^14)^8: 1 at 1, 0.99 at 0.95, 0.86 at 0.9, 0.30 at 0.8, 0.05 at 0.7, 0.006 at 0.6."""
-_VERSION = 1
-"""Version of the definition of a near-duplicate; raise it when that changes."""
-_WORD = re.compile(r"\w+")
-UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
-"""Letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 
 
 def hash_keys(values: Iterable[Hashable], count: int) -> NDArray[np.uint64]:
@@ -116,54 +104,3 @@ class _Shard:
 def _zeros(size: int, dtype: type[np.generic]) -> NDArray[Any]:
     """Zeros in a private mapping, which is returned to the system at once; malloc would fragment."""
     return np.frombuffer(mmap.mmap(-1, max(1, size) * np.dtype(dtype).itemsize), dtype=dtype)[:size]
-
-
-class NearDuplicates:
-    """Finds texts that are nearly the same as one it was shown before, in 100 to 150 bytes a text.
-
-    Texts are sets of words and of pairs of neighbouring words, upper and lower case alike and without punctuation;
-    in scripts without spaces single letters stand for words. A text that is like a near-duplicate of an earlier one
-    counts as well, so what is left are the first texts of groups that have nothing to do with each other.
-
-    Raises:
-        SettingsError: rensa is not installed.
-
-    Example:
-        >>> seen = NearDuplicates()
-        >>> seen.new(["The printer is dead.", "It rains.", "the printer is DEAD!"]).tolist()
-        [True, True, False]
-    """
-
-    options = ("near-duplicates", _VERSION)
-    """What a cached table depends on, as JSON."""
-
-    def __init__(self) -> None:
-        try:
-            from rensa import RMinHash
-        except ImportError:
-            install = "pip install 'selfsent[near-duplicates]'"
-            raise SettingsError(f"near-duplicates are found with rensa: {install}") from None
-        self._minhash: Any = RMinHash
-        self._bands = [KeySet() for _ in range(BANDS)]
-        draw = np.random.default_rng(0)
-        self._factors = draw.integers(1 << 63, size=IN_BAND, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-
-    def new(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Which texts (n,) are like none before them, here or in an earlier call."""
-        fresh = np.ones(len(texts), dtype=bool)
-        if not len(texts):
-            return fresh
-        hashes = self._minhash.digest_matrix_from_token_sets(list(map(_features, texts)), BANDS * IN_BAND, 0)
-        keys = np.array(hashes.to_rows(), dtype=np.uint64).reshape(len(texts), BANDS, IN_BAND) @ self._factors
-        for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 1):  # then the low bits depend on all bits
-            keys = (keys ^ (keys >> np.uint64(33))) * np.uint64(factor)
-        keys[keys == 0] = 1
-        for band, seen in enumerate(self._bands):
-            fresh &= seen.add(np.ascontiguousarray(keys[:, band]))
-        return fresh
-
-
-def _features(text: str) -> list[str]:
-    folded = text.casefold()
-    words = _WORD.findall(UNSPACED.sub(r" \g<0> ", folded))
-    return [*words, *map(" ".join, pairwise(words))] or [folded]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,7 @@ class InputRows:
     def is_first(self, inputs: Integers) -> NDArray[np.bool_]:
         """Whether each of `inputs`, (n,), is the first occurrence of its text."""
         rows = np.asarray(self.corpus_rows[inputs])
-        return (rows >= 0) & (self.first[rows] == inputs)
+        return np.asarray((rows >= 0) & (self.first[rows] == inputs))
 
     def done(self, rows: int) -> int:
         """Number of leading inputs that are done once the first `rows` rows of the corpus are."""
@@ -159,7 +159,6 @@ class CorpusReport:
     too_long: int = 0
     control_characters: int = 0
     duplicates: int = 0
-    near_duplicates: int = 0
     kept: int = 0
     documents: int = 0
     excluded: int = 0
@@ -186,7 +185,6 @@ class CorpusReport:
         """One line on the corpus, then `between` and a second one if texts were changed or files skipped."""
         dropped = [f"{self.empty:,} empty"] if self.empty else []
         dropped += [counted(self.duplicates, "duplicate")] if self.duplicates else []
-        dropped += [counted(self.near_duplicates, "near-duplicate")] if self.near_duplicates else []
         dropped += [f"{self.excluded:,} to be left out"] if self.excluded else []
         line = self.counted(self.kept) + (f" in {counted(self.documents, 'document')}" if self.documents else "")
         line += f", by splitting {counted(self.split, 'text')}" if self.split else ""
@@ -196,11 +194,12 @@ class CorpusReport:
     @property
     def changes(self) -> str:
         """One line on changed texts and skipped files; empty if there are none."""
-        changed = [f"{counted(self.control_characters, 'row')} rid of control characters"] * bool(
-            self.control_characters
+        counts = (
+            (self.control_characters, "row", "rid of control characters"),
+            (self.too_long, "text", "cut short"),
+            (self.skipped_files, "file", "skipped"),
         )
-        changed += [f"{counted(self.too_long, 'text')} cut short"] if self.too_long else []
-        changed += [f"{counted(self.skipped_files, 'file')} skipped"] if self.skipped_files else []
+        changed = [f"{counted(count, unit)} {what}" for count, unit, what in counts if count]
         for name, (count, empty) in self.rid_of.items():
             changed.append(f"{counted(count, 'text')} rid of {HELD[name]}")
             changed[-1] += f" ({empty:,} of them empty then)" if empty else ""
@@ -224,7 +223,8 @@ class Corpus:
         self.view_columns: tuple[str, ...] = tuple(description.get("view_columns", self.text_columns))
         """Text columns that methods read; all of them unless views were made."""
         self.fingerprint: str = description["fingerprint"]
-        self.report = CorpusReport(**description["report"])
+        counts, known = description["report"], {field.name for field in fields(CorpusReport)}
+        self.report = CorpusReport(**{name: value for name, value in counts.items() if name in known})
         self.source: str = description["source"]
         self.label_names: tuple[str, ...] | None = tuple(description["label_names"] or ()) or None
         self.documents: Integers | None = _load(directory / "document.npy")

@@ -27,7 +27,7 @@ def test_number_agrees_with_a_dictionary(batches):
     keys, known = KeySet(numbered=True), {}
     for batch in batches:
         expected = [known.setdefault(key, len(known)) for key in batch]
-        assert keys.number(np.array(batch, dtype=np.uint64)).tolist() == expected
+        assert keys.number(np.array(batch, dtype=np.uint64))[0].tolist() == expected
     assert len(keys) == len(known)
 
 
@@ -37,7 +37,7 @@ def test_growth_keeps_keys_and_numbers():
     for batch in np.array_split(keys, 30):
         keyset.add(batch)
         expected = [known.setdefault(key, len(known)) for key in batch.tolist()]
-        assert numbered.number(batch).tolist() == expected
+        assert numbered.number(batch)[0].tolist() == expected
     assert len(keyset) == len(numbered) == len(known)
     assert not keyset.add(keys).any()
 
