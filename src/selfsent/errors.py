@@ -26,7 +26,7 @@ class Damaged(Warning):
     """Something that is kept for later is not as it was written, and is made again: one line that names it."""
 
 
-class FromHub(Warning):
+class HubFallbackWarning(Warning):
     """A name that is no directory here was taken for an id on the hub: one line that says so."""
 
 

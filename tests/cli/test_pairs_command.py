@@ -168,12 +168,12 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
 
     def export(encoder, *how):
         asked.append(how)
-        return Exported("onnx", True, True, 32, 96, "", 1e-7, 0.95)
+        return Exported(True, True, 32, 96, "", 1e-7, 0.95)
 
     monkeypatch.setattr("selfsent.models.export.export", export)
     done = selfsent("export", model, "--int8", "--normalize", "--output", tmp_path / "graph")
     assert done.status == 0, done.err
-    assert asked == [(tmp_path / "graph", "onnx", True, True)]
+    assert asked == [(tmp_path / "graph", True, True)]
     assert "32 numbers a sentence, smallest cosine to torch's vectors 0.950000" in done.err
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "export.json").write_text("{}")
@@ -183,5 +183,3 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
         complaint = selfsent("export", model, "--output", other, "--overwrite").complaint
         assert "exists and is no export of selfsent" in complaint
     assert (model / "model.safetensors").is_file()
-    monkeypatch.setitem(__import__("sys").modules, "openvino", None)
-    assert "needs openvino" in selfsent("export", model, "--to", "openvino", "--output", tmp_path / "g").complaint

@@ -69,7 +69,7 @@ def test_an_architecture_that_does_not_run_packed_any_more(lines, base_of, monke
 def test_modules_of_our_own_without_the_private_constructor(lines, base_of, tmp_path, monkeypatch):
     from sentence_transformers import SentenceTransformer
 
-    from selfsent.models.heads.loading import load_sentence_transformer
+    from selfsent.models.saved import load_sentence_transformer
 
     encoder = load_encoder(base_of("bert"), "mean")
     put_head(encoder, CnnPoolOptions())

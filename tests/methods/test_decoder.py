@@ -6,7 +6,7 @@ from naive import objectives
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.tsdae import TSDAE
-from selfsent.models.decoders.checkpoint import CheckpointDecoder
+from selfsent.models.decoders.transformer import CheckpointDecoder
 from selfsent.models.loading import load_encoder
 
 GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}  # T5 1.1 is told from T5 by these

@@ -5,7 +5,7 @@ import tiny
 from naive import objectives
 from selfsent.methods import get_method
 from selfsent.methods.tsdae import NOISES, TSDAE
-from selfsent.models.decoders.own import SmallDecoder, TiedDecoder
+from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder
 
 LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
 ENCODERS = [name for name in tiny.ARCHITECTURES if name not in tiny.ENCODER_DECODER]

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from selfsent.errors import BaseEncoderError, FromHub
+from selfsent.errors import BaseEncoderError, HubFallbackWarning
 from selfsent.models.bases import resolve
-from selfsent.models.heads.loading import is_sentence_encoder
 from selfsent.models.loading import load_encoder
+from selfsent.models.saved import is_sentence_encoder
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_tokenizer_alone_in_the_hub_s_cache_is_no_model(tmp_path, monkeypatch)
     (tmp_path / "config.json").write_text("{}")
     monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
     monkeypatch.setattr("selfsent.models.bases.refuse_unsafe", lambda directory: None)
-    with pytest.warns(FromHub, match="there is no directory some/tickets here: it is taken from the hub"):
+    with pytest.warns(HubFallbackWarning, match="there is no directory some/tickets here: it is taken from the hub"):
         assert resolve("some/tickets") == tmp_path
     assert asked == [True, False]
     resolve("some/tickets")  # said once

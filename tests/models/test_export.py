@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
 import tiny
 from selfsent.errors import OutputError, SettingsError
@@ -38,11 +39,8 @@ def ready_made(exported, monkeypatch):
     )
 
 
-def vectors_of(directory, texts, name="model.onnx"):
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
-    return module._encode(module.load_graph(directory / name), tokenizer, texts)
+def vectors_of(directory, texts):
+    return module._encode(directory / "model.onnx", Tokenizer.from_file(str(directory / "tokenizer.json")), texts)
 
 
 def test_the_graph_gives_the_vectors_of_torch(encoder, exported):
@@ -55,12 +53,8 @@ def test_the_graph_gives_the_vectors_of_torch(encoder, exported):
     expected = encode(encoder, sentences)
     scale = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(vectors_of(output, sentences) / scale, expected / scale, atol=1e-5)
-    for place in (0, 5, -1):  # alone, without padding
-        np.testing.assert_allclose(
-            vectors_of(output, sentences[place : place + 1 or None]) / scale[place],
-            expected[place : place + 1 or None] / scale[place],
-            atol=1e-5,
-        )
+    alone = np.concatenate([vectors_of(output, [sentence]) for sentence in sentences[-3:]])  # without padding
+    np.testing.assert_allclose(alone / scale[-3:], expected[-3:] / scale[-3:], atol=1e-5)
 
 
 def test_the_ten_lines_of_the_documentation(encoder, exported):
@@ -79,20 +73,7 @@ def test_int8_is_smaller_and_near(encoder, ready_made, exported, tmp_path, monke
     said = export(encoder, tmp_path / "small", int8=True)
     assert 0.5 < said.smallest_cosine < 0.9999
     assert (tmp_path / "small/model.onnx").stat().st_size < 0.8 * (exported[0] / "model.onnx").stat().st_size
-    assert sorted(path.name for path in (tmp_path / "small").iterdir()) == [
-        "export.json",
-        "model.onnx",
-        "tokenizer.json",
-    ]
-
-
-def test_openvino(encoder, ready_made, tmp_path):
-    pytest.importorskip("openvino", reason="the extra openvino is not installed")
-    export(encoder, tmp_path / "graph", to="openvino")
-    assert (tmp_path / "graph/model.bin").is_file()
-    sentences = tiny.make_sentences(9)
-    expected = encode(encoder, sentences)
-    np.testing.assert_allclose(vectors_of(tmp_path / "graph", sentences, "model.xml"), expected, atol=1e-4)
+    assert not (tmp_path / "small/float32.onnx").exists()
 
 
 def test_vectors_of_length_one(encoder):
@@ -108,7 +89,7 @@ def test_vectors_of_length_one(encoder):
 def test_a_graph_with_other_vectors_is_not_written(encoder, ready_made, tmp_path):
     other = encoder.twin()
     other.transformer.embeddings.word_embeddings.weight.data *= 1.01
-    with pytest.raises(OutputError, match="nothing was written: a vector of the onnx graph differs"):
+    with pytest.raises(OutputError, match="nothing was written: a vector of the graph differs"):
         export(other, tmp_path / "wrong")
     other.transformer.embeddings.word_embeddings.weight.data *= -3
     with pytest.raises(OutputError, match="nothing was written: in int8 a vector has a cosine of"):
@@ -117,8 +98,6 @@ def test_a_graph_with_other_vectors_is_not_written(encoder, ready_made, tmp_path
 
 
 def test_what_cannot_be_done_is_refused(encoder, tmp_path, monkeypatch):
-    with pytest.raises(SettingsError, match="for --to onnx only"):
-        export(encoder, tmp_path / "v", to="openvino", int8=True)
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="is a file"):
         export(encoder, tmp_path / "file")

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
 import tiny
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
-from selfsent.models.heads.affine import affine
 from selfsent.models.loading import load_encoder
-from selfsent.models.plain_table import PlainTable, read_plain_table
-from selfsent.models.static import StaticEncoder
+from selfsent.models.static import PlainTable, StaticEncoder
 
 TEXTS = [*tiny.make_sentences(20, seed=4), "", "bidi gafo"]
 
@@ -51,7 +50,7 @@ def test_vectors_fingerprint_and_files_are_those_of_sentence_transformers(table,
 def test_what_is_appended_is_saved_with_it(table, tmp_path):
     model = load_encoder(table)
     width = model.embedding_size
-    model.sentence_transformer.append(affine(torch.eye(width)[:3], torch.ones(3)))
+    model.sentence_transformer.append(Dense(width, 3))
     model.save(tmp_path / "saved")
     assert model.embedding_size == 3
     ordinary = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
@@ -70,7 +69,7 @@ def test_whatever_else_is_configured_is_left_to_sentence_transformers(base_of, t
     shutil.copytree(base_of("static"), tmp_path / "table")
     config = tmp_path / "table" / "config_sentence_transformers.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), **about}))
-    assert read_plain_table(tmp_path / "table") is None
+    assert PlainTable.read(tmp_path / "table") is None
     ordinary = SentenceTransformer(str(tmp_path / "table"), device="cpu")
     assert encode(load_encoder(tmp_path / "table"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
 
@@ -87,9 +86,9 @@ def test_vectors_that_are_cut_short_stay_so(base_of, tmp_path):
 
 def test_other_modules_are_left_to_sentence_transformers(base_of, tmp_path):
     whole = SentenceTransformer(str(base_of("static")), device="cpu")
-    whole.append(affine(torch.eye(whole.get_embedding_dimension()), torch.zeros(whole.get_embedding_dimension())))
+    whole.append(Dense(whole.get_embedding_dimension(), 3))
     whole.save(str(tmp_path / "table"), create_model_card=False)
-    assert read_plain_table(tmp_path / "table") is None
+    assert PlainTable.read(tmp_path / "table") is None
     assert isinstance(load_encoder(tmp_path / "table").sentence_transformer[0], StaticEmbedding)
 
 

@@ -15,9 +15,9 @@ from selfsent.models import new_bases
 from selfsent.models.bases import resolve
 from selfsent.models.encoding import encode
 from selfsent.models.export import export
-from selfsent.models.heads.loading import is_sentence_encoder, needs_selfsent
 from selfsent.models.loading import load_encoder
 from selfsent.models.recurrent import KINDS, new_recurrent
+from selfsent.models.saved import is_sentence_encoder, needs_selfsent
 from selfsent.training import usual
 from selfsent.training.plan import make_plan
 
@@ -131,7 +131,7 @@ def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, saved, tmp_p
         ({"method": "simcse"}, "the two views of a sentence would be identical"),
         ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out --dropout"),
         ({"method": "sdae", "head": "ngram-cnn", "masked": False}, "what reads padding needs a transformer"),
-        ({"method": "whitening", "layers": "first+last"}, "of one layer"),
+        ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
     ],
 )
 def test_what_a_recurrent_network_cannot_be_asked(saved, tmp_path, options, complaint):

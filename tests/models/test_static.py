@@ -168,7 +168,7 @@ def test_truncation_that_was_saved_holds(table, tmp_path):
         ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out --pooling cls"),
         ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out --dropout"),
         ({"method": "simcse", "delete_words": 0.3, "head": "cnn-pool"}, "looks at single tokens needs a transformer"),
-        ({"method": "whitening", "layers": "first+last"}, "without layers"),
+        ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
     ],
 )
 def test_what_a_table_cannot_be_asked(table, tmp_path, options, complaint):

@@ -5,9 +5,8 @@ import pytest
 
 from selfsent.errors import BaseEncoderError
 from selfsent.integrity import seal
-from selfsent.models.bases import resolve
+from selfsent.models.bases import refuse_unsafe, resolve
 from selfsent.models.loading import load_encoder
-from selfsent.models.trust import refuse_unsafe
 
 
 @pytest.fixture

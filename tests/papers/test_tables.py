@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from selfsent.models.bases import resolve
-from selfsent.models.heads.loading import is_sentence_encoder, is_static
+from selfsent.models.saved import is_sentence_encoder, is_static
 from selfsent.papers.outline import shipped
 from selfsent.papers.published import records
 from selfsent.papers.reproduction import records_of

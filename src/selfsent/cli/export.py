@@ -11,17 +11,11 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "export",
-        help="write a model as a graph for ONNX Runtime or OpenVINO",
+        help="write a model as a graph for ONNX Runtime or any other that reads ONNX",
         description="Write a model as a graph from token ids to sentence vectors, pooling included, with its tokenizer."
         " Nothing is written if the graph's vectors differ from torch's.",
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
-    parser.add_argument(
-        "--to",
-        choices=["onnx", "openvino"],
-        default="onnx",
-        help="what will run the graph (default: onnx); each needs its extra",
-    )
     parser.add_argument(
         "--int8", action="store_true", help="8-bit weights: a quarter of the size, but not the same vectors"
     )
@@ -36,18 +30,17 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Export the model."""
     from selfsent.cli.console import doing, notice
-    from selfsent.models.export import check_directory, export, require
+    from selfsent.models.export import check_export, export
 
     output = Path(options.output)
-    require(options.to)
-    check_directory(output, options.overwrite)
+    check_export(output, options.overwrite)
     from selfsent.models.loading import load_encoder
 
     model = load_encoder(options.model)
     with doing() as say:
-        say(f"making a graph for {options.to}")
-        made = export(model, output, options.to, options.int8, options.normalize)
+        say("making a graph")
+        made = export(model, output, options.int8, options.normalize)
     notice(
-        f"{made.runtime} graph in {output}: {made.size} numbers a sentence, smallest cosine to torch's vectors"
+        f"ONNX graph in {output}: {made.size} numbers a sentence, smallest cosine to torch's vectors"
         f" {made.smallest_cosine:.6f}, largest difference {made.largest_difference:.1e}"
     )

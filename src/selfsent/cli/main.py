@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from selfsent.display import leads, visible
-from selfsent.errors import Damaged, FromHub, SelfsentError, TrainingError, near
+from selfsent.errors import Damaged, HubFallbackWarning, SelfsentError, TrainingError, near
 from selfsent.version import __version__
 
 _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a measure of whether it helped.
@@ -202,7 +202,7 @@ def _of_the_machine(error: BaseException) -> str | None:
 
 def _warn(usual: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
     """Warnings that are one line as one line, others as usual."""
-    if issubclass(category, Damaged | FromHub):
+    if issubclass(category, Damaged | HubFallbackWarning):
         sys.stderr.write(visible(f"{message}") + "\n")
     else:
         usual(message, category, *rest, **more)

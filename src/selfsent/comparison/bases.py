@@ -14,8 +14,8 @@ from selfsent.evaluation.lexical import COUNTING
 from selfsent.evaluation.word_vectors import words_file
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import is_cross_encoder
-from selfsent.models.heads.loading import is_trained_transformer
 from selfsent.models.loading import load_encoder
+from selfsent.models.saved import is_trained_transformer
 from selfsent.naming import name_of
 from selfsent.training.identity import weights_digest
 from selfsent.training.run_config import Notice

@@ -13,7 +13,7 @@ from selfsent.comparison.bases import UNTRAINED, Base
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS, get_method
 from selfsent.models.bases import resolve
-from selfsent.models.heads.loading import is_static
+from selfsent.models.saved import is_static
 from selfsent.settings import DURATIONS
 from selfsent.training.default import for_single
 from selfsent.training.plan import Plan, make_plan

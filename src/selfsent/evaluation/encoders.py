@@ -23,7 +23,7 @@ from selfsent.evaluation.word_vectors import WordVectors, words_file
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import files_of, resolve
 from selfsent.models.cross_encoder import is_cross_encoder
-from selfsent.models.heads.loading import saved_pooling
+from selfsent.models.saved import saved_pooling
 from selfsent.naming import name_of
 
 __all__ = ["Encoder", "FittedEncoder", "PairEncoder", "as_encoder", "check_model", "check_pooling", "load_object"]

@@ -16,8 +16,7 @@ from selfsent.errors import SettingsError
 from selfsent.fast.filled_rows import filled
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
-from selfsent.models.decoders.checkpoint import CheckpointDecoder
-from selfsent.models.decoders.own import SmallDecoder, TiedDecoder, built_like_bert
+from selfsent.models.decoders.transformer import CheckpointDecoder, SmallDecoder, TiedDecoder, built_like_bert
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting

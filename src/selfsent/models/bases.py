@@ -1,4 +1,4 @@
-"""A base encoder by name: one that ships, a new recurrent network, a local directory, or an id on the hub."""
+"""From the name of a base encoder to a local directory that is safe to load."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import re
 import warnings
 from functools import cache
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from selfsent.errors import BaseEncoderError, FromHub
+from selfsent.errors import BaseEncoderError, HubFallbackWarning, first_line
 from selfsent.files import read_json
+from selfsent.integrity import broken_seal
 from selfsent.models.new_bases import NewBase, made
-from selfsent.models.trust import refuse_unsafe
+from selfsent.models.saved import modules_of
 from selfsent.naming import name_of
 
 BUNDLED, ENCODER, RAW, RAW_STATIC = "bundled", "bundled-encoder", "bundled-raw", "bundled-raw-static"
 SHIPPED = {BUNDLED: "static", ENCODER: "encoder", RAW: "raw", RAW_STATIC: "raw_static"}
-"""The encoders that ship with selfsent, and their directories: after a teacher, a table of token vectors and a
-transformer; and from raw text alone, without teacher or label, a transformer and a table."""
-_NAMES = "'bundled' or another that ships with selfsent"
-_WANTED = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
+"""The encoders that ship with selfsent, and their directories: distilled from a teacher, static embeddings and a
+transformer; and from raw text alone, without teacher or label, a transformer and static embeddings."""
+_KINDS = "a base encoder is a directory, a hub id, or 'bundled' or another that ships with selfsent"
+_HUB_FILES = ["README.md", "*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "*/*.json", "*/*.safetensors"]
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -33,8 +34,8 @@ def resolve(base: str | os.PathLike[str]) -> Path:
             sentence-transformers layout, the directory of a finished run, or a hub id.
 
     Raises:
-        BaseEncoderError: there is no such directory, it holds no encoder, or the hub does not have it or cannot be
-            reached.
+        BaseEncoderError: there is no such directory, it holds no encoder or an unsafe one, or the hub does not have it
+            or cannot be reached.
     """
     name = str(name_of(base))
     if name in SHIPPED:
@@ -42,76 +43,105 @@ def resolve(base: str | os.PathLike[str]) -> Path:
     if network := NewBase.named(name):
         return made(network, resolve)
     directory = Path(name).expanduser()
+    if directory.name == "model" and not directory.exists() and (directory.parent / "run.json").is_file():
+        directory = directory.parent  # whose error says why there is no model
     if directory.is_dir():
-        return _checked(directory)
-    if directory.exists():
-        raise BaseEncoderError(f"{name} is a file; a base encoder is a directory, a hub id, or {_NAMES}")
-    if directory.name == "model" and (directory.parent / "run.json").is_file():
-        return _checked(directory.parent)
-    if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
-        raise BaseEncoderError(f"there is no directory {name}; a base encoder is a directory, a hub id, or {_NAMES}")
-    found = _from_hub(name)
+        found = _model_in(directory)
+    elif directory.exists():
+        raise BaseEncoderError(f"{name} is a file; {_KINDS}")
+    elif name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
+        raise BaseEncoderError(f"there is no directory {name}; {_KINDS}")
+    else:
+        found = _from_hub(name)
+        _warn_of_hub(name)
     refuse_unsafe(found)
-    _tell_from_hub(name)
     return found
 
 
-@cache
-def _tell_from_hub(name: str) -> None:
-    """Say once that a name, perhaps a mistyped directory, is taken for an id."""
-    warnings.warn(f"there is no directory {name} here: it is taken from the hub", FromHub, stacklevel=3)
-
-
 def files_of(directory: Path) -> tuple[tuple[str, int, int], ...]:
-    """Name, size and time of change of each file of a model: what tells that it is another one by now."""
+    """Name, size and modification time of each file of a model, which change when the model does."""
     states = ((str(path), path.stat()) for path in sorted(directory.rglob("*")) if path.is_file())
     return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
 
 
-def _checked(directory: Path) -> Path:
+def _model_in(directory: Path) -> Path:
+    """The model in a directory, which may be that of a run."""
     is_run = (directory / "run.json").is_file()
     if is_run and (directory / "model").is_dir():
-        refuse_unsafe(directory / "model")
         return directory / "model"
-    if not any((directory / name).is_file() for name in ("modules.json", "config.json")):
-        if is_run:
-            raise BaseEncoderError(f"{directory} is a run without a model: {_why_none(directory)}")
-        if any((directory / "seeds").glob("*/run.json")):
-            raise BaseEncoderError(f"{directory} holds a run of each seed: give one or all of {directory}/seeds/*")
-        raise BaseEncoderError(
-            f"{directory} holds no encoder: neither config.json (transformers)"
-            " nor modules.json (sentence-transformers) is there"
-        )
-    refuse_unsafe(directory)
-    return directory
+    if any((directory / name).is_file() for name in ("modules.json", "config.json")):
+        return directory
+    if is_run:
+        record = read_json(directory / "run.json")
+        reason = "go on with it by --resume"
+        if stopped := record.get("stopped"):
+            reason = f"{stopped}; leave it out"
+        elif record.get("status") == "finished":  # a comparison whose untrained base is best, or models of folds
+            reason = "it ended without one"
+        raise BaseEncoderError(f"{directory} is a run without a model: {reason}")
+    if any((directory / "seeds").glob("*/run.json")):
+        raise BaseEncoderError(f"{directory} holds a run of each seed: give one or all of {directory}/seeds/*")
+    raise BaseEncoderError(
+        f"{directory} holds no encoder: neither config.json (transformers) nor modules.json (sentence-transformers)"
+        " is there"
+    )
 
 
-def _why_none(run: Path) -> str:
-    """Why a run has no model yet, or never will."""
-    record = read_json(run / "run.json")
-    if stopped := record.get("stopped"):
-        return f"{stopped}; leave it out"
-    if record.get("status") == "finished":  # a comparison in which the untrained base is best, or models of folds
-        return "it ended without one"
-    return "go on with it by --resume"
+def refuse_unsafe(directory: Path) -> None:
+    """Refuse a directory that a download or a copy damaged, or whose author may mean harm.
+
+    Code in it is never run. Weights are read from safetensors alone: a pickle may run code when it is opened.
+
+    Raises:
+        BaseEncoderError: weights are damaged or in a pickle, or a module lies outside the directory.
+    """
+    paths = [path for _, path in modules_of(directory)]
+    for path in paths:
+        pure = PurePosixPath(path), PureWindowsPath(path)
+        if any(each.anchor or ".." in each.parts for each in pure):
+            raise BaseEncoderError(
+                f"{directory / 'modules.json'} names {path!r}, which lies elsewhere: a model is one directory"
+            )
+    folders = {directory, *(directory / path for path in paths)}
+    folders |= {below for path in paths if path for below in (directory / path).rglob("*") if below.is_dir()}
+    for folder in sorted(folders):
+        pickles = [
+            path
+            for path in sorted(folder.glob("*"))
+            if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+            and path.stem.startswith(("pytorch_model", "model"))
+        ]
+        if pickles and not any((folder / f"model.safetensors{end}").is_file() for end in ("", ".index.json")):
+            raise BaseEncoderError(
+                f"{pickles[0]} is a pickle, which may run code when it is opened: only safetensors are read; ask"
+                " for a safetensors version, or convert it if you trust it: SentenceTransformer(MODEL).save(DIRECTORY)"
+            )
+    if damaged := broken_seal(directory):
+        raise BaseEncoderError(f"{damaged} is damaged: it is not as it was written: copy the model again, or train it")
+
+
+@cache
+def _warn_of_hub(name: str) -> None:
+    """Say once that a name, perhaps a mistyped directory, is taken for a hub id."""
+    warnings.warn(f"there is no directory {name} here: it is taken from the hub", HubFallbackWarning, stacklevel=3)
 
 
 def _from_hub(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        kept = Path(snapshot_download(name, allow_patterns=_WANTED, local_files_only=True))
-        if any(kept.rglob("*.safetensors")):  # more than a tokenizer that another program has fetched
-            return kept
+        cached = Path(snapshot_download(name, allow_patterns=_HUB_FILES, local_files_only=True))
+        if any(cached.rglob("*.safetensors")):  # more than a tokenizer that another program has fetched
+            return cached
     except Exception:  # not in the cache: whatever the reason, the hub is asked next
         pass
     try:
-        return Path(snapshot_download(name, allow_patterns=_WANTED, etag_timeout=5))
+        return Path(snapshot_download(name, allow_patterns=_HUB_FILES, etag_timeout=5))
     # The hub client raises its own and its HTTP library's errors, which change between versions.
     except Exception as error:
-        reason = str(error).strip().splitlines()
+        reason = first_line(error)[:120] if str(error).strip() else ""
         raise BaseEncoderError(
             f"there is no directory {name}, and as a hub id it is not in the hub's cache and could not be fetched"
-            f" ({type(error).__name__}{': ' + reason[0][:120] if reason else ''}): check the name and the network,"
+            f" ({type(error).__name__}{': ' + reason if reason else ''}): check the name and the network,"
             " or copy the model here and give its directory"
         ) from None

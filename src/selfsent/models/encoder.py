@@ -1,4 +1,4 @@
-"""The encoder that is trained: a SentenceTransformer run on packed batches, its language-model head kept beside it."""
+"""The trainable encoder: a SentenceTransformer on packed batches, with its language-model head."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from selfsent.files import write_json
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.weight import SEARCH_FILE, SEARCH_WEIGHT
 from selfsent.models.dropout import DROPOUTS
-from selfsent.models.heads.affine import affine
 from selfsent.models.heads.language_model import (
     LanguageModelHead,
     new_head,
@@ -27,13 +26,24 @@ from selfsent.models.heads.language_model import (
     save_head,
 )
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
-from selfsent.models.heads.loading import pooling_place
 from selfsent.models.heads.options import CNN_POOL
 from selfsent.models.token_states import TokenStates
 
 logger = logging.getLogger(__name__)
 
 Pooling = Literal["cls", "mean", "max", "lasttoken"]
+
+
+def pooling_place(sentence_transformer: Any) -> int | None:
+    """Index of the only pooling module of a model; None when there is none, or several."""
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    found = [
+        place
+        for place, module in enumerate(sentence_transformer)
+        if isinstance(module, PoolingModule) or getattr(module, "pooling_mode", None) == CNN_POOL
+    ]
+    return found[0] if len(found) == 1 and found[0] else None
 
 
 class Encoder(nn.Module):
@@ -46,13 +56,18 @@ class Encoder(nn.Module):
     """
 
     is_static = False
-    """Whether this is a table of token vectors instead of a transformer."""
+    """Whether this is a table of static embeddings."""
     has_transformer = True
-    """Whether there is a transformer, instead of a table of token vectors or a recurrent network."""
+    """Whether there is a transformer, instead of static embeddings or a recurrent network."""
+    kind = "a transformer"
+    """For error messages."""
     lexical_weight = SEARCH_WEIGHT["transformer"]
-    """Of BM25 beside the cosine of its vectors in a search; a directory may say otherwise in `search.json`."""
+    """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
     _stem = 1
-    """Modules at the beginning that are there in any case."""
+    """Leading modules that `_assemble` never replaces."""
+    tokenizer: Any
+    states: TokenStates
+    """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
 
     def __init__(
         self,
@@ -63,18 +78,15 @@ class Encoder(nn.Module):
         super().__init__()
         self.sentence_transformer, self.whole = sentence_transformer, whole
         self.language_model_head = language_model_head
+        if not self.has_transformer:
+            return
+        self.tokenizer = sentence_transformer.tokenizer
         # A pooler behind the first token belongs to next-sentence prediction: nothing here ever gives it a gradient.
         pooler = getattr(self.transformer, "pooler", None)
-        if isinstance(pooler, nn.Module):
-            pooler.requires_grad_(False)
-        for module in filter(is_layer_mean, self.token_modules):
-            module.requires_grad_(False)
-        self._states = TokenStates(self.transformer, self.tokenizer)
-
-    @property
-    def states(self) -> TokenStates:
-        """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
-        return self._states
+        for module in (pooler, *filter(is_layer_mean, self.token_modules)):
+            if isinstance(module, nn.Module):
+                module.requires_grad_(False)
+        self.states = TokenStates(self.transformer, self.tokenizer)
 
     @property
     def transformer(self) -> Any:
@@ -84,23 +96,18 @@ class Encoder(nn.Module):
 
     @property
     def vocabulary_size(self) -> int:
-        """Tokens that have an embedding."""
+        """Number of tokens that have an embedding."""
         return int(self.transformer.config.vocab_size)
 
     @property
     def description(self) -> str:
-        """What makes its vectors what they are, beside weights and tokenizer."""
+        """What determines its vectors besides weights and tokenizer."""
         return str(self.transformer.config.to_json_string())
 
     @property
     def is_half(self) -> bool:
         """Whether the transformer is the first half of an encoder-decoder."""
         return self.has_transformer and predicts_by_decoder(self.transformer.config)
-
-    @property
-    def tokenizer(self) -> Any:
-        """The tokenizer of the transformer."""
-        return self.sentence_transformer.tokenizer
 
     @property
     def pooling(self) -> str:
@@ -155,10 +162,12 @@ class Encoder(nn.Module):
         """Let the pooling read the mean of two layers' states instead of the last layer's.
 
         Raises:
-            BaseEncoderError: something stands between transformer and pooling already.
+            BaseEncoderError: there is one layer, or something stands between transformer and pooling already.
         """
         if layers == "last":
             return
+        if not self.has_transformer:
+            raise BaseEncoderError(f"this base is {self.kind}, which has one layer: leave out --layers {layers}")
         if self.token_modules:
             raise BaseEncoderError(f"this base has modules before its pooling, which --layers {layers} would replace")
         if self.transformer is not self.sentence_transformer[0].model:
@@ -170,8 +179,11 @@ class Encoder(nn.Module):
         config.output_hidden_states = True
 
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
-        """From now on vectors u come out as weight u + bias, of shapes (k, d) and (k,)."""
-        self.sentence_transformer.append(affine(weight, bias))
+        """From now on vectors u come out as weight u + bias, of shapes (k, d) and (k,), in float32."""
+        from sentence_transformers.base.modules import Dense
+
+        k, d = weight.shape
+        self.sentence_transformer.append(Dense(d, k, True, nn.Identity(), weight.float().clone(), bias.float().clone()))
 
     @property
     def hidden_size(self) -> int:
@@ -281,6 +293,13 @@ class Encoder(nn.Module):
         finally:
             self.language_model_head = head
 
+    def require_transformer(self, why: str) -> None:
+        """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
+        if not self.has_transformer:
+            raise BaseEncoderError(
+                f"{why}, and this base is {self.kind}: choose a transformer, such as --base bundled-raw"
+            )
+
     def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
         """The language-model head; made from nothing, with a warning, when the base came without one.
 
@@ -289,8 +308,9 @@ class Encoder(nn.Module):
             hidden: whether it is to predict hidden words from both sides, for which causal states are of no use.
 
         Raises:
-            BaseEncoderError: there is no such head for this architecture.
+            BaseEncoderError: there is no transformer, or no such head for this architecture.
         """
+        self.require_transformer(f"{purpose} predicts words by a transformer's head")
         config: Any = self.transformer.config
         if hidden and not predicts_hidden(config) and not predicts_by_decoder(config):
             raise BaseEncoderError(
@@ -306,6 +326,7 @@ class Encoder(nn.Module):
 
     def forget(self) -> None:
         """Give transformer and language-model head random weights, as if nobody had trained them."""
+        self.require_transformer("starting from random weights is for transformers")
         fresh = type(self.transformer)(self.transformer.config)
         self.transformer.load_state_dict(fresh.state_dict(), strict=False)
         if self.language_model_head is not None:
@@ -321,10 +342,7 @@ class Encoder(nn.Module):
             raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before, or export it with --int8")
         with silent():
             self.sentence_transformer.save(str(directory), create_model_card=False)
-        self._save_weight(directory)
         if self.language_model_head is not None:
             save_head(self.language_model_head, directory, self.transformer)
-
-    def _save_weight(self, directory: Path) -> None:
         if self.lexical_weight != type(self).lexical_weight:
             write_json(directory / SEARCH_FILE, {"lexical_weight": self.lexical_weight})

@@ -1,8 +1,7 @@
-"""From a base to an encoder."""
+"""From a base to an encoder: resolve its name, load its SentenceTransformer, check it, wrap it for packed batches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,39 +9,29 @@ import numpy as np
 import torch
 from torch import nn
 
-from selfsent.errors import BaseEncoderError, SelfsentError
+from selfsent.errors import BaseEncoderError, SelfsentError, first_line
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
 from selfsent.lexical.weight import LARGEST, SEARCH_FILE
 from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
-from selfsent.models.encoder import Encoder, Pooling
-from selfsent.models.encoder_decoder import keep_encoder
+from selfsent.models.encoder import Encoder, Pooling, pooling_place
 from selfsent.models.encoding import pack, prompt_of
-from selfsent.models.heads.affine import affine
 from selfsent.models.heads.language_model import load_head, predicts_by_decoder
 from selfsent.models.heads.layers import is_layer_mean
-from selfsent.models.heads.loading import (
-    is_recurrent,
-    is_static,
-    load_sentence_transformer,
-    modules_of,
-    pooling_place,
-    transformer_place,
-)
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
-from selfsent.models.plain_table import read_plain_table
 from selfsent.models.recurrent import RecurrentEncoder
-from selfsent.models.static import LONGEST, StaticEncoder
+from selfsent.models.saved import is_recurrent, is_static, load_sentence_transformer, modules_of
+from selfsent.models.static import LONGEST, PlainTable, StaticEncoder
 from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
 _LONG = 2048
-"""Tokens of a text that is read on both sides, at most about so many."""
+"""Rough limit, in tokens, of the long probe."""
 
 
 def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: float | None = None) -> Encoder:
-    """Assemble an encoder in float32 from a base: transformer, pooling, and the language-model head when it has one.
+    """Load an encoder in float32: its modules, and the language-model head when the base has one.
 
     Args:
         base: `bundled`, a directory or a hub id; see `selfsent.models.bases.resolve`.
@@ -50,17 +39,35 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         dropout: dropout rate everywhere in the transformer; by default what the base's configuration says.
 
     Raises:
-        BaseEncoderError: the base cannot be found or loaded, or has no text transformer with a single pooling.
+        BaseEncoderError: the base cannot be found or loaded, has no single pooling behind its tokens, or is not
+            computed as sentence-transformers computes it.
     """
     directory = resolve(base)
-    load = _load_static if is_static(directory) else _load_recurrent if is_recurrent(directory) else _load_transformer
+    encoder: Encoder
     try:
-        encoder = load(base, directory, pooling, dropout)
+        if is_static(directory):
+            if pooling not in (None, "mean"):
+                raise BaseEncoderError(
+                    f"{base} is a table of token vectors, and takes their mean: leave out --pooling {pooling}"
+                )
+            encoder = _load_static(directory)
+        elif is_recurrent(directory):
+            encoder = _load_recurrent(base, directory, pooling)
+        else:
+            encoder = _load_transformer(base, directory, pooling, dropout)
+        if dropout and not encoder.has_transformer:
+            raise BaseEncoderError(f"{base} is {encoder.kind}, without dropout: leave out --dropout")
+        _truncate(encoder)
+        difference = _difference_to_peer(encoder) if encoder.has_transformer else None
     except SelfsentError:
         raise
-    except Exception as error:  # a damaged file makes what reads it raise whatever it likes
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {reason}") from error
+    except Exception as error:  # libraries raise anything over a damaged file
+        raise BaseEncoderError(f"{base} cannot be loaded as an encoder: {first_line(error)}") from error
+    if difference:
+        raise BaseEncoderError(
+            f"selfsent cannot use {base}: for the same text it gets other {difference} than sentence-transformers does,"
+            " which may use a chat template, or leave a prompt out of the mean"
+        )
     if (directory / SEARCH_FILE).is_file():
         weight = read_json(directory / SEARCH_FILE).get("lexical_weight")
         if not isinstance(weight, int | float) or not 0 <= weight <= LARGEST:
@@ -69,164 +76,165 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     return encoder
 
 
-def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> Encoder:
-    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
-    from transformers import AutoConfig
-
-    transformer_directory = transformer_place(directory)
-    kind = next(iter(modules_of(directory)), "Transformer").rpartition(".")[2]
-    if kind != "Transformer":
-        raise BaseEncoderError(f"the first module of {base} is a {kind}; selfsent needs a transformer there")
-    held = [name for name in ("config.json", "adapter_config.json") if (transformer_directory / name).is_file()]
-    if held == ["adapter_config.json"]:
-        raise BaseEncoderError(f"{base} is a PEFT adapter without its base: merge the two, and save the whole model")
-    config = AutoConfig.from_pretrained(transformer_directory, trust_remote_code=False)
-    rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
-    with torch.random.fork_rng([]):
-        torch.manual_seed(0)  # what the files lack, such as a pooler, is the same in every process
-        model = _truncated(
-            load_sentence_transformer(
-                directory,
-                device="cpu",
-                config_kwargs=rates,
-                model_kwargs={"dtype": torch.float32, "use_safetensors": True},
-            )
-        )
-    saved = bool(modules_of(directory))
-    keep_encoder(model[0], saved)
-    _complete(model, saved)
-    with silent():
-        head = load_head(transformer_directory, model[0].model)
-    place = pooling_place(model)
-    if place is None or not _known(list(model)[1:place]):
-        raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
-    if pooling is not None:
-        model[place] = PoolingModule(model[place].embedding_dimension, pooling)
-    if model[place].pooling_mode not in (*POOLINGS, CNN_POOL):
-        raise BaseEncoderError(
-            f"{base} pools by {model[place].pooling_mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling"
-        )
-    encoder = Encoder(model, head, transformer_directory if predicts_by_decoder(config) else None)
-    if odd := _other_than_peer(encoder):
-        raise BaseEncoderError(
-            f"selfsent cannot use {base}: for the same text it gets other {odd} than sentence-transformers does,"
-            " which may use a chat template, or leave a prompt out of the mean"
-        )
-    return encoder
-
-
-def _other_than_peer(encoder: Encoder) -> str | None:
-    """What of texts is not the same as sentence-transformers makes it: `tokens`, `vectors`, or nothing.
-
-    What is trained here would not be what is used there: a model may have settings that are not read here.
-    """
-    prompts = dict.fromkeys((prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document")))
-    return next(filter(None, (_other_with(encoder, prompt) for prompt in prompts)), None)
-
-
-def _other_with(encoder: Encoder, prompt: str) -> str | None:
-    """The same behind one prompt."""
-    peer = encoder.sentence_transformer
-    for text in (_PROBE, _PROBE * (min(int(encoder.tokenizer.model_max_length), _LONG) // 8 + 1)):
-        features = peer.preprocess([text], prompt=prompt or None)
-        theirs = features["input_ids"][features["attention_mask"].bool()].tolist()
-        if not theirs:
-            return None
-        if theirs != pack(encoder, [prompt + text]).ids.tolist():
-            return "tokens"
-    expected = peer.encode([_PROBE], prompt=prompt, show_progress_bar=False)[0]
-    with torch.inference_mode(), without_dropout(encoder):
-        found = encoder(pack(encoder, [prompt + _PROBE]))[0].numpy()
-    if len(found) != (told := encoder.embedding_size):
-        raise ValueError(f"its vectors have {len(found)} numbers, but its pooling says {told}")
-    near = np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max())))
-    return None if near else "vectors"
-
-
-def _load_static(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> StaticEncoder:
-    """Assemble a table of token vectors, in float32.
-
-    Raises:
-        BaseEncoderError: it cannot be loaded, or has not what is asked for.
-    """
-    if pooling not in (None, "mean"):
-        raise BaseEncoderError(
-            f"{base} is a table of token vectors, and takes their mean: leave out --pooling {pooling}"
-        )
-    if dropout:
-        raise BaseEncoderError(f"{base} is a table of token vectors, without dropout: leave out --dropout")
-    if not (directory / "modules.json").is_file():
-        return StaticEncoder(_load_model2vec(directory).float())
-    if (table := read_plain_table(directory)) is not None:
-        return StaticEncoder(table)
-    return StaticEncoder(_truncated(load_sentence_transformer(directory, device="cpu").float()))
-
-
-def _complete(model: Any, saved: bool) -> None:
-    """Give a tokenizer what its files do not say, and what the trained model needs: a token to pad with, a limit.
-
-    A language model that is to become an encoder reads texts as they are, and not as messages of a chat.
-    """
-    tokenizer, transformer = model[0].tokenizer, model[0].model
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
-    if not saved and model[0].modality_config.pop("message", None):
-        model[0].input_formatter.supported_modalities = list(model[0].modality_config)
-    positions = getattr(transformer.config, "max_position_embeddings", None) or 0
-    if positions > 0 and not getattr(transformer.config, "rope_parameters", None):
-        limit = positions - position_offset(transformer)
-    else:
-        limit = LONGEST
-    if limit < tokenizer.model_max_length:
-        tokenizer.model_max_length = limit
-
-
-def _truncated(model: Any) -> Any:
-    """A SentenceTransformer that was saved with `truncate_dim`, with a layer that cuts its vectors instead.
-
-    It would cut them in its own `encode` alone; training and packed batches would see them whole.
-    """
-    width, model.truncate_dim = model.truncate_dim, None
-    if width is not None and width < (whole := model.get_embedding_dimension()):
-        model.append(affine(torch.eye(whole)[:width], torch.zeros(width)))
-    return model
-
-
-def _load_model2vec(directory: Path) -> Any:
-    """A table in model2vec's own layout, whose configuration says whether vectors get length 1."""
+def _load_static(directory: Path) -> StaticEncoder:
+    if (directory / "modules.json").is_file():
+        return StaticEncoder(PlainTable.read(directory) or load_sentence_transformer(directory, device="cpu").float())
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
+    # model2vec's own layout, whose configuration says whether vectors get length 1
     ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
-    return SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
+    model = SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
+    return StaticEncoder(model.float())
 
 
-def _load_recurrent(
-    base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None
-) -> RecurrentEncoder:
-    """Assemble a recurrent network over word vectors, in float32.
-
-    Raises:
-        BaseEncoderError: it cannot be loaded, or has not what is asked for.
-    """
-    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
-
-    if dropout:
-        raise BaseEncoderError(f"{base} is a recurrent network of one layer, without dropout: leave out --dropout")
-    model = _truncated(load_sentence_transformer(directory, device="cpu").float())
+def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) -> RecurrentEncoder:
+    model = load_sentence_transformer(directory, device="cpu").float()
     place = pooling_place(model)
-    fits = place is not None and place > 1 and hasattr(model[0].tokenizer, "tokenizer")
-    fits = fits and model[1].encoder.num_layers == 1 and _known(list(model)[2:place])
-    if fits and (model[0].max_seq_length or LONGEST) < model[0].tokenizer.tokenizer.model_max_length:
-        raise ValueError(f"it cuts sentences after {model[0].max_seq_length} words, which its tokenizer does not say")
-    if not fits or place is None:
+    if (
+        place is None
+        or place < 2
+        or not hasattr(model[0].tokenizer, "tokenizer")
+        or model[1].encoder.num_layers != 1
+        or not _runs_packed(list(model)[2:place])
+    ):
         raise BaseEncoderError(
             f"{base} is not word vectors by a tokenizer of transformers, a recurrent network of one layer and a"
             " pooling, which is what selfsent can train"
         )
+    if (model[0].max_seq_length or LONGEST) < model[0].tokenizer.tokenizer.model_max_length:
+        raise ValueError(f"it cuts sentences after {model[0].max_seq_length} words, which its tokenizer does not say")
+    _set_pooling(model, place, pooling)
+    return RecurrentEncoder(model)
+
+
+def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None, dropout: float | None) -> Encoder:
+    from transformers import AutoConfig
+
+    modules = modules_of(directory)
+    kind, path = modules[0] if modules else ("Transformer", "")
+    folder = directory / path
+    if (kind := kind.rpartition(".")[2]) != "Transformer":
+        raise BaseEncoderError(f"the first module of {base} is a {kind}; selfsent needs a transformer there")
+    if not (folder / "config.json").is_file() and (folder / "adapter_config.json").is_file():
+        raise BaseEncoderError(f"{base} is a PEFT adapter without its base: merge the two, and save the whole model")
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    rates = {name: dropout for name in DROPOUTS if dropout is not None and hasattr(config, name)}
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)  # what the files lack, such as a pooler, is the same in every process
+        model = load_sentence_transformer(
+            directory,
+            device="cpu",
+            config_kwargs=rates,
+            model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+        )
+    if getattr(model[0].model.config, "is_encoder_decoder", False):
+        _keep_encoder_half(model[0], bool(modules))
+    _complete_tokenizer(model[0])
+    if not modules and model[0].modality_config.pop("message", None):  # a language model is to read texts, not chats
+        model[0].input_formatter.supported_modalities = list(model[0].modality_config)
+    with silent():
+        head = load_head(folder, model[0].model)
+    place = pooling_place(model)
+    if place is None or not _runs_packed(list(model)[1:place]):
+        raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
+    _set_pooling(model, place, pooling)
+    if (mode := model[place].pooling_mode) not in (*POOLINGS, CNN_POOL):
+        raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling")
+    return Encoder(model, head, folder if predicts_by_decoder(config) else None)
+
+
+def _keep_encoder_half(module: Any, saved: bool) -> None:
+    """Leave only the encoder half of an encoder-decoder in a `Transformer` of sentence-transformers.
+
+    It loads that half of T5 alone. It loads both of BART, and would read the decoder's states: here the decoder loses
+    its layers, and the encoder's states are read. Saved so, plain sentence-transformers reads the same states.
+
+    Args:
+        module: the transformer.
+        saved: whether it was saved as part of a sentence encoder, which then reads what it was trained to read.
+
+    Raises:
+        BaseEncoderError: the model is not built like BART, or its sentence vectors are those of its decoder.
+    """
+    model = module.model
+    if not hasattr(model, "encoder") or not hasattr(getattr(model, "decoder", None), "layers"):
+        raise BaseEncoderError(
+            f"{model.config.model_type!r} is an encoder-decoder of which selfsent cannot take the encoder:"
+            " choose BART or T5"
+        )
+    states = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
+    if saved and module.modality_config.get("text") != states:
+        raise BaseEncoderError(
+            "this model was trained to make vectors of its decoder's states, which selfsent does not read"
+        )
+    model.decoder.layers = nn.ModuleList()
+    model.config.decoder_layers = 0
+    for parameter in set(model.decoder.parameters()) - set(model.encoder.parameters()):
+        parameter.requires_grad_(False)
+    module.modality_config = {"text": states}
+
+
+def _complete_tokenizer(module: Any) -> None:
+    """Give a tokenizer a token to pad with and a longest length, where its files lack them."""
+    tokenizer, transformer = module.tokenizer, module.model
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+    limit = LONGEST
+    positions = getattr(transformer.config, "max_position_embeddings", None) or 0
+    if positions > 0 and not getattr(transformer.config, "rope_parameters", None):
+        limit = positions - position_offset(transformer)
+    tokenizer.model_max_length = min(limit, tokenizer.model_max_length)
+
+
+def _set_pooling(model: Any, place: int, pooling: Pooling | None) -> None:
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
     if pooling is not None:
         model[place] = PoolingModule(model[place].embedding_dimension, pooling)
-    return RecurrentEncoder(model)
+
+
+def _runs_packed(token_modules: list[nn.Module]) -> bool:
+    """Whether the modules between transformer and pooling can be run on packed batches."""
+    if not token_modules or (len(token_modules) == 1 and is_layer_mean(token_modules[0])):
+        return True
+    from selfsent.models.heads.ngram_cnn import is_known
+
+    return all(map(is_known, token_modules))
+
+
+def _truncate(encoder: Encoder) -> None:
+    """Replace `truncate_dim`, which only sentence-transformers' own `encode` heeds, by a map that truncates vectors."""
+    model = encoder.sentence_transformer
+    if (width := getattr(model, "truncate_dim", None)) is not None:
+        model.truncate_dim = None
+        if width < (whole := encoder.embedding_size):
+            encoder.put_affine(torch.eye(whole)[:width], torch.zeros(width))
+
+
+def _difference_to_peer(encoder: Encoder) -> str | None:
+    """What differs from sentence-transformers for the same text, `tokens` or `vectors`; None if nothing does.
+
+    A model may have settings that are not read here, and what is trained would not be what is used later.
+    """
+    peer = encoder.sentence_transformer
+    for prompt in {prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document")}:
+        for text in (_PROBE, _PROBE * (min(int(encoder.tokenizer.model_max_length), _LONG) // 8 + 1)):
+            features = peer.preprocess([text], prompt=prompt or None)
+            theirs = features["input_ids"][features["attention_mask"].bool()].tolist()
+            if theirs and theirs != pack(encoder, [prompt + text]).ids.tolist():
+                return "tokens"
+            if not theirs:
+                break
+        else:
+            expected = peer.encode([_PROBE], prompt=prompt, show_progress_bar=False)[0]
+            with torch.inference_mode(), without_dropout(encoder):
+                found = encoder(pack(encoder, [prompt + _PROBE]))[0].numpy()
+            if len(found) != (size := encoder.embedding_size):
+                raise ValueError(f"its vectors have {len(found)} numbers, but its pooling says {size}")
+            if not np.allclose(found, expected, rtol=1e-3, atol=1e-3 * max(1.0, float(np.abs(expected).max()))):
+                return "vectors"
+    return None
 
 
 def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
@@ -235,23 +243,10 @@ def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
     Raises:
         BaseEncoderError: it has no transformer.
     """
-    if not encoder.has_transformer:
-        kind = "table of token vectors" if encoder.is_static else "recurrent network"
-        raise BaseEncoderError(
-            f"this base is a {kind}, which reads no pairs: choose a transformer, such as --base bundled-raw"
-        )
+    encoder.require_transformer("pairs are read by a transformer")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
     modules = [encoder.sentence_transformer[0], PoolingModule(encoder.hidden_size, pooling)]
     alone = SentenceTransformer(modules=modules, device=str(encoder.device))
     return Encoder(alone, encoder.language_model_head, encoder.whole)
-
-
-def _known(token_modules: Sequence[nn.Module]) -> bool:
-    """Whether these modules between transformer and pooling can be run on packed batches."""
-    if not token_modules or (len(token_modules) == 1 and is_layer_mean(token_modules[0])):
-        return True
-    from selfsent.models.heads.ngram_cnn import is_known
-
-    return all(map(is_known, token_modules))

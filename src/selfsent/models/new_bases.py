@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.errors import BaseEncoderError
 from selfsent.files import atomic_directory, cache_folder, write_json
 from selfsent.integrity import broken_seal, checksum, seal, warn_damaged
-from selfsent.models.heads.loading import is_sentence_encoder, is_static
+from selfsent.models.saved import is_sentence_encoder, is_static
 
 if TYPE_CHECKING:
     from selfsent.models.encoder import Encoder

@@ -12,13 +12,11 @@ from torch.nn.utils.rnn import PackedSequence
 from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
 from selfsent.models.encoder import Encoder
-from selfsent.models.heads.layers import Layers
+from selfsent.models.static import LONGEST
 from selfsent.models.token_states import Read, TokenStates, last_layer
 
 KINDS = {"gru": "lasttoken", "lstm": "lasttoken", "bilstm": "max"}
 """The networks, and how each is pooled: one that reads both ways has read no sentence whole at its last token."""
-LONGEST = 1 << 20
-"""Tokens that are read of a text: a recurrent network has no positions that could run out, but memory has."""
 _SPREAD = 0.1
 """Standard deviation of the numbers that word vectors begin as."""
 
@@ -78,12 +76,13 @@ class RecurrentEncoder(Encoder):
     """
 
     has_transformer = False
+    kind = "a recurrent network"
     _stem = 2
 
     def __init__(self, sentence_transformer: Any) -> None:
-        nn.Module.__init__(self)
-        self.sentence_transformer, self.whole = sentence_transformer, None
-        self.language_model_head = None
+        super().__init__(sentence_transformer)
+        self.tokenizer = sentence_transformer[0].tokenizer.tokenizer
+        self.states = RecurrentStates(self.words, self.transformer)
 
     @property
     def words(self) -> nn.Embedding:
@@ -92,27 +91,17 @@ class RecurrentEncoder(Encoder):
 
     @property
     def transformer(self) -> Any:
-        """What stands where others have a transformer: the recurrent network."""
+        """The recurrent network, in place of a transformer."""
         return self.sentence_transformer[1].encoder
 
     @property
-    def states(self) -> TokenStates:
-        """(tokens, h) states of every token of a packed batch, in packed order."""
-        return RecurrentStates(self.words, self.transformer)
-
-    @property
-    def tokenizer(self) -> Any:
-        """The tokenizer, which puts a token in front of a sentence and one behind it."""
-        return self.sentence_transformer[0].tokenizer.tokenizer
-
-    @property
     def vocabulary_size(self) -> int:
-        """Tokens that have a vector."""
+        """Number of tokens that have a vector."""
         return self.words.num_embeddings
 
     @property
     def description(self) -> str:
-        """What its weights do not say."""
+        """What determines its vectors besides weights and tokenizer."""
         return f"recurrent {type(self.transformer).__name__}"
 
     @property
@@ -127,33 +116,6 @@ class RecurrentEncoder(Encoder):
 
     def _padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
         raise BaseEncoderError("what reads padding needs a transformer, and this base is a recurrent network")
-
-    def average_layers(self, layers: Layers) -> None:
-        """There is one layer.
-
-        Raises:
-            BaseEncoderError: two are wanted.
-        """
-        if layers != "last":
-            raise BaseEncoderError(f"this base is a recurrent network of one layer: leave out --layers {layers}")
-
-    def require_head(self, purpose: str, hidden: bool = True) -> NoReturn:
-        """A recurrent network has no head that predicts words.
-
-        Raises:
-            BaseEncoderError: always.
-        """
-        raise BaseEncoderError(
-            f"{purpose} predicts words by a transformer's head, and this base is a recurrent network: choose a"
-            " transformer, such as --base bundled-raw, or the method sdae"
-        )
-
-    def forget(self) -> None:
-        """Give word vectors and network random weights, as if nobody had trained them."""
-        nn.init.normal_(self.words.weight, std=_SPREAD)
-        self.transformer.reset_parameters()
-        if isinstance(self.transformer, nn.GRU):
-            begin_orthogonal(self.transformer)
 
 
 def new_recurrent(

@@ -1,4 +1,7 @@
-"""A table of token vectors and their mean: an encoder without a transformer, hundreds of times as fast as one."""
+"""Static embeddings: a table of token vectors, whose mean is the sentence vector. Hundreds of times as fast.
+
+Importing sentence-transformers takes more than a second, so a plain table is loaded and saved without it.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,114 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
 from selfsent.data.tokenizing import CachedTokenizer
-from selfsent.errors import BaseEncoderError
 from selfsent.lexical.weight import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
-from selfsent.models.heads.layers import Layers
 
 LONGEST = 1 << 20
-"""Tokens that are read of a text: a table has no positions that could run out, but memory has."""
+"""Tokens read of a text by an encoder without positions: these cannot run out, but memory can."""
 _SPREAD = 0.1
 """Standard deviation of the numbers in a new table."""
+_CONFIG = "config_sentence_transformers.json"
+_PLAIN = {"__version__", "default_prompt_name", "model_type", "prompts", "similarity_fn_name"}
+"""Keys of this file that a plain table may have."""
+
+
+class StaticEmbedding(nn.Module):
+    """Stands in for the class of that name in sentence-transformers: a table, and the tokenizer of its rows."""
+
+    def __init__(self, tokenizer: Tokenizer, weights: Tensor) -> None:
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.embedding = nn.EmbeddingBag.from_pretrained(weights, freeze=False)
+
+    def get_embedding_dimension(self) -> int:
+        """Width of a vector."""
+        return self.embedding.embedding_dim
+
+
+class Normalize(nn.Module):
+    """Stands in for the class of that name in sentence-transformers: scales sentence vectors to length 1."""
+
+    def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Normalise the `sentence_embedding` of some features."""
+        features.update(sentence_embedding=F.normalize(features["sentence_embedding"], dim=-1))
+        return features
+
+
+class PlainTable(nn.Sequential):
+    """Stands in for a SentenceTransformer of a `StaticEmbedding` and perhaps a `Normalize`, until more is appended.
+
+    Args:
+        table: the table.
+        modules: the entries of its `modules.json`.
+        config: what its `config_sentence_transformers.json` says.
+    """
+
+    def __init__(self, table: StaticEmbedding, modules: list[dict[str, Any]], config: dict[str, Any]) -> None:
+        super().__init__(table, *(Normalize() for _ in modules[1:]))
+        self._saved, self._config = modules, config
+        self.prompts: dict[str, str] = {}
+        self.default_prompt_name: str | None = None
+
+    @classmethod
+    def read(cls, directory: Path) -> PlainTable | None:
+        """The table in a directory, in float32; None if only sentence-transformers knows all that is in it."""
+        modules: list[dict[str, Any]] = json.loads((directory / "modules.json").read_text(encoding="utf-8"))
+        kinds = [module["type"].rpartition(".")[2] for module in modules]
+        path = directory / _CONFIG
+        config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        prompts = [config.get("default_prompt_name"), *config.get("prompts", {}).values()]
+        folder = directory / modules[0]["path"]
+        if (
+            kinds not in (["StaticEmbedding"], ["StaticEmbedding", "Normalize"])
+            or not all(module["type"].startswith("sentence_transformers.") for module in modules)
+            or any(prompts)
+            or set(config) - _PLAIN
+            or not (folder / "model.safetensors").is_file()
+        ):
+            return None
+        weights = load_file(folder / "model.safetensors")
+        if weights.keys() != {"embedding.weight"}:
+            return None
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        return cls(StaticEmbedding(tokenizer, weights["embedding.weight"].float()), modules, config)
+
+    def get_embedding_dimension(self) -> int:
+        """Width of a sentence vector."""
+        modules: list[Any] = [module for module in self if hasattr(module, "get_embedding_dimension")]
+        return int(modules[-1].get_embedding_dimension())
+
+    def save(self, path: str, create_model_card: bool = False) -> None:
+        """Write the ordinary directory, through sentence-transformers itself if more than a table is in it."""
+        table = cast(StaticEmbedding, self[0])
+        weights = table.embedding.weight.detach()
+        if len(self) > 1:
+            from sentence_transformers import SentenceTransformer
+            from sentence_transformers.sentence_transformer import modules as ordinary
+
+            rest = [ordinary.Normalize() if isinstance(module, Normalize) else module for module in list(self)[1:]]
+            whole = SentenceTransformer(
+                modules=[ordinary.StaticEmbedding(table.tokenizer, embedding_weights=weights), *rest],
+                device=str(weights.device),
+                similarity_fn_name=self._config.get("similarity_fn_name"),
+            )
+            whole.save(path, create_model_card=create_model_card)
+            return
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        modules = [{**self._saved[0], "path": ""}]
+        for name, content in (("modules.json", modules), (_CONFIG, self._config)):
+            (folder / name).write_text(json.dumps(content, indent=2), encoding="utf-8")
+        save_file({"embedding.weight": weights}, folder / "model.safetensors")
+        table.tokenizer.save(str(folder / "tokenizer.json"))
 
 
 class StaticEncoder(Encoder):
@@ -34,13 +130,20 @@ class StaticEncoder(Encoder):
 
     is_static = True
     has_transformer = False
+    kind = "a table of token vectors"
     lexical_weight = SEARCH_WEIGHT["table"]
+    description = "static"
+    pooling = "mean"
+    _pooling_place = 0  # the table computes the mean itself
 
     def __init__(self, sentence_transformer: Any) -> None:
-        nn.Module.__init__(self)
-        self.sentence_transformer, self.whole = sentence_transformer, None
-        self.language_model_head = None
-        self._tokenizer = as_transformers(sentence_transformer[0].tokenizer)
+        super().__init__(sentence_transformer)
+        # Without the special tokens around sentences, which a table does not read.
+        about = json.loads(sentence_transformer[0].tokenizer.to_str())
+        cut = about["truncation"] or {}
+        about |= {"post_processor": None, "padding": None, "truncation": None}
+        self.tokenizer = as_transformers(Tokenizer.from_str(json.dumps(about)))
+        self.tokenizer.model_max_length = cut.get("max_length", LONGEST)
 
     @property
     def table(self) -> nn.EmbeddingBag:
@@ -49,17 +152,12 @@ class StaticEncoder(Encoder):
 
     @property
     def transformer(self) -> Any:
-        """What stands where others have a transformer: the module with the table."""
+        """The module that holds the table."""
         return self.sentence_transformer[0]
-
-    @property
-    def tokenizer(self) -> Any:
-        """The tokenizer, which puts no special tokens around a sentence."""
-        return self._tokenizer
 
     @cached_property
     def reader(self) -> CachedTokenizer:
-        """What tokenises texts, faster than the tokenizer does: nothing else of it takes long."""
+        """Tokenises texts faster than the tokenizer does: nothing else takes long here."""
         return CachedTokenizer(self.tokenizer.backend_tokenizer)
 
     @property
@@ -68,23 +166,9 @@ class StaticEncoder(Encoder):
         return self.table.num_embeddings
 
     @property
-    def description(self) -> str:
-        """What its weights do not say."""
-        return "static"
-
-    @property
     def hidden_size(self) -> int:
         """Width of a token vector."""
         return self.table.embedding_dim
-
-    @property
-    def pooling(self) -> str:
-        """Token vectors become one vector by their mean."""
-        return "mean"
-
-    @property
-    def _pooling_place(self) -> int:
-        return 0  # the table makes the mean itself
 
     def word_vectors(self, ids: Tensor) -> Tensor:
         """(..., d) vectors of token ids."""
@@ -99,13 +183,13 @@ class StaticEncoder(Encoder):
 
         Args:
             packed: the batch.
-            leave_out: modules at the end that are left out.
+            leave_out: trailing modules that are skipped.
         """
         mean = F.embedding_bag(packed.flat_ids, self.table.weight, packed.starts, mode="mean")
         return self.after_pooling(mean, leave_out)
 
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
-        """As everywhere; put into the table itself where nothing follows it, since a mean of vectors maps as they do.
+        """As everywhere; applied to the rows of a bare table, since a mean of vectors maps as they do.
 
         So it stays a table alone, and a text without tokens stays at zero.
         """
@@ -116,59 +200,36 @@ class StaticEncoder(Encoder):
         module = self.sentence_transformer[0]
         module.embedding, module.embedding_dim = nn.EmbeddingBag.from_pretrained(rows, freeze=False), rows.shape[1]
 
-    def average_layers(self, layers: Layers) -> None:
-        """There is one layer.
 
-        Raises:
-            BaseEncoderError: two are wanted.
-        """
-        if layers != "last":
-            raise BaseEncoderError(
-                f"this base is a table of token vectors, without layers: leave out --layers {layers}"
-            )
+def as_transformers(tokenizer: Tokenizer, **special: str) -> Any:
+    """A tokenizer as transformers wraps it, which then knows its unknown token and its special ones.
 
-    def require_head(self, purpose: str, hidden: bool = True) -> Any:
-        """A table predicts no words.
-
-        Raises:
-            BaseEncoderError: always.
-        """
-        raise BaseEncoderError(
-            f"{purpose} predicts words, which a table of token vectors cannot: choose a transformer, such as --base"
-            " bundled-raw"
-        )
-
-    def save(self, directory: Path) -> None:
-        """Write an ordinary sentence-transformers directory."""
-        self.sentence_transformer.save(str(directory), create_model_card=False)
-        self._save_weight(directory)
-
-
-def as_transformers(tokenizer: Tokenizer) -> Any:
-    """A tokenizer as transformers wraps it, without what it puts around sentences, which a table does not read."""
+    Args:
+        tokenizer: of `tokenizers`.
+        **special: tokens by what they are for: `cls_token`, `sep_token`, ...
+    """
     from transformers import PreTrainedTokenizerFast
 
     about = json.loads(tokenizer.to_str())
-    about["post_processor"], about["padding"], cut, about["truncation"] = None, None, about["truncation"], None
-    special = [entry["content"] for entry in about["added_tokens"] if entry["special"]]
     unknown = about["model"].get("unk_token")
     if unknown is None and about["model"].get("unk_id") is not None:
         unknown = about["model"]["vocab"][about["model"]["unk_id"]][0]
+    others = [entry["content"] for entry in about["added_tokens"] if entry["special"]]
     return PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(json.dumps(about)),
+        tokenizer_object=tokenizer,
         unk_token=unknown,
-        extra_special_tokens=[token for token in special if token != unknown],
-        model_max_length=cut["max_length"] if cut else LONGEST,
+        extra_special_tokens=[token for token in others if token not in (unknown, *special.values())],
+        **special,
     )
 
 
 def new_table(tokenizer: Tokenizer, size: int, seed: int = 0) -> StaticEncoder:
-    """An encoder whose table nobody has trained.
+    """An untrained encoder: random static embeddings.
 
     Args:
         tokenizer: whose tokens get a vector each.
-        size: numbers in a vector.
-        seed: of the random numbers that they begin as.
+        size: width of a vector.
+        seed: of the random numbers.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding

@@ -55,7 +55,7 @@ _VECTORS = """from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("path/to/this/directory")
 vectors = model.encode(["a sentence", "another one"])"""
-_OWN = """from selfsent.models.heads.loading import load_sentence_transformer
+_OWN = """from selfsent.models.saved import load_sentence_transformer
 
 model = load_sentence_transformer("path/to/this/directory")
 vectors = model.encode(["a sentence", "another one"])"""

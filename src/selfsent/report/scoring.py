@@ -29,8 +29,8 @@ from selfsent.files import remove, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
 from selfsent.models.encoder import Encoder
-from selfsent.models.heads.loading import needs_selfsent
 from selfsent.models.loading import load_encoder
+from selfsent.models.saved import needs_selfsent
 from selfsent.report.card import licence_of, model_card
 from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample, slowness
 from selfsent.report.run_page import run_page

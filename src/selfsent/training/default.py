@@ -14,7 +14,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, Method
 from selfsent.methods.contrast import NOISES
 from selfsent.models.bases import resolve
-from selfsent.models.heads.loading import is_trained_transformer, saved_pooling
+from selfsent.models.saved import is_trained_transformer, saved_pooling
 from selfsent.training.plan import Plan, make_plan
 
 USUAL = "neighbours"

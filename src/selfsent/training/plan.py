@@ -18,8 +18,8 @@ from selfsent.methods.method import STATIC_STEPS, MethodOptions
 from selfsent.methods.whitening import whitened
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
-from selfsent.models.heads.loading import is_sentence_encoder, is_static, saved_pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
+from selfsent.models.saved import is_sentence_encoder, is_static, saved_pooling
 from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
 from selfsent.training.usual import usual_base, usual_settings, usual_whitening

@@ -13,7 +13,7 @@ from selfsent.methods import Method
 from selfsent.methods.method import NEW_STATIC, STATIC
 from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
 from selfsent.models.encoder import Pooling
-from selfsent.models.heads.loading import is_bare_table, is_recurrent, is_sentence_encoder, is_static
+from selfsent.models.saved import is_bare_table, is_recurrent, is_sentence_encoder, is_static
 from selfsent.settings import Settings
 
 LARGE = 15_000_000

@@ -11,9 +11,9 @@ from selfsent.methods import get_method
 from selfsent.models.assemble import put_head
 from selfsent.models.encoding import encode
 from selfsent.models.heads.cnn_pool import CnnPool
-from selfsent.models.heads.loading import needs_selfsent, saved_pooling
 from selfsent.models.heads.options import CnnPoolOptions, NgramOptions
 from selfsent.models.loading import load_encoder
+from selfsent.models.saved import needs_selfsent, saved_pooling
 
 SENTENCES = [*tiny.make_sentences(9, seed=4, words=(1, 9)), "ba"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
-from selfsent.models.decoders.cross_attention import start_for
+from selfsent.models.decoders.transformer import start_for
 from selfsent.models.encoder import Encoder
 from selfsent.models.recurrent import begin_orthogonal, run
 

@@ -1,0 +1,113 @@
+"""What the directory of a saved model holds, and its SentenceTransformer, selfsent's own modules included."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from selfsent.files import read_json
+from selfsent.foreign.sentence_transformers import load_with
+from selfsent.foreign.transformers import silent
+from selfsent.models.heads.options import CNN_POOL
+
+CUSTOM = {
+    f"selfsent.{room}.{name}": name
+    for room in ("models.heads", "heads")
+    for name in ("flow.Flow", "cnn_pool.CnnPool", "gru.Gru")
+}
+"""The modules that sentence-transformers lacks: the names in saved models, of this and earlier versions."""
+_FORMER_POOLINGS = {
+    "cls": "pooling_mode_cls_token",
+    "mean": "pooling_mode_mean_tokens",
+    "max": "pooling_mode_max_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
+"""Keys that earlier versions of sentence-transformers wrote for a pooling."""
+
+
+def modules_of(directory: Path) -> list[tuple[str, str]]:
+    """Class and subfolder of each module of a saved model; empty where `modules.json` is missing or unreadable."""
+    try:
+        modules = json.loads((directory / "modules.json").read_text(encoding="utf-8"))
+        return [(str(module["type"]), str(module["path"])) for module in modules]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return []
+
+
+def needs_selfsent(directory: Path) -> bool:
+    """Whether a model loads only where selfsent is installed."""
+    return any(kind in CUSTOM for kind, _ in modules_of(directory))
+
+
+def is_static(directory: Path) -> bool:
+    """Whether a saved model is a table of static embeddings, as sentence-transformers or model2vec saves it."""
+    if modules := modules_of(directory):
+        return modules[0][0].endswith(".StaticEmbedding")
+    return read_json(directory / "config.json").get("model_type") == "model2vec"
+
+
+def is_recurrent(directory: Path) -> bool:
+    """Whether a saved model is word vectors followed by a recurrent network."""
+    kinds = [kind.rpartition(".")[2] for kind, _ in modules_of(directory)[:2]]
+    return kinds in (["WordEmbeddings", "LSTM"], ["WordEmbeddings", "Gru"])
+
+
+def saved_pooling(directory: Path) -> str | None:
+    """The pooling of a saved model, in the words of sentence-transformers, or `cnn-pool`; None if it has none."""
+    if is_static(directory):
+        return "mean"
+    for kind, path in modules_of(directory):
+        if CUSTOM.get(kind) == "cnn_pool.CnnPool":
+            return CNN_POOL
+        if kind.endswith(".Pooling"):
+            config = read_json(directory / path / "config.json")
+            mode = config.get("pooling_mode", [name for name, key in _FORMER_POOLINGS.items() if config.get(key)])
+            return mode if isinstance(mode, str) else " and ".join(mode) or None
+    return None
+
+
+def is_bare_table(directory: Path) -> bool:
+    """Whether a base is a table of static embeddings with no module behind it."""
+    return is_static(directory) and len(modules_of(directory)) == 1
+
+
+def is_sentence_encoder(directory: Path) -> bool:
+    """Whether a base was trained to make sentence vectors: it has a pooling, and more than `mlm` trained it.
+
+    Runs of masked language modelling, encoders pretrained with it, and new tables have a pooling, too.
+    """
+    if saved_pooling(directory) is None:
+        return False
+    asked = read_json(directory.resolve().parent / "run.json").get("asked")
+    return not isinstance(asked, dict) or asked.get("method") not in ("mlm", "pretrain", "table")
+
+
+def is_trained_transformer(directory: Path) -> bool:
+    """Whether a base is a sentence encoder, and no table of static embeddings."""
+    return is_sentence_encoder(directory) and not is_static(directory)
+
+
+def load_sentence_transformer(directory: str | Path, **options: Any) -> Any:
+    """The SentenceTransformer in a local directory; no code runs but sentence-transformers' and selfsent's own.
+
+    Args:
+        directory: where it was saved.
+        **options: for its constructor.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    custom = {}
+    for kind, _ in modules_of(Path(directory)):
+        if kind in CUSTOM:
+            module, name = CUSTOM[kind].split(".")
+            custom[kind] = getattr(import_module(f"selfsent.models.heads.{module}"), name)
+    options = {"local_files_only": True, **options}
+    with silent():
+        if custom:
+            model = load_with(str(directory), custom, **options)
+        else:
+            model = SentenceTransformer(str(directory), **options)
+    model.loaded_from = str(directory)  # static embeddings do not keep it themselves
+    return model
