@@ -14,7 +14,6 @@ from selfsent.files import (
     atomic_file,
     new_folder,
     sweep_half_written,
-    sweep_stale,
     write_json,
     write_text,
 )
@@ -78,16 +77,6 @@ def test_a_directory_below_a_file_cannot_be_written(tmp_path):
         pass
 
 
-def test_only_what_is_stale_is_swept(tmp_path):
-    for name in (".building-old", ".building-new", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "table").touch()
-    for name in (".building-old", "other"):
-        os.utime(tmp_path / name, (0, 0))
-    sweep_stale(tmp_path, ".building-*")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".building-new", "other"]
-
-
 def test_the_current_directory_is_replaced_as_any_other(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -115,7 +104,7 @@ def test_who_may_read_is_what_the_umask_says(tmp_path):
     with atomic_directory(tmp_path / "model") as temporary:
         (temporary / "part").mkdir()
         write(temporary / "part" / "weights.safetensors")
-    new_folder(tmp_path, ".building-").rename(tmp_path / "built")
+    new_folder(tmp_path).rename(tmp_path / "built")
     modes = {str(path.relative_to(tmp_path)): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
     assert modes == {
         "weights.safetensors": 0o640,

@@ -17,7 +17,7 @@ from selfsent.distributed import by_first, gathered, rank, together
 from selfsent.errors import RunError
 from selfsent.files import is_half_written, output_errors, remove, sweep_half_written, write_json, write_text
 from selfsent.integrity import is_signed, signed
-from selfsent.locks import DirectoryLock, lock_directory
+from selfsent.locks import PathLock, lock_directory
 from selfsent.methods.method import RETIRED
 from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import is_whole
@@ -54,7 +54,7 @@ class RunDirectory:
         self.path = path
         self.record: dict[str, Any] = {}
         self.resumed = False
-        self._held: DirectoryLock | None = None
+        self._held: PathLock | None = None
         self._seen: str | None = None
         """`run.json` as it was when this was checked."""
 

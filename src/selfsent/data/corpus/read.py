@@ -186,7 +186,7 @@ def _build(source: Source, folder: Path, options: list[object], **how: Any) -> C
     """Build the table in a temporary folder, then rename it; the loser of a race uses the table of the winner."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        building = new_folder(folder, ".building-")
+        building = new_folder(folder)
         try:
             fingerprint = build_table(source, building, **how)
             final = folder / _key(source.identity if source.identity is not None else fingerprint, options)
