@@ -110,7 +110,7 @@ def test_nothing_to_read():
 
 def test_parts_are_cut_and_may_come_twice():
     read = CachedTokenizer(tiny.make_tokenizer().backend_tokenizer)(["bidi gafo kate", "", "mu"])
-    twice = read.parts(np.array([2, 0, 0, 1]), most=2)
+    twice = read.select(np.array([2, 0, 0, 1]), longest=2)
     assert twice.lengths.tolist() == [min(2, length) for length in read.lengths[[2, 0, 0, 1]]]
     assert twice.ids[twice.starts[1] : twice.starts[1] + 2].tolist() == read.ids[:2].tolist()
 
