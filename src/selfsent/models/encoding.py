@@ -99,7 +99,7 @@ def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], roo
             for name in encoded.keys() & {"input_ids", "token_type_ids"}
         }
         types = joined.get("token_type_ids")
-        packs.append((chosen, Packed(joined["input_ids"], lengths[chosen], device=model.device, types=types)))
+        packs.append((chosen, Packed(joined["input_ids"], lengths[chosen], device=model.device, given_types=types)))
         begin += len(chosen)
     return packs
 

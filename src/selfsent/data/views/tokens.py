@@ -156,7 +156,7 @@ class Template:
         types = None
         if self.types is not None:
             types = np.concatenate([np.full(len(v), t) for v, t in zip(values, self.types, strict=True)])[order]
-        return Packed(np.concatenate(values)[order], one + other + max_length - room, types=types)
+        return Packed(np.concatenate(values)[order], one + other + max_length - room, given_types=types)
 
 
 def _of_pairs(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, int, int, int, int] | None]:
