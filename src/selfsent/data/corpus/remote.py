@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, url2pathname
 
@@ -17,8 +16,8 @@ from selfsent.data.corpus.streams import fail
 from selfsent.errors import CorpusError, first_line, near
 
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*::)?([a-z][a-z0-9+.-]*)://\S.*", re.IGNORECASE | re.DOTALL)
-_BLOCK, _BUFFER = 1 << 22, 1 << 20
-"""Bytes fetched at a time from a file that is read in parts, and from a stream."""
+_BLOCK = 1 << 22
+"""Bytes fetched at a time from a file that is read in parts."""
 _WEB = ("http", "https")
 _PATIENCE, _HUB_PATIENCE = 60, 1.5
 """Seconds without data after which a web server counts as down, and without an answer after which the hub does."""
@@ -98,24 +97,24 @@ class RemoteFile:
 
     def open(self, mode: str = "rb") -> IO[bytes]:
         """A stream of its bytes that raises `CorpusError`."""
-        return io.BufferedReader(_RemoteStream(self), _BUFFER)
+        return cast(IO[bytes], _RemoteStream(self))
 
 
-class _RemoteStream(io.RawIOBase):
+class _RemoteStream:
     """A remote file that reports faults in one line, truncated downloads included."""
 
-    def __init__(self, file: RemoteFile) -> None:
-        self._remote, self._position, self._seeks = file, 0, True
-        with driver_errors(file.address):
-            if not file.is_web or (file.suffix == ".parquet" and file.size):
-                self._file = file.filesystem.open(file.path, "rb", block_size=_BLOCK, cache_type="readahead")
-                if not file.is_web or self._reads_parts(file.size or 0):
+    def __init__(self, remote: RemoteFile) -> None:
+        self._remote, self._position, self._seeks = remote, 0, True
+        with driver_errors(remote.address):
+            if not remote.is_web or (remote.suffix == ".parquet" and remote.size):
+                self._file = remote.filesystem.open(remote.path, "rb", block_size=_BLOCK, cache_type="readahead")
+                if not remote.is_web or self._sends_parts(remote.size or 0):
                     return
                 self._file.close()
-            self._file = file.filesystem.open(file.path, "rb", block_size=0, size=file.size)
+            self._file = remote.filesystem.open(remote.path, "rb", block_size=0, size=remote.size)
             self._seeks = False
 
-    def _reads_parts(self, size: int) -> bool:
+    def _sends_parts(self, size: int) -> bool:
         """Whether the server sends parts of the file."""
         try:
             self._file.seek(size - 1)
@@ -125,36 +124,38 @@ class _RemoteStream(io.RawIOBase):
             return False
         return True
 
-    def readable(self) -> bool:
-        return True
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def __enter__(self) -> _RemoteStream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
 
     def seekable(self) -> bool:
+        """Whether it can be read from anywhere."""
         return self._seeks
 
+    def tell(self) -> int:
+        """The position of the next byte."""
+        return self._position
+
     def seek(self, offset: int, whence: int = 0) -> int:
-        if not self._seeks:
-            raise io.UnsupportedOperation("seek")
+        """Go to a position."""
         with driver_errors(self._remote.address):
             self._position = int(self._file.seek(offset, whence))
         return self._position
 
-    def tell(self) -> int:
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
+    def read(self, size: int = -1) -> bytes:
+        """Read up to `size` bytes."""
         with driver_errors(self._remote.address):
-            data = self._file.read(len(buffer))
-        at, size = self._position, self._remote.size
-        if not data and size is not None and at < size:
-            fail(str(self._remote), f"cut short: {at:,} of {size:,} bytes came; run the same command again")
-        buffer[: len(data)] = data
+            data = bytes(self._file.read(size))
+        at, total = self._position, self._remote.size
+        if size and not data and total is not None and at < total:
+            fail(str(self._remote), f"cut short: {at:,} of {total:,} bytes came; run the same command again")
         self._position += len(data)
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
+        return data
 
 
 @contextmanager

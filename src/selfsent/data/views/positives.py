@@ -45,7 +45,7 @@ class Documents:
     def sizes(self, rows: np.ndarray) -> np.ndarray:
         """(n,) sentences in the documents of `rows`, (n,)."""
         first, _, last = self.around(rows)
-        return last - first
+        return np.asarray(last - first)
 
     def around(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of `rows`, (n,): first position of each one's document, the row's own position, and the document's end."""
