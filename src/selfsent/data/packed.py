@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from selfsent.data.views.tokens import ranges
+from selfsent.data.ragged import ranges
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 IGNORED = -1

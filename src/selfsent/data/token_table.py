@@ -13,8 +13,9 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.ragged import ranges
 from selfsent.data.tokenizing import CachedTokenizer
-from selfsent.data.views.tokens import Tokens, ranges
+from selfsent.data.views.tokens import Tokens
 from selfsent.files import atomic_directory
 from selfsent.integrity import checksums, damaged, is_signed, signed, warn_damaged
 

@@ -11,8 +11,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from selfsent.data.ragged import ranges
 from selfsent.data.random import uniforms
-from selfsent.data.views.tokens import ranges
 
 
 class Documents:

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from selfsent.data.ragged import ranges
+
 if TYPE_CHECKING:
     from selfsent.data.packed import Packed
-
-
-def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The integers from each of `begins`, (n,), on, as many as `lengths`, (n,), says, in one array."""
-    return np.asarray(np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum())))
 
 
 @dataclass(frozen=True)
