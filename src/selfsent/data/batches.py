@@ -155,11 +155,7 @@ class Batches:
             report(len(self.rows) - len(order))  # these are not wanted
 
     def precompute(
-        self,
-        features: Callable[[Packed], Tensor],
-        folder: Path,
-        device: str = "cpu",
-        precision: Precision = "float32",
+        self, features: Callable[[Packed], Tensor], folder: Path, device: str = "cpu", precision: Precision = "float32"
     ) -> None:
         """If views are precomputed, have every sentence encoded once, on every process, or take cached vectors.
 

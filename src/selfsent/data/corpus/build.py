@@ -28,13 +28,7 @@ from selfsent.progress import errors
 Integers = NDArray[np.int64]
 
 
-def build_table(
-    source: Source,
-    directory: Path,
-    split: bool,
-    excluded: Corpus | None,
-    cleaners: Cleaners,
-) -> str:
+def build_table(source: Source, directory: Path, split: bool, excluded: Corpus | None, cleaners: Cleaners) -> str:
     """Write the whole corpus into an empty directory.
 
     Args:
