@@ -52,9 +52,8 @@ def test_word2vecs_form_is_read_as_gensim_wrote_it(kind, vectors, monkeypatch):
 
 def test_a_sentence_is_the_mean_of_words_in_a_binary_file(vectors):
     made, path = vectors
-    for name in ("glove", "word2vec"):
-        check_model(f"{name}:{path}")
-        np.testing.assert_allclose(as_encoder(f"{name}:{path}")(["red w7"])[0], (made["red"] + made["w7"]) / 2)
+    check_model(f"word2vec:{path}")
+    np.testing.assert_allclose(as_encoder(f"glove:{path}")(["red w7"])[0], (made["red"] + made["w7"]) / 2)
 
 
 @pytest.mark.parametrize("size", range(20, 1000, 97))
