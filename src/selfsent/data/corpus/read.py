@@ -16,7 +16,7 @@ from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.sentences import split_sentences as split_text
-from selfsent.data.corpus.sources import Source, SourceName, Sources, cache_options, find_sources, join_sources
+from selfsent.data.corpus.sources import OPTIONS, Source, SourceName, Sources, cache_options, find_sources, join_sources
 from selfsent.data.corpus.streams import fail
 from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.errors import CorpusError, OutputError, SettingsError
@@ -86,16 +86,8 @@ def read_corpus(
         CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
         SettingsError: options that do not go together.
     """
-    common = {
-        "text_column": text_column,
-        "text_columns": text_columns,
-        "document_column": document_column,
-        "label_column": label_column,
-        "score_column": score_column,
-        "where": where,
-        "stack": stack,
-        "carry": carry,
-    }
+    values = text_column, text_columns, document_column, label_column, score_column, where, stack
+    common = {**dict(zip(OPTIONS, values, strict=True)), "carry": carry}
     read, cleaners = join_sources(find_sources(source, common)), Cleaners(clean)
     folder = cache_folder(cache) / "corpora"
     if split_sentences is None:
@@ -105,9 +97,8 @@ def read_corpus(
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
     excluded = None if exclude is None else _excluded(exclude, columns, clean, cache)
     original, later = cache_options(columns)
-    options = [_VERSION, *original, split_sentences, *later]
-    options += [] if excluded is None else ["without", excluded.fingerprint]
-    options += cleaners.options()
+    later += [] if excluded is None else ["without", excluded.fingerprint]
+    options = [_VERSION, *original, split_sentences, *later, *cleaners.options()]
     corpus = None if read.identity is None else open_corpus(folder / _key(read.identity, options))
     if corpus is None:
         corpus = _build(read, folder, options, split=split_sentences, excluded=excluded, cleaners=cleaners)

@@ -108,10 +108,10 @@ def join_sources(sources: Sequence[Source]) -> Source:
     )
     known = all(source.identity is not None for source in sources)
     return Source(
-        _joined_name(source.name for source in sources),
+        _joined_name([source.name for source in sources]),
         [[source.identity, *cache_options(source.columns)] for source in sources] if known else None,
         lambda columns: chain.from_iterable(source.batches() for source in sources),
-        _total(source.size for source in sources),
+        _total([source.size for source in sources]),
         columns,
     )
 
@@ -152,14 +152,12 @@ def _kinds(columns: Columns) -> str:
     return " and ".join([f"{count} text column{'s' if count > 1 else ''}", *extra])
 
 
-def _joined_name(sources: Iterable[str]) -> str:
-    several = list(sources)
-    return ", ".join(several[:3]) + (", ..." if len(several) > 3 else "")
+def _joined_name(sources: Sequence[Any]) -> str:
+    return ", ".join(map(str, sources[:3])) + (", ..." if len(sources) > 3 else "")
 
 
-def _total(sizes: Iterable[int | None]) -> int | None:
-    known = list(sizes)
-    return None if None in known else sum(size for size in known if size is not None)
+def _total(sizes: Sequence[int | None]) -> int | None:
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 def _find_source(source: SourceName) -> Source:
@@ -174,7 +172,7 @@ def _find_source(source: SourceName) -> Source:
         if _is_path(first):
             texts = list(texts)
             if all(map(_is_path, texts)):
-                return _files([file for each in texts for file in find_files(str(each))], _joined_name(map(str, texts)))
+                return _files([file for each in texts for file in find_files(str(each))], _joined_name(texts))
     except OSError as error:
         fail(str(error.filename), f"cannot be read: {error.strerror}")
     return Source("texts given from Python", None, lambda columns: read_texts(texts, columns))
@@ -258,7 +256,9 @@ def _is_path(item: object) -> bool:
 def _files(files: Files, name: str) -> Source:
     states = [state_of(path) for path in files]
     identity = None if None in states else states
-    return Source(name, identity, lambda columns: _read_files(files, columns), _total(map(size_of, files)))
+    return Source(
+        name, identity, lambda columns: _read_files(files, columns), _total([size_of(file) for file in files])
+    )
 
 
 def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
