@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from selfsent.comparison import compare
     from selfsent.data.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
-    from selfsent.pretraining.table import make_table
+    from selfsent.pretraining.pretrain import make_table
     from selfsent.recipes import over_seeds, read_recipe, train_stages
     from selfsent.report.run import Run, load_run
 
@@ -38,7 +38,7 @@ _HOMES = {
     "compare": "comparison",
     "evaluate": "evaluation",
     "load_run": "report.run",
-    "make_table": "pretraining.table",
+    "make_table": "pretraining.pretrain",
     "over_seeds": "recipes",
     "read_corpus": "data.corpus",
     "read_recipe": "recipes",

@@ -151,7 +151,7 @@ def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
         (("train", "x.txt", "--output", "run", "--tempreture", "2"), "unrecognised argument --tempreture (see"),
         (
             ("train", "x.txt", "--output", "run", "--method", "mlm", "--temperature", "1"),
-            "it is an option of declutr, simcse, infomax, ntxent (see selfsent train --help, selfsent methods mlm)",
+            "it is an option of simcse, infomax, ntxent (see selfsent train --help, selfsent methods mlm)",
         ),
     ],
 )

@@ -226,7 +226,7 @@ def test_seeds_from_the_command_line(compare, tmp_path):
 
 
 def test_a_preset_trains_as_long_as_the_others(documents, base, tmp_path):
-    ours = {"ct": {"preset": "sentence-transformers", "batch_size": 16}}
+    ours = {"ct": {"preset": "published", "batch_size": 16}}
     found = package.compare(documents, ours, base, tmp_path / "out", steps=2, batch_size=8, max_length=32)
     (only,) = found.candidates
     assert (only.run.record["steps"], only.run.record["asked"]["settings"]["batch_size"]) == (2, 16)

@@ -24,9 +24,7 @@ def describe(method: Any) -> dict[str, Any]:
     """A method as plain data."""
     return {
         "name": method.name,
-        "title": method.title,
-        "citation": method.citation,
-        "objective": method.objective,
+        **{key: method.described[key] for key in ("title", "citation", "objective")},
         "pooling": method.pooling,
         "closed_form": method.closed_form,
         "labels": _labels(method),
@@ -53,8 +51,9 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import show
 
     for method in chosen:
-        objective = f"{'computes' if method.closed_form else 'minimises'} {method.objective}"
-        lines = [f"{method.name}: {method.title}", method.citation, objective, *_settings(method)]
+        title, objective, citation = method.described.values()
+        verb = "computes" if method.closed_form else "minimises"
+        lines = [f"{method.name}: {title}", citation, f"{verb} {objective}", *_settings(method)]
         show("\n  ".join(lines))
         if options.name:
             show(_details(method))
@@ -122,7 +121,7 @@ def _settings(method: Any) -> list[str]:
 def _static(method: Any) -> str:
     """What is done with a table of token vectors, such as `bundled`."""
     from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
-    from selfsent.methods.whitening import whitened
+    from selfsent.methods.postprocessing import whitened
 
     said = "a table of token vectors, such as bundled"
     if method.static is None:

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import notice, show
     from selfsent.errors import SettingsError
     from selfsent.lexical import Analyzer
-    from selfsent.lexical.weight import PAIR_WEIGHT, check_weight
+    from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
     from selfsent.search.pairs import by_words
     from selfsent.search.tables import pair_columns, with_texts, write_table
 

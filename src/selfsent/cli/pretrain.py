@@ -28,15 +28,6 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--tokenizer", metavar="ENCODER", help="use the tokenizer of this encoder instead of training one"
     )
-    parser.add_argument(
-        "--source", action="append", default=[], metavar="TEXT", help="name and licence of a source, for the card"
-    )
-    parser.add_argument(
-        "--prompt",
-        action="append",
-        metavar="TEXT",
-        help="a sentence with a [MASK] for the card, instead of those it has",
-    )
     parser.set_defaults(run=run, parser=parser)
     add_corpus_options(parser)
     _add_settings(parser)
@@ -57,10 +48,9 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Pretrain, then print what the encoder has learnt."""
+    """Pretrain, then say where the encoder is."""
     check(options, options.corpus)
     from selfsent.cli.console import notice, show
-    from selfsent.pretraining.card import PROMPTS, fills_table
     from selfsent.pretraining.options import Options
     from selfsent.pretraining.pretrain import pretrain
     from selfsent.settings import Settings
@@ -76,14 +66,11 @@ def run(options: argparse.Namespace) -> None:
             corpus,
             options.output,
             tokenizer=options.tokenizer,
-            sources=options.source,
-            prompts=options.prompt or PROMPTS,
             resume=options.resume,
             overwrite=options.overwrite,
             keep=options.keep,
             hold_out=options.hold_out,
             **{name: value for name, value in vars(options).items() if name in names},
         )
-    show(fills_table(result.record["fills"]))
     show(f"The same as a page, with curves: {result.directory / 'report.html'}")
     show(f"The model is in {result.directory / 'model'}")

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.cli.console import notice
     from selfsent.data.corpus.clean import clean
     from selfsent.errors import SettingsError
-    from selfsent.lexical.weight import check_weight
+    from selfsent.lexical.scores import check_weight
     from selfsent.search.tables import hit_columns, hits_with_texts, write_table
 
     if options.top < 1:

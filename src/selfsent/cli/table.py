@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
         check(options, options.corpus)
     from selfsent.cli.console import notice, show
     from selfsent.pretraining.options import TableOptions
-    from selfsent.pretraining.table import make_table
+    from selfsent.pretraining.pretrain import make_table
 
     def corpus() -> Corpus:
         found = read(options, options.corpus)

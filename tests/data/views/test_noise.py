@@ -13,7 +13,6 @@ from selfsent.data.views.noise import (
     MaskTokens,
     MaskWords,
     PickWords,
-    RepeatWords,
     ReplaceWords,
     SwapPairs,
     SwapWords,
@@ -25,7 +24,7 @@ KEY = make_key(0, 0, 1)
 ORDINARY = np.arange(200) >= 7
 TEMPLATE = Template((1,), (2,), 3, ORDINARY)
 NOISES = [
-    *(DeleteWords(0.6), PickWords(4), RepeatWords(0.32), MaskTokens(), MaskTokens(whole_words=True)),
+    *(DeleteWords(0.6), PickWords(4), MaskTokens(), MaskTokens(whole_words=True)),
     *(SwapWords(0.5), MaskWords(0.5), ReplaceWords(0.5), AddWords(0.5), SwapPairs(0.5)),
 ]
 each_noise = pytest.mark.parametrize("noise", NOISES, ids=str)
@@ -73,7 +72,6 @@ def test_noise_equals_lists_of_words(ratio):
     masks, ratios = [[3] * len(row) for row in words], [ratio] * len(words)
     by_sentence = uniforms(KEY, batch.rows, np.zeros(len(words), dtype=np.int64), draw=1)
     assert damaged(DeleteWords(ratio), batch) == each(naive.delete, words, chances, ratios)
-    assert damaged(RepeatWords(ratio), batch) == each(naive.repeat, words, chances, ratio * by_sentence)
     picked = each(naive.pick, words, chances, 1 + (4 * by_sentence).astype(int))
     assert damaged(PickWords(4), batch) == picked
     assert set(map(len, picked)) == {1, 2, 3, 4}
@@ -97,8 +95,6 @@ def test_shares_are_the_ratio():
     assert sum(map(len, longer)) / total == pytest.approx(1.3, abs=0.02)
     moved = sum(a != b for pair in zip(words, swapped, strict=True) for a, b in zip(*pair, strict=True))
     assert moved / total == pytest.approx(0.3, abs=0.02)
-    twice = damaged(RepeatWords(0.32), batch)
-    assert sum(map(len, twice)) / total == pytest.approx(1.16, abs=0.01)
 
 
 def test_everything_deleted_leaves_one_random_word():

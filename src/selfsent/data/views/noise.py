@@ -116,21 +116,6 @@ class PickWords:
 
 
 @dataclass(frozen=True)
-class RepeatWords(_WordNoise):
-    """A share of the words, drawn for each sentence from 0 to `ratio`, stands twice.
-
-    ESimCSE (Wu et al. 2021) repeats sub-words, up to 32 % of them; repeating whole words keeps the words whole.
-    """
-
-    ratio: float = 0.32
-
-    def _damaged(self, words: _Words, template: Template) -> Tokens:
-        share = self.ratio * words.uniform_by_sentence(draw=1)
-        twice = words.uniform() < share[words.sentence]
-        return words.tokens.take_words(np.repeat(np.arange(len(twice)), 1 + twice))
-
-
-@dataclass(frozen=True)
 class SwapWords(_WordNoise):
     """`ratio` of the words change places with each other, in a random circle; at least two, if there are two.
 
