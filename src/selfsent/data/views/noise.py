@@ -43,7 +43,7 @@ class _Words:
 
     def uniform_by_sentence(self, draw: int) -> np.ndarray:
         """(sentences,) a number in [0, 1) for each sentence."""
-        return uniforms(self.key, self.tokens.rows, np.zeros(len(self.tokens.rows), dtype=np.int64), draw)
+        return uniforms(self.key, self.tokens.rows, draw=draw)
 
     def shuffled(self) -> np.ndarray:
         """(words,) numbers of the words, those of each sentence in random order."""

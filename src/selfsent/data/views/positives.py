@@ -99,12 +99,12 @@ class Span:
         """The sentences of each row's span."""
         first, position, last = documents.around(rows)
         length = np.minimum(self._length(key, rows, 0), np.maximum(1, last - first - (not self.overlap)))
-        share = _uniform(key, rows, 1)
+        share = uniforms(key, rows, draw=1)
         begin = _between(np.maximum(first, position - length + 1), np.minimum(position, last - length), share)
         end = begin + length
         if self.part == "positive":
             length = np.minimum(self._length(key, rows, 2), last - first)
-            share = _uniform(key, rows, 3)
+            share = uniforms(key, rows, draw=3)
             if self.overlap:  # anywhere from `within` away on the left to `within` away on the right
                 earliest = np.maximum(first, begin - length - (self.within - 1))
                 begin = _between(earliest, np.minimum(last - length, end + self.within - 1), share)
@@ -122,7 +122,7 @@ class Span:
         return documents.rows(ranges(begin, end - begin)), end - begin
 
     def _length(self, key: int, rows: np.ndarray, draw: int) -> np.ndarray:
-        return np.minimum(self.longest, 1 + (_uniform(key, rows, draw) * self.longest).astype(np.int64))
+        return np.minimum(self.longest, 1 + (uniforms(key, rows, draw=draw) * self.longest).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Surroundings:
         begin, end = np.maximum(first, position - self.within), np.minimum(last, position + self.within + 1)
         counts = end - begin
         positions = ranges(begin, counts)
-        stays = (_uniform(key, rows, 0) < self.kept) | (counts == 1)
+        stays = (uniforms(key, rows, draw=0) < self.kept) | (counts == 1)
         keep = np.repeat(stays, counts) | (positions != np.repeat(position, counts))
         return documents.rows(positions[keep]), counts - ~stays
 
@@ -168,10 +168,6 @@ class Neighbour:
         there = position + self.away
         positions = np.where((there < first) | (there >= last), position, there)
         return documents.rows(positions), np.ones(len(rows), dtype=np.int64)
-
-
-def _uniform(key: int, rows: np.ndarray, draw: int) -> np.ndarray:
-    return uniforms(key, rows, np.zeros(len(rows), dtype=np.int64), draw)
 
 
 def _between(low: np.ndarray, high: np.ndarray, share: np.ndarray) -> np.ndarray:
