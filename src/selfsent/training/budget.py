@@ -122,7 +122,8 @@ class TimeBudget:
             s = "s" * (steps > 1)
             self.notice(
                 f"of the {format_duration(split.budget)} {format_duration(split.start)} are over, and some"
-                f" {format_duration(split.after)} are kept for saving and scoring at the end: time for about {steps:,} step{s}"
+                f" {format_duration(split.after)} are kept for saving and scoring at the end: time for about {steps:,}"
+                f" step{s}"
             )
             if steps < FEW:
                 enough = split.start + split.after + split.pauses + 10 * FEW * split.step
