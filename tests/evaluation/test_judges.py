@@ -11,10 +11,7 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.judges import JUDGES, Held, TogetherTask, aimed_at, check_judges, make_judges
 from selfsent.evaluation.suites import check_request, evaluate
-from selfsent.evaluation.tasks.damage import damage
-from selfsent.evaluation.tasks.passages import halves_task
-from selfsent.evaluation.tasks.spectrum import TOGETHER, SpectrumTask
-from selfsent.evaluation.tasks.together import DocumentTask
+from selfsent.evaluation.tasks.label_free import PART, DocumentTask, SpectrumTask, damage, halves_task
 from selfsent.methods import METHODS
 from selfsent.methods.method import OF_DOCUMENTS
 from selfsent.models.bases import resolve
@@ -52,8 +49,8 @@ def test_all_judges_tell_a_good_encoder_from_random_vectors(topics, model):
 
 def test_few_parts_of_the_sphere_have_the_interval_of_student():
     rng = np.random.default_rng(3)
-    one, other = np.split(rng.normal(size=(6 * TOGETHER, 8)), 2)
-    rows = [str(row) for row in range(3 * TOGETHER)]
+    one, other = np.split(rng.normal(size=(6 * PART, 8)), 2)
+    rows = [str(row) for row in range(3 * PART)]
     encoder = as_encoder(lambda texts: np.array([(other if text[0] == "-" else one)[abs(int(text))] for text in texts]))
     score = SpectrumTask(rows, [f"-{row}" for row in rows]).score(encoder)
     parts = [health(*map(torch.from_numpy, both)) for both in zip(np.split(one, 3), np.split(other, 3), strict=True)]
@@ -81,8 +78,8 @@ def test_single_sentences_have_the_judges_that_need_no_documents(topics, model):
 def test_halves_are_the_first_and_the_second_sentences():
     documents = [[f"d{n}s{line}" for line in range(5)] for n in range(30)]
     task = halves_task(documents)
-    assert task.asked[3] == ["d3s0", "d3s1"]
-    assert task.goals[3] == ["d3s2", "d3s3", "d3s4"]
+    assert task.sources[3] == ["d3s0", "d3s1"]
+    assert task.targets[3] == ["d3s2", "d3s3", "d3s4"]
     with pytest.raises(DataError, match="halves needs 30 documents"):
         halves_task([["a", "b", "c"]] * 40)
 

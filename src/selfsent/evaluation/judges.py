@@ -11,14 +11,18 @@ import numpy as np
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.hold_out import WITHOUT_DOCUMENTS, Documented, Numbers, limited
 from selfsent.evaluation.results import Score, signature
 from selfsent.evaluation.stats.resampling import interval
-from selfsent.evaluation.tasks.context import WITHOUT_DOCUMENTS, ContextTask, Documented, limited
-from selfsent.evaluation.tasks.damage import crops_task, robust_task
-from selfsent.evaluation.tasks.partners import Rows
-from selfsent.evaluation.tasks.passages import halves_task, title_task
-from selfsent.evaluation.tasks.spectrum import SpectrumTask
-from selfsent.evaluation.tasks.together import DocumentTask
+from selfsent.evaluation.tasks.label_free import (
+    ContextTask,
+    DocumentTask,
+    SpectrumTask,
+    crops_task,
+    halves_task,
+    robust_task,
+    title_task,
+)
 from selfsent.methods import METHODS
 from selfsent.methods.method import OF_DOCUMENTS
 
@@ -49,7 +53,7 @@ class Held:
         most: sentences that are used, MAX_SENTENCES where it is not given; documents beyond it are left out.
     """
 
-    def __init__(self, corpus: Documented, rows: Rows, most: int | None = None) -> None:
+    def __init__(self, corpus: Documented, rows: Numbers, most: int | None = None) -> None:
         self.corpus = corpus
         self.has_documents = corpus.documents is not None
         self._names = np.arange(len(corpus)) if corpus.documents is None else np.asarray(corpus.documents)
@@ -61,7 +65,7 @@ class Held:
         return self.corpus.texts(self.rows)
 
     @cached_property
-    def document(self) -> Rows:
+    def document(self) -> Numbers:
         """Where each is from, (n,), counted from 0."""
         return np.unique(self._names[self.rows], return_inverse=True)[1].astype(np.int64)
 
@@ -80,7 +84,7 @@ class Held:
         return found
 
     @cached_property
-    def single(self) -> tuple[list[str], Rows]:
+    def single(self) -> tuple[list[str], Numbers]:
         """Distinct sentences for damage, as many as SINGLE, spread over all, and the document of each."""
         first = {text: row for row, text in reversed(list(enumerate(self.texts)))}
         rows = np.sort(np.fromiter(first.values(), np.int64))
@@ -98,7 +102,7 @@ def _document(held: Held) -> Judge:
 
 def _spectrum(held: Held) -> Judge:
     task = robust_task(*held.single)
-    return SpectrumTask([each[0] for each in task.goals], [each[0] for each in task.asked])
+    return SpectrumTask([each[0] for each in task.targets], [each[0] for each in task.sources])
 
 
 JUDGES: dict[str, Callable[[Held], Judge]] = {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from selfsent.data.vector_files import Vectors
 from selfsent.data.word_vectors import word_blocks
 from selfsent.errors import DataError
-from selfsent.evaluation.kept import is_kept, keeping, kept_place
+from selfsent.evaluation.cache import cached_directory
 
 SMOOTH = 1e-3
 """The `a` of Arora et al.'s a / (a + p(word))."""
@@ -120,19 +120,17 @@ class WordVectors:
         """The words, and their vectors as they lie on disk."""
         import pyarrow.parquet as pq
 
-        place = self._place()
-        if not is_kept(place, *_TABLE):
-            with keeping(place) as folder:
-                self._write(folder)
-        words = pq.read_table(place / "words.parquet")["word"].combine_chunks()
-        return words, np.memmap(place / "vectors.f32", np.float32, "r").reshape(len(words), -1)
+        words = pq.read_table(self._directory / "words.parquet")["word"].combine_chunks()
+        return words, np.memmap(self._directory / "vectors.f32", np.float32, "r").reshape(len(words), -1)
 
-    def _place(self) -> Path:
+    @cached_property
+    def _directory(self) -> Path:
         try:
             known = self.path.resolve().stat()
         except OSError as error:
             raise DataError(f"{self.path} cannot be read: {error.strerror}") from error
-        return kept_place("word-vectors", f"{_VERSION}|{self.path.resolve()}|{known.st_size}|{known.st_mtime_ns}")
+        identity = f"{_VERSION}|{self.path.resolve()}|{known.st_size}|{known.st_mtime_ns}"
+        return cached_directory("word-vectors", identity, _TABLE, self._write)
 
     def _write(self, folder: Path) -> None:
         import pyarrow as pa

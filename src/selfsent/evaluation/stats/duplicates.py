@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-JACCARD = 0.8
-"""Sentences that share more than this part of their distinct words are near-duplicates."""
+JACCARD = 0.8  # sentences that share more than this part of their distinct words are near-duplicates
 BLOCK = 256
 
 

@@ -21,8 +21,7 @@ Statistic = Callable[[Floats], Floats]
 
 RESAMPLES = 1000
 LEVEL = 0.95
-BLOCK = 1 << 20
-"""Weights held at once: 8 MiB of float64."""
+BLOCK = 1 << 20  # weights held at once: 8 MiB of float64
 
 
 @dataclass(frozen=True)
