@@ -17,22 +17,18 @@ from selfsent.evaluation.stats.resampling import interval
 from selfsent.evaluation.tasks.label_free import (
     ContextTask,
     DocumentTask,
-    SpectrumTask,
     crops_task,
     halves_task,
     robust_task,
     title_task,
 )
 from selfsent.methods import METHODS
-from selfsent.methods.method import OF_DOCUMENTS
 
 SINGLE = 2000
 """Sentences that are damaged and cut, at most; of every other judge MAX_SENTENCES."""
 ALL = "all"
 JUDGES_TOGETHER = "judges"
 """The name of the mean of several."""
-MEAN_OF = (*OF_DOCUMENTS, "crops", "robust")
-"""Those that count right answers. Not `spectrum`, which rewards vectors that are spread, whatever they say."""
 LEAST_SCORE = 0.1
 """Below it a score weighs no more in the mean of several."""
 
@@ -100,11 +96,6 @@ def _document(held: Held) -> Judge:
     return DocumentTask([text for each in held.documents for text in each], np.sort(held.document))
 
 
-def _spectrum(held: Held) -> Judge:
-    task = robust_task(*held.single)
-    return SpectrumTask([each[0] for each in task.targets], [each[0] for each in task.sources])
-
-
 JUDGES: dict[str, Callable[[Held], Judge]] = {
     "context": _context,
     "title": lambda held: title_task(held.documents),
@@ -112,7 +103,6 @@ JUDGES: dict[str, Callable[[Held], Judge]] = {
     "document": _document,
     "crops": lambda held: crops_task(*held.single),
     "robust": lambda held: robust_task(*held.single),
-    "spectrum": _spectrum,
 }
 """How the task of each judge is made."""
 
@@ -163,7 +153,7 @@ class TogetherTask:
     """
 
     def __init__(self, held: Held) -> None:
-        self.judges, absent = make_judges(held, MEAN_OF)
+        self.judges, absent = make_judges(held)
         if not self.judges:
             raise DataError(next(iter(absent.values())))
 

@@ -4,7 +4,6 @@
 * `title`, `halves`: the first sentence of a document finds the rest, its first half the second.
 * `document`: the nearest sentences come from the same document.
 * `robust`, `crops`: a damaged sentence finds itself, the first half of its words the second.
-* `spectrum`: how evenly vectors lie on the sphere, and how near a damaged sentence stays to itself.
 
 Near-duplicates of query or answer are no candidates, because finding them needs no understanding; ties count against
 the answer; documents are resampled for the interval. Sampling candidates is not simulated: the expectation over all
@@ -31,10 +30,10 @@ from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Documented, Numbers, limited
 from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
-from selfsent.evaluation.results import SCALE, Score, measure, signature
+from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
-from selfsent.evaluation.stats.resampling import Floats, interval, mean_of_few, point
+from selfsent.evaluation.stats.resampling import Floats
 
 Passage = Sequence[str]  # sentences whose mean vector stands for them
 
@@ -50,9 +49,6 @@ TYPOS = 0.8
 """Share of the words long enough for one that get a typo. With half of them, counting words still finds 98 of 100."""
 SHORTEST_TYPO = 4  # letters of a word that a typo may be in
 CROP_WORDS = 6  # words of a sentence that is cut into halves, at least
-PART, LEAST_PARTS = 128, 3
-"""Sentences of which `spectrum` takes one value (their effective rank is 127 at most), and how many parts it needs."""
-WORST = 4.0  # alignment and −uniformity both lie between 0 and 4
 
 
 class LabelFreeTask(ABC):
@@ -385,50 +381,3 @@ def _typo(word: str, rng: np.random.Generator) -> str:
     if rng.random() < 0.5:
         return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
     return word[:place] + word[place + 1 :]
-
-
-class SpectrumTask:
-    """Evenness and alignment (Wang and Isola, 2020), as one number: (−uniformity − alignment) / 4.
-
-    `effective_rank` (Roy and Vetterli, 2007), as a share of what it can be, stands beside it. Models that count words
-    have no such score. The interval is over parts of 128 sentences, by Student's t, since there are few.
-
-    Args:
-        sentences: those to look at.
-        damaged: the same, damaged, for alignment.
-
-    Raises:
-        DataError: there are fewer than 384.
-    """
-
-    def __init__(self, sentences: Sequence[str], damaged: Sequence[str]) -> None:
-        self.parts = len(sentences) // PART
-        if self.parts < LEAST_PARTS:
-            raise DataError(f"spectrum needs {LEAST_PARTS * PART} sentences")
-        self.texts, self.damaged = (list(each[: self.parts * PART]) for each in (sentences, damaged))
-
-    def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder; uniformity, alignment and effective rank beside it, each times 100.
-
-        Raises:
-            DataError: the encoder has no vectors.
-        """
-        import torch
-
-        from selfsent.training.health import measure as health
-
-        vectors, again = (torch.from_numpy(np.asarray(encoder(side))) for side in (self.texts, self.damaged))
-        size = min(PART - 1, vectors.shape[1])
-        found = [health(a, b) for a, b in zip(torch.split(vectors, PART), torch.split(again, PART), strict=True)]
-        values = {
-            "uniformity": [-each.uniformity / WORST for each in found],
-            "alignment": [-(each.alignment or 0.0) / WORST for each in found],
-            "effective_rank": [each.effective_rank / size for each in found],
-        }
-        both = np.nan_to_num(np.add(values["uniformity"], values["alignment"]), nan=-1.0)
-        data = fingerprint({"text": self.texts, "damaged": self.damaged})
-        label = signature("spectrum", "uniformity+alignment", parts=self.parts, data=data, pool=encoder.pooling, v=1)
-        metrics = {name: SCALE * point(mean(each), self.parts) for name, each in values.items()}
-        samples = SCALE * mean_of_few(both)
-        score = float(SCALE * both.mean())
-        return Score("spectrum", score, *interval(samples), self.parts, label, metrics, samples=samples)
