@@ -10,7 +10,7 @@ import pytest
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
 from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder, check_model, load_object
 from selfsent.models.bases import resolve
-from selfsent.training.precision import computes_int8, inference_device
+from selfsent.models.precision import computes_int8, inference_device
 
 INT8 = computes_int8(inference_device())
 
@@ -75,9 +75,9 @@ def test_written_vectors_stand_for_the_model(tmp_path, name):
 def test_a_lower_precision_is_used_where_the_processor_has_it(kind, monkeypatch):
     texts, options = ["a word", "two words"], {"fast": True} if kind == "bfloat16" else {"int8": True}
     exact = as_encoder("bundled-raw")(texts)
-    monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)
+    monkeypatch.setattr("selfsent.models.precision.computes_bfloat16", lambda device: False)
     for there in (False, True):
-        monkeypatch.setattr(f"selfsent.training.precision.computes_{kind}", lambda device, there=there: there)
+        monkeypatch.setattr(f"selfsent.models.precision.computes_{kind}", lambda device, there=there: there)
         quick = as_encoder("bundled-raw", **options)
         assert np.array_equal(quick(texts), exact) is not there
         assert quick.pooling == (f"mean+{kind}" if there else "mean")

@@ -116,19 +116,6 @@ def test_the_user_says_how_many(posts):
         HoldOut.of(posts, dev=False, notice=print, count=199)
 
 
-def test_a_run_on_a_small_corpus_has_a_score_with_a_wide_interval(posts, base_of, tmp_path, monkeypatch):
-    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
-    common = {"steps": 2, "batch_size": 8, "quiet": True}
-    run = selfsent.train(posts, "mlm", base_of("bert"), tmp_path / "run", hold_out=50, **common)
-    for name in ("base", "trained", "tfidf", "bm25"):
-        assert run.scores[name]["low"] < run.scores[name]["score"] < run.scores[name]["high"]
-    assert run.record["asked"]["corpus"]["sentences"] == 450
-    assert "docs:50|" in run.scores["trained"]["signature"]
-    assert "BM25" in (run.directory / "report.html").read_text()
-    again = selfsent.evaluate(run.model, documents=posts, hold_out=50).scores["context"].score
-    assert again == pytest.approx(run.scores["trained"]["score"], abs=0.01)
-
-
 def test_documents_of_one_sentence_are_no_reason_not_to_train(tickets):
     notices = []
     found = HoldOut.of(tickets, dev=False, notice=notices.append)

@@ -43,10 +43,9 @@ from selfsent.files import read_json
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
-from selfsent.settings import spoken
-from selfsent.training.agreement import first_difference
+from selfsent.settings import format_duration
 from selfsent.training.budget import Clock
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, first_difference
 
 
 def compare(
@@ -204,7 +203,9 @@ class _Comparison:
         budgets = [float(budget) for trial in ahead if (budget := (trial.arguments or {}).get("budget"))]
         if budgets:
             others = f", and {len(ahead) - len(budgets)} without a clock" if len(budgets) < len(ahead) else ""
-            self.notice(f"{counted(len(budgets), 'run')} of {spoken(sum(budgets))} in all, scoring included{others}")
+            self.notice(
+                f"{counted(len(budgets), 'run')} of {format_duration(sum(budgets))} in all, scoring included{others}"
+            )
         found = self._train(found, runs, task, seconds)
         chosen, test = found.chosen, self.hold_out.test
         if test is not None and found.candidates:

@@ -17,22 +17,18 @@ from selfsent.evaluation.stats.resampling import interval
 from selfsent.evaluation.tasks.label_free import (
     ContextTask,
     DocumentTask,
-    SpectrumTask,
     crops_task,
     halves_task,
     robust_task,
     title_task,
 )
 from selfsent.methods import METHODS
-from selfsent.methods.method import OF_DOCUMENTS
 
 SINGLE = 2000
 """Sentences that are damaged and cut, at most; MAX_SENTENCES of every other metric."""
 ALL = "all"
 MEAN = "judges"
 """Name of the mean of several metrics."""
-MEAN_OF = (*OF_DOCUMENTS, "crops", "robust")
-"""Metrics in the mean: not `spectrum`, which rewards vectors that are spread, whatever they say."""
 LEAST_SCORE = 0.1
 """Lowest score that enters the mean."""
 
@@ -88,11 +84,6 @@ class HeldOut:
         return [self.texts[row] for row in chosen], self.document[chosen]
 
 
-def _spectrum(held: HeldOut) -> Metric:
-    task = robust_task(*held.single)
-    return SpectrumTask([each[0] for each in task.targets], [each[0] for each in task.sources])
-
-
 METRICS: dict[str, Callable[[HeldOut], Metric]] = {
     "context": lambda held: ContextTask(held.corpus, held.rows),
     "title": lambda held: title_task(held.documents),
@@ -100,7 +91,6 @@ METRICS: dict[str, Callable[[HeldOut], Metric]] = {
     "document": lambda held: DocumentTask([text for each in held.documents for text in each], np.sort(held.document)),
     "crops": lambda held: crops_task(*held.single),
     "robust": lambda held: robust_task(*held.single),
-    "spectrum": _spectrum,
 }
 """Makers of the metrics."""
 
@@ -150,7 +140,7 @@ class MeanMetric:
     """
 
     def __init__(self, held: HeldOut) -> None:
-        self.metrics, absent = make_metrics(held, MEAN_OF)
+        self.metrics, absent = make_metrics(held)
         if not self.metrics:
             raise DataError(next(iter(absent.values())))
 

@@ -13,7 +13,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical import BM25, Analyzer, WordCounts, language_of
-from selfsent.lexical.weight import PAIR_WEIGHT
+from selfsent.lexical.scores import PAIR_WEIGHT
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
 """Lexical baselines beside other scores: their names as models, and as shown."""

@@ -16,7 +16,7 @@ from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.files import write_json
 from selfsent.foreign.transformers import silent
-from selfsent.lexical.weight import SEARCH_FILE, SEARCH_WEIGHT
+from selfsent.lexical.scores import SEARCH_FILE, SEARCH_WEIGHT
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.heads.language_model import (
     LanguageModelHead,

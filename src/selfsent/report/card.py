@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.display import counted, markdown
-from selfsent.methods.whitening import whitened
+from selfsent.methods.postprocessing import whitened
 from selfsent.report.pages import render
 from selfsent.report.scores import Scores, scores_table
 from selfsent.settings import WITHOUT_STEPS

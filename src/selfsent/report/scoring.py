@@ -19,7 +19,7 @@ from selfsent.evaluation.results import Score
 from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.files import remove, write_json, write_text
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import needs_selfsent
@@ -28,7 +28,7 @@ from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_
 from selfsent.report.run_page import run_page
 from selfsent.report.scores import DIFFERENCES
 from selfsent.search.vectors import unit
-from selfsent.training.identity import rows_digest, weights_digest
+from selfsent.training.plan import rows_digest
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from selfsent.data.corpus.hub import require_hub
+from selfsent.data.corpus.remote import require_hub
 from selfsent.errors import CorpusError, DataError, first_line
 
 

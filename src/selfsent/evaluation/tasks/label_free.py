@@ -4,7 +4,6 @@
 * `title`, `halves`: the first sentence of a document finds the rest, its first half the second.
 * `document`: the nearest sentences come from the same document.
 * `robust`, `crops`: a damaged sentence finds itself, the first half of its words the second.
-* `spectrum`: how evenly vectors lie on the sphere, and how near a damaged sentence stays to itself.
 
 Near-duplicates of query or answer are no candidates, because finding them needs no understanding; ties count against
 the answer; documents are resampled for the interval. Sampling candidates is not simulated: the expectation over all
@@ -30,10 +29,10 @@ from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Documented, Numbers, limited
 from selfsent.evaluation.lexical import LEXICAL, Hybrid, LexicalEncoder
-from selfsent.evaluation.results import SCALE, Score, measure, signature
+from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
-from selfsent.evaluation.stats.resampling import Floats, interval, mean_of_few, point
+from selfsent.evaluation.stats.resampling import Floats
 
 Passage = Sequence[str]  # sentences whose mean vector stands for them
 
@@ -49,9 +48,6 @@ TYPOS = 0.8
 """Share of the words long enough for one that get a typo. With half of them, counting words still finds 98 of 100."""
 SHORTEST_TYPO = 4  # letters of a word that a typo may be in
 CROP_WORDS = 6  # words of a sentence that is cut into halves, at least
-PART, LEAST_PARTS = 128, 3
-"""Sentences of which `spectrum` takes one value (their effective rank is 127 at most), and how many parts it needs."""
-WORST = 4.0  # alignment and −uniformity both lie between 0 and 4
 
 
 class LabelFreeTask(ABC):
@@ -60,7 +56,7 @@ class LabelFreeTask(ABC):
     Args:
         name: of the score.
         documents: where each query is from; whole documents are resampled.
-        queries: those that have an answer, as places in `documents`.
+        queries: those that have an answer, as indices of `documents`.
         texts: number of texts searched.
         content: what the signature's fingerprint is of.
     """
@@ -72,7 +68,7 @@ class LabelFreeTask(ABC):
         self._data = fingerprint(content)
 
     def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder, with the interval over resampled documents, and TF-IDF's and BM25's beside it."""
+        """The score of an encoder, its interval over resampled documents, and TF-IDF's and BM25's as metrics."""
         if isinstance(encoder, LexicalEncoder) and encoder.kind in self.lexical:
             return replace(self.lexical[encoder.kind], metrics={})
         return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
@@ -94,7 +90,7 @@ class LabelFreeTask(ABC):
 
 
 class PartnerTask(LabelFreeTask):
-    """Each query has one right answer among texts of other places; the score is MRR@10.
+    """Each query has one right answer among texts from elsewhere; the score is MRR@10.
 
     Args:
         name: of the score.
@@ -176,11 +172,11 @@ def passage_sides(encoder: Encoder, queries: Sequence[Passage], texts: Sequence[
             return encoder.sides(*joined)
         return encoder.beside(passage_sides(encoder.encoder, queries, texts), *joined)
     sentences = list(dict.fromkeys(sentence for side in (queries, texts) for each in side for sentence in each))
-    place = {sentence: number for number, sentence in enumerate(sentences)}
+    index = {sentence: number for number, sentence in enumerate(sentences)}
     vectors = encoder.sides(sentences, sentences)[0]
     if all(len(each) == 1 for side in (queries, texts) for each in side):
-        return tuple(vectors[[place[each[0]] for each in side]] for side in (queries, texts))
-    means = [np.stack([vectors[[place[s] for s in each]].mean(0) for each in side]) for side in (queries, texts)]
+        return tuple(vectors[[index[each[0]] for each in side]] for side in (queries, texts))
+    means = [np.stack([vectors[[index[s] for s in each]].mean(0) for each in side]) for side in (queries, texts)]
     return unit(means[0]), unit(means[1])
 
 
@@ -214,7 +210,7 @@ def _log_choices(among: Numbers, chosen: Numbers) -> Floats:
 
 
 class ContextTask(PartnerTask):
-    """Each sentence must find the next one of its document, among sentences of other places.
+    """Each sentence must find the next one of its document, among sentences from elsewhere.
 
     Args:
         corpus: sentences with documents.
@@ -279,7 +275,7 @@ class DocumentTask(LabelFreeTask):
         documents: (n,) where each is from.
 
     Raises:
-        DataError: too few sentences have another one beside them in their document.
+        DataError: too few sentences share their document with another one.
     """
 
     def __init__(self, texts: Sequence[str], documents: Numbers) -> None:
@@ -368,66 +364,19 @@ def damage(sentence: str, common: Collection[str]) -> str:
     """
     rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(sentence.encode("utf-8", "replace")).digest()[:8]))
     words = sentence.split()
-    losable = [place for place, word in enumerate(words) if word.casefold() in common]
+    losable = [index for index, word in enumerate(words) if word.casefold() in common]
     if losable and len(words) > 2:
         del words[rng.choice(losable)]
-    long = [place for place, word in enumerate(words) if len(word) >= SHORTEST_TYPO]
-    for place in rng.permutation(long)[: math.ceil(TYPOS * len(long))]:
-        words[place] = _typo(words[place], rng)
+    long = [index for index, word in enumerate(words) if len(word) >= SHORTEST_TYPO]
+    for index in rng.permutation(long)[: math.ceil(TYPOS * len(long))]:
+        words[index] = _typo(words[index], rng)
     changed = " ".join(words)
     return changed.upper() if sentence == sentence.lower() else changed.lower()
 
 
 def _typo(word: str, rng: np.random.Generator) -> str:
-    """Two neighbouring letters change places, or a letter is missing; the first one stays."""
-    place = int(rng.integers(1, len(word) - 1))
+    """Two neighbouring letters are swapped, or a letter is missing; the first one stays."""
+    cut = int(rng.integers(1, len(word) - 1))
     if rng.random() < 0.5:
-        return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
-    return word[:place] + word[place + 1 :]
-
-
-class SpectrumTask:
-    """Evenness and alignment (Wang and Isola, 2020), as one number: (−uniformity − alignment) / 4.
-
-    `effective_rank` (Roy and Vetterli, 2007), as a share of what it can be, stands beside it. Models that count words
-    have no such score. The interval is over parts of 128 sentences, by Student's t, since there are few.
-
-    Args:
-        sentences: those to look at.
-        damaged: the same, damaged, for alignment.
-
-    Raises:
-        DataError: there are fewer than 384.
-    """
-
-    def __init__(self, sentences: Sequence[str], damaged: Sequence[str]) -> None:
-        self.parts = len(sentences) // PART
-        if self.parts < LEAST_PARTS:
-            raise DataError(f"spectrum needs {LEAST_PARTS * PART} sentences")
-        self.texts, self.damaged = (list(each[: self.parts * PART]) for each in (sentences, damaged))
-
-    def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder; uniformity, alignment and effective rank beside it, each times 100.
-
-        Raises:
-            DataError: the encoder has no vectors.
-        """
-        import torch
-
-        from selfsent.training.health import measure as health
-
-        vectors, again = (torch.from_numpy(np.asarray(encoder(side))) for side in (self.texts, self.damaged))
-        size = min(PART - 1, vectors.shape[1])
-        found = [health(a, b) for a, b in zip(torch.split(vectors, PART), torch.split(again, PART), strict=True)]
-        values = {
-            "uniformity": [-each.uniformity / WORST for each in found],
-            "alignment": [-(each.alignment or 0.0) / WORST for each in found],
-            "effective_rank": [each.effective_rank / size for each in found],
-        }
-        both = np.nan_to_num(np.add(values["uniformity"], values["alignment"]), nan=-1.0)
-        data = fingerprint({"text": self.texts, "damaged": self.damaged})
-        label = signature("spectrum", "uniformity+alignment", parts=self.parts, data=data, pool=encoder.pooling, v=1)
-        metrics = {name: SCALE * point(mean(each), self.parts) for name, each in values.items()}
-        samples = SCALE * mean_of_few(both)
-        score = float(SCALE * both.mean())
-        return Score("spectrum", score, *interval(samples), self.parts, label, metrics, samples=samples)
+        return word[:cut] + word[cut + 1] + word[cut] + word[cut + 2 :]
+    return word[:cut] + word[cut + 1 :]

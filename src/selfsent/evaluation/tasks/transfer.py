@@ -23,7 +23,7 @@ from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.lexical import LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats import logistic, senteval
-from selfsent.evaluation.stats.logistic import Features, Labels, Masks
+from selfsent.evaluation.stats.logistic import Features, Labels
 from selfsent.evaluation.stats.metrics import average, f1, mean
 from selfsent.evaluation.stats.resampling import Floats
 
@@ -35,9 +35,7 @@ STEPS, TOLERANCE = 1000, 1e-4  # of the classifier of sparse rows
 Classifier = Literal["exact", "senteval"]
 CLASSIFIERS: dict[Classifier, str] = {"exact": "logreg", "senteval": "senteval"}
 """What they are called in signatures."""
-Fit = Callable[[Sequence[Labels], Floats, Sequence[Labels] | None], Labels]
-"""Training rows and penalty of each classifier, and the rows that say when to stop (without them, some of the training
-rows) where that is early -> the classes each predicts for all rows, (classifiers, n)."""
+RowSets = Sequence[Labels]
 
 
 def score_classification(
@@ -64,13 +62,12 @@ def score_classification(
     parts = tuple(map(_senteval_order, parts))
     labels = np.concatenate([np.asarray(part["label"], np.int64) for part in parts])
     columns = [column for column in ("text", "text2") if column in parts[0]]
+    sides = [[text for part in parts for text in part[column]] for column in columns]
     if isinstance(encoder, LexicalEncoder) and encoder.kind in ("tfidf", "counts"):
-        classifier, sides = "exact", [[text for part in parts for text in part[column]] for column in columns]
-        fit: Fit = partial(_fit_words, encoder.kind, _word_counts(sides), labels)
+        classifier, fit = "exact", partial(_fit_words, encoder.kind, _word_counts(sides), labels)
     else:
-        encoder.remember(text for part in parts for column in columns for text in part[column])
-        features = np.concatenate([_features(part, columns, encoder) for part in parts])
-        fit = partial(_fit, features, labels, classifier, seed)
+        encoder.remember(text for side in sides for text in side)
+        fit = partial(_fit, _pair_features([encoder(side) for side in sides]), labels, classifier, seed)
     rows = np.split(np.arange(len(labels)), np.cumsum([len(part) for part in parts])[:-1])
     tested, trains, stops = [rows[-1]], [rows[0]], [rows[1]] if protocol == "split" else None
     if protocol == "nested":
@@ -95,7 +92,9 @@ def score_classification(
     )
 
 
-def _best_penalties(fit: Fit, labels: Labels, trains: Sequence[Labels], folds_of: Sequence[Sequence[Labels]]) -> Floats:
+def _best_penalties(
+    fit: Callable[..., Labels], labels: Labels, trains: Sequence[Labels], folds_of: Sequence[Sequence[Labels]]
+) -> Floats:
     """For each training set, the penalty with the best mean accuracy over its folds; all are fitted together.
 
     Of equals, after SentEval's rounding, the smaller penalty.
@@ -125,16 +124,8 @@ def _senteval_order(rows: Rows) -> Rows:
     return Rows(rows.name, columns, rows.fingerprint, rows.warnings)
 
 
-def _features(rows: Rows, columns: Sequence[str], encoder: Encoder) -> Features:
-    sides = [encoder(rows[column]) for column in columns]
+def _pair_features(sides: Sequence[Features]) -> Features:
     return sides[0] if len(sides) == 1 else np.concatenate([np.abs(sides[0] - sides[1]), sides[0] * sides[1]], axis=1)
-
-
-def _masks(n: int, groups: Sequence[Labels]) -> Masks:
-    masks = np.zeros((len(groups), n), np.bool_)
-    for mask, rows in zip(masks, groups, strict=True):
-        mask[rows] = True
-    return masks
 
 
 def _fit(
@@ -142,14 +133,26 @@ def _fit(
     labels: Labels,
     classifier: Classifier,
     seed: int,
-    trains: Sequence[Labels],
+    trains: RowSets,
     penalties: Floats,
-    stops: Sequence[Labels] | None,
+    stops: RowSets | None,
 ) -> Labels:
-    masks, classes = _masks(len(labels), trains), int(labels.max()) + 1
+    """Train a classifier on each set of rows, and predict all rows: (classifiers, n).
+
+    Args:
+        features: (n, d).
+        labels: (n,) classes from 0.
+        classifier: one of `CLASSIFIERS`.
+        seed: of `senteval`.
+        trains: rows of each classifier.
+        penalties: (classifiers,).
+        stops: the rows that say when to stop, where that is early; without them, some of the training rows.
+    """
+    everything, classes = np.arange(len(labels)), int(labels.max()) + 1
+    masks = np.array([np.isin(everything, rows) for rows in trains])
     if classifier == "exact":
         return logistic.fit_predict(features, labels, masks, penalties, classes)
-    valid = None if stops is None else _masks(len(labels), stops)
+    valid = None if stops is None else np.array([np.isin(everything, rows) for rows in stops])
     return senteval.fit_predict(features, labels, masks, penalties, classes, valid, seed)
 
 

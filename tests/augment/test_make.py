@@ -1,0 +1,258 @@
+import json
+import multiprocessing
+import random
+import time
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import tiny
+from selfsent.augment import make as module
+from selfsent.augment.augmenter import Augmenter, Pairs
+from selfsent.augment.make import ORIGINAL, Difference, augment, with_views
+from selfsent.augment.synonym import Synonym
+from selfsent.augment.translate import Translate
+from selfsent.data.corpus import read_corpus
+from selfsent.errors import MakerError, OutputError, SettingsError
+from selfsent.locks import lock_file
+
+
+class Shuffle(Augmenter):
+    """Words in another order; it stops where it is told to."""
+
+    name, about, unchanged = "shuffle", "words in another order", "no reason"
+    stop_at = None
+
+    def start(self):
+        from contextlib import nullcontext
+
+        return nullcontext(self.change)
+
+    def change(self, sentences, key):
+        if self.stop_at is not None and self.stop_at in sentences.rows:
+            raise KeyboardInterrupt
+        return [self.one(text, f"{key} {row}") for text, row in zip(sentences.texts, sentences.rows, strict=True)]
+
+    def one(self, text, seed):
+        words = text.split()
+        random.Random(seed).shuffle(words)
+        return " ".join(words)
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(Augmenter, "chunk", 32)
+    monkeypatch.setattr(Shuffle, "stop_at", None)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """150 sentences in 50 documents."""
+    folder = tmp_path_factory.mktemp("corpus")
+    lines = tiny.make_sentences(150, words=(4, 12))
+    (folder / "text.txt").write_text("\n\n".join("\n".join(lines[at : at + 3]) for at in range(0, 150, 3)))
+    return read_corpus(folder / "text.txt", cache=folder / "cache")
+
+
+def rows_of(path):
+    return pq.read_table(path).to_pylist()
+
+
+def test_means_over_views():
+    difference = Difference.of(["abcd", "same"], ["abxdef", "same"]) + Difference.of(["ab"], ["a"])
+    assert difference == Difference(3, 1, 0.5 + 0.5, 1.5 + 1 + 0.5)
+    assert difference.summary() == "33.3% unchanged, mean edit distance 33.3% of the characters, length ratio 1.00"
+    long = "the quick answer is no " * 20_000  # measured at its beginning
+    view = "x" + long[::-1]
+    assert Difference.of([long], [view]).distance == Difference.of([long[:2000]], [view[:2000]]).distance
+
+
+def test_columns_makers_and_statistics(corpus, tmp_path):
+    done = []
+    pairings = [[Shuffle()], [Shuffle(), Shuffle()]]
+    views = augment(corpus, pairings, tmp_path / "views.parquet", seed=3, advance=done.append)
+    rows = rows_of(views.path)
+    assert views.rows == len(rows) == sum(done) == 300
+    assert views.made == 450
+    one, two = rows[:150], rows[150:]
+    assert [row["text"] for row in one] == [row["text"] for row in two] == corpus.texts()
+    assert [row["document"] for row in one] == corpus.documents.tolist()
+    assert all(row["view1"] == row["text"] and row["maker1"] == ORIGINAL for row in one)
+    assert {row["maker1"] for row in two} | {row["maker2"] for row in rows} == {"shuffle"}
+    assert sum(row["view1"] != row["view2"] for row in two) > 140
+    assert sum(a["view2"] != b["view2"] for a, b in zip(one, two, strict=True)) > 140
+    assert all(sorted(row["view2"].split()) == sorted(row["text"].split()) for row in rows)
+    difference = views.differences["shuffle"]
+    assert difference.views == 450
+    assert difference.unchanged < 10
+    assert len(views.sample(5)) == len({row["view2"] for row in views.sample(5)}) == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["views.parquet"]
+    assert json.loads(pq.read_schema(views.path).metadata[b"selfsent"])["seed"] == 3
+
+
+def test_an_interrupted_call_goes_on_to_the_same_file(corpus, tmp_path, monkeypatch):
+    augment(corpus, [[Shuffle()]], tmp_path / "whole.parquet")
+    monkeypatch.setattr(Shuffle, "stop_at", 100)
+    with pytest.raises(KeyboardInterrupt):
+        augment(corpus, [[Shuffle()]], tmp_path / "views.parquet")
+    assert not (tmp_path / "views.parquet").exists()
+    parts = tmp_path / "views.parquet.parts"
+    assert len(list(parts.glob("*.parquet"))) == 3
+    with pytest.raises(OutputError, match=r"views.parquet.parts keeps what other augmenters.*--overwrite"):
+        augment(corpus, [[Shuffle()]], tmp_path / "views.parquet", seed=1)
+    monkeypatch.setattr(Shuffle, "stop_at", 10)  # what is done already is not made again
+    views = augment(corpus, [[Shuffle()]], tmp_path / "views.parquet")
+    assert views.made == 150 - 96
+    assert views.differences["shuffle"].views == 150
+    assert views.path.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert not parts.exists()
+    with pytest.raises(OutputError, match="exists already: give --overwrite"):
+        augment(corpus, [[Shuffle()]], tmp_path / "views.parquet")
+    monkeypatch.setattr(Shuffle, "stop_at", None)
+    augment(corpus, [[Shuffle()]], tmp_path / "views.parquet", seed=1, overwrite=True)
+    assert views.path.read_bytes() != (tmp_path / "whole.parquet").read_bytes()
+
+
+def test_what_kills_left_half_written_is_in_nobodys_way(corpus, tmp_path):
+    (tmp_path / "views.parquet.parts").mkdir()
+    left = [
+        tmp_path / "views.parquet.parts" / ".plan.json.selfsent-0123abcd",
+        tmp_path / ".views.parquet.selfsent-0123abcd",
+    ]
+    for path in left:
+        path.touch()
+    augment(corpus, [[Shuffle()]], tmp_path / "views.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["views.parquet"]
+
+
+def test_two_calls_on_one_output(corpus, tmp_path):
+    output = tmp_path / "views.parquet"
+    with lock_file(tmp_path / "views.parquet.parts" / "lock", "taken"):
+        with pytest.raises(OutputError, match=r"another selfsent is making .*views.parquet: wait for it"):
+            augment(corpus, [[Shuffle()]], output, overwrite=True)
+        assert not output.exists()
+    assert augment(corpus, [[Shuffle()]], output).rows == 150
+
+
+def test_what_is_known_of_a_row_is_carried_along(tmp_path):
+    rows = "".join(f"one sentence {n}\t{'yes' if n % 3 else 'no'}\t{n / 4}\n" for n in range(40))
+    (tmp_path / "rows.tsv").write_text("text\tlabel\tscore\n" + rows)
+    known = {"label_column": "label", "score_column": "score", "cache": tmp_path / "cache"}
+    made = rows_of(augment(read_corpus(tmp_path / "rows.tsv", **known), [[Shuffle()]], tmp_path / "views.parquet").path)
+    assert [(row["label"], row["score"]) for row in made[:3]] == [("no", 0.0), ("yes", 0.25), ("yes", 0.5)]
+
+
+class Upper(Shuffle):
+    """Sentences with an a in capitals; nothing random."""
+
+    name, random = "upper", False
+
+    def one(self, text, seed):
+        return text.upper() if text.startswith("b") else text
+
+
+def test_a_maker_that_changes_little_is_told(corpus, tmp_path):
+    said = []
+    share = np.mean([text.startswith("b") for text in corpus.texts()])
+    assert 0 < share < 0.1
+    augment(corpus, [[Upper()], [Shuffle()]], tmp_path / "views.parquet", notice=said.append)
+    assert said == [f"upper changed only {share:.1%} of the texts: no reason"]
+
+
+def test_the_seed_counts_where_something_is_random(corpus, tmp_path):
+    assert with_views(corpus, [Upper()], seed=1).directory == with_views(corpus, [Upper()], seed=2).directory
+    one, other = (with_views(corpus, [Upper(), Shuffle()], seed).directory for seed in (1, 2))
+    assert one != other
+
+
+def test_slow_makers_take_small_steps(corpus, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(Upper, "chunk", 20)
+    augment(corpus, [[Shuffle(), Upper()]], tmp_path / "views.parquet", advance=done.append)
+    assert done == [20] * 7 + [10]
+
+
+def test_views_that_another_process_is_making_are_waited_for(corpus, monkeypatch):
+    context = multiprocessing.get_context("fork")
+    making, done = context.Event(), context.Event()
+
+    def make():
+        with_views(corpus, [Shuffle()], seed=9, advance=lambda count: (making.set(), time.sleep(0.2)))
+        done.set()
+
+    other = context.Process(target=make)
+    other.start()
+    assert making.wait(30)
+    monkeypatch.setattr(Shuffle, "stop_at", 0)  # nothing is made here
+    assert with_views(corpus, [Shuffle()], seed=9).view_columns == ("text", "view2")
+    other.join(30)
+    assert done.is_set()
+
+
+def test_views_that_another_process_was_first_with(corpus, monkeypatch):
+    build = module._build
+    monkeypatch.setattr(module, "_build", lambda *given: (build(*given), build(*given)))
+    assert with_views(corpus, [Shuffle()], seed=7).view_columns == ("text", "view2")
+    monkeypatch.setattr(module, "_build", lambda *given: (corpus.directory / "none").rmdir())
+    with pytest.raises(FileNotFoundError):
+        with_views(corpus, [Shuffle()], seed=8)
+    monkeypatch.setattr(module, "_build", build)
+    monkeypatch.setattr(Shuffle, "stop_at", 0)  # the views are there
+    assert with_views(corpus, [Shuffle()], seed=8).view_columns == ("text", "view2")
+
+
+def test_views_are_cleaned_and_never_empty(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(Shuffle, "one", lambda self, text, seed: "" if "a" in text else f"x\u202e\x07 \n{text} ")
+    for row in rows_of(augment(corpus, [[Shuffle()]], tmp_path / "views.parquet").path):
+        assert row["view2"] == row["text"] if "a" in row["text"] else f"x {row['text']}"
+
+
+def test_makers_that_do_not_go_together(corpus, tmp_path, monkeypatch, wordnet):
+    output = tmp_path / "views.parquet"
+    with pytest.raises(SettingsError, match="marian:pivot=cat makes the same view twice: name another"):
+        augment(corpus, [[Translate(pivot="cat"), Translate(pivot="cat")]], output)
+    with pytest.raises(SettingsError, match="one or two makers, not 3"):
+        augment(corpus, [[Shuffle()] * 3], output)
+    with pytest.raises(
+        SettingsError, match="pairs needs a corpus with two text columns: name them with --text-columns"
+    ):
+        augment(corpus, [[Pairs()]], output)
+    with pytest.raises(MakerError, match=r"synonym.* changed none of the first 32 texts: WordNet knows English"):
+        augment(corpus, [[Synonym(wordnet=str(wordnet))]], output)
+    with pytest.raises(OutputError, match=r"must end in .parquet"):
+        augment(corpus, [[Shuffle()]], tmp_path / "views.csv")
+    (tmp_path / "folder.parquet").mkdir()
+    with pytest.raises(OutputError, match="is a directory"):
+        augment(corpus, [[Shuffle()]], tmp_path / "folder.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.parquet"]
+
+
+def test_pairs_that_exist(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a\tb\n" + "".join(f"one {n}\ttwo {n}\n" for n in range(40)))
+    corpus = read_corpus(tmp_path / "pairs.tsv", text_columns=("a", "b"), cache=tmp_path / "cache")
+    rows = rows_of(augment(corpus, [[Pairs()], [Shuffle(), Pairs()]], tmp_path / "views.parquet").path)
+    assert rows[0] == {"text": "one 0", "view1": "one 0", "view2": "two 0", "maker1": ORIGINAL, "maker2": "pairs"}
+    assert rows[79]["view2"] == "two 39"
+    assert rows[79]["maker1"] == "shuffle"
+
+
+def test_views_as_columns_of_a_corpus(corpus, monkeypatch):
+    both = with_views(corpus, [Shuffle(), Shuffle()], seed=1)
+    assert both.view_columns == ("view1", "view2")
+    assert both.texts() == corpus.texts()
+    assert both.texts(column="view1") != both.texts(column="view2")
+    assert np.array_equal(both.documents, corpus.documents)
+    assert both.source == f"{corpus.source}, views by shuffle, shuffle"
+    assert both.fingerprint != corpus.fingerprint
+    one = with_views(corpus, [Shuffle()], seed=1)
+    assert one.view_columns == ("text", "view2")
+    assert one.texts(column="text") == corpus.texts()
+    monkeypatch.setattr(Shuffle, "stop_at", 0)  # made once
+    assert with_views(corpus, [Shuffle()], seed=1).fingerprint == one.fingerprint
+    with pytest.raises(KeyboardInterrupt):
+        with_views(corpus, [Shuffle()], seed=2)
+    monkeypatch.setattr(Shuffle, "stop_at", None)
+    assert with_views(corpus, [Shuffle()], seed=2).texts(column="view2") != one.texts(column="view2")
+    assert not list(corpus.directory.glob("*.parquet*"))
+    assert corpus.view_columns == corpus.text_columns
