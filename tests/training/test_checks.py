@@ -67,16 +67,16 @@ def test_options_are_completed_by_the_data(corpus):
 @pytest.mark.parametrize(
     ("labels", "scores", "wanted", "said"),
     [
-        (None, None, Labels("class"), "it needs a class for each row, and the corpus has none: .* --label-column"),
+        (None, None, Labels("class"), "it needs a class for each row, and the corpus has none: .* label_column"),
         ([0.5, 1], None, Labels("class"), "the labels of the corpus are no whole numbers"),
         (["x"], None, Labels("class"), "all 10 rows have the same class, x: it has nothing to tell apart"),
         ([-1, 0, 1], None, Labels("class"), "row 1 of the corpus has the class '-1', which stands for none"),
         (["x", "-", "y"], None, Labels("class"), "row 2 of the corpus has the class '-', which stands for none"),
-        (["x", "y", "z"], None, Labels("class", 2), "3 classes, more than --classes 2: is it the right column"),
-        (None, None, SCORE, "it needs a score for each row, and the corpus has none: .* --score-column"),
+        (["x", "y", "z"], None, Labels("class", 2), "3 classes, more than classes=2: is it the right column"),
+        (None, None, SCORE, "it needs a score for each row, and the corpus has none: .* score_column"),
         (["x", "y"], None, SCORE, "the label column holds names, such as 'x'"),
         (None, [3], Labels("score"), "all 10 rows have the same score, 3: it has nothing"),
-        (None, [0, 5], SCORE, "scores reach from 0 to 5, which divided by --scale 1 leaves .* 0 to 1: give --scale 5"),
+        (None, [0, 5], SCORE, "scores reach from 0 to 5, which divided by scale=1 leaves .* 0 to 1: give scale=5"),
         (None, [-1, 1], SCORE, "leaves it's range of 0 to 1: add a number to all of them"),
     ],
 )
@@ -87,7 +87,7 @@ def test_labels_that_cannot_be_learned_are_refused_in_one_line(labels, scores, w
 
 
 def test_too_few_text_columns(corpus):
-    with pytest.raises(SettingsError, match=r"triplet needs 3 text columns; the corpus has 2: .* --text-columns"):
+    with pytest.raises(SettingsError, match=r"triplet needs 3 text columns; the corpus has 2: .* text_columns"):
         make_plan(get_method("triplet")).on(corpus())
 
 
@@ -98,7 +98,7 @@ def template_of(encoder):
 @pytest.mark.parametrize("name", tiny.CAUSAL)
 def test_the_first_token_of_a_causal_model_is_no_sentence_vector(name, encoder_of):
     encoder = encoder_of(name, "cls")
-    with pytest.raises(SettingsError, match=r"--pooling cls.*give --pooling mean or lasttoken$"):
+    with pytest.raises(SettingsError, match=r"pooling=cls.*give pooling=mean or lasttoken$"):
         reject_constant(encoder, template_of(encoder))
     for pooling in ("mean", "lasttoken", "max"):
         encoder = encoder_of(name, pooling)
