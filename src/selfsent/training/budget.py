@@ -122,8 +122,8 @@ class TimeBudget:
             s = "s" * (steps > 1)
             over, kept = format_duration(split.start), format_duration(split.after)
             self.notice(
-                f"of the {format_duration(split.budget)} {over} are over, and some {kept} are kept for saving and scoring"
-                f" at the end: time for about {steps:,} step{s}"
+                f"of the {format_duration(split.budget)} {over} are over, and some {kept} are kept for saving and"
+                f" scoring at the end: time for about {steps:,} step{s}"
             )
             if steps < FEW:
                 enough = split.start + split.after + split.pauses + 10 * FEW * split.step
