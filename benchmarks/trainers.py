@@ -85,7 +85,9 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         seconds = time.perf_counter() - start
         some = range(min(8, loop.steps))
         views = [view for step in some for view in batches.views_of(batches.rows_at(step), 0)]
-        share = 1 - sum(view.tokens for view in views) / sum(view.attention_slots for view in views)
+        share = 1 - sum(view.tokens for view in views) / sum(
+            g.sentences * g.length for view in views for g in view.attention_groups
+        )
         waste = 0.0 if model.states.runs_packed else share, share
         if DEVICE == "cuda" and precision == "bfloat16" and model.states.runs_packed:
             waste = 0.0, 0.0

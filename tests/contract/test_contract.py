@@ -102,7 +102,7 @@ def with_other_tokens(view):
     free = np.ones(len(ids), bool) if view.given_targets is None else view.given_targets == IGNORED
     free[ends - view.given_lengths] = free[ends - 1] = False
     ids[free] = 10 + (ids[free] + 7) % (tiny.VOCABULARY - 10)
-    return Packed(ids, view.given_lengths, view.given_targets, vectors=view.vectors, types=view.given_types)
+    return Packed(ids, view.given_lengths, view.given_targets, vectors=view.vectors, given_types=view.given_types)
 
 
 def trains_encoder(cell):

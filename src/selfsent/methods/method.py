@@ -187,7 +187,7 @@ STATIC_STEPS = 3000
 """Most steps for static embeddings, unless told otherwise: on much text, fewer passes."""
 OF_DOCUMENTS = ("context", "title", "halves", "document")
 """The label-free metrics that ask what stands in the same document."""
-OF_SENTENCES = ("crops", "robust", "spectrum")
+OF_SENTENCES = ("crops", "robust")
 """Those that ask whether a sentence is recognised although it is damaged, and whether vectors are spread."""
 RETIRED = (
     *(("clean_negatives", False), ("positive_scale", 1.0), ("dimension_weight", 0.0), ("dimension_temperature", 5.0)),

@@ -74,7 +74,7 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
         texts = [prompt + text for text in texts]
     if isinstance(model, StaticEncoder):
         places = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
-        read = model.reader(texts).parts(places, model.tokenizer.model_max_length)
+        read = model.reader(texts).select(places, model.tokenizer.model_max_length)
         return [(places, Packed(read.ids, read.lengths, device=model.device))]
     limit = model.tokenizer.model_max_length
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
@@ -99,7 +99,7 @@ def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], roo
             for name in encoded.keys() & {"input_ids", "token_type_ids"}
         }
         types = joined.get("token_type_ids")
-        packs.append((chosen, Packed(joined["input_ids"], lengths[chosen], device=model.device, types=types)))
+        packs.append((chosen, Packed(joined["input_ids"], lengths[chosen], device=model.device, given_types=types)))
         begin += len(chosen)
     return packs
 

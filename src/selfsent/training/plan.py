@@ -264,7 +264,7 @@ def doubt(plan: Plan) -> str | None:
 
 _OF_CORPUS = (
     *(item.name for kind in (CorpusOptions, PairOptions) for item in dataclasses.fields(kind)),
-    *("where", "carry", "stack", "drop_near_duplicates"),
+    *("where", "carry", "stack"),
 )
 _OF_PYTHON = {
     "settings": "the preset is `preset`",

@@ -26,7 +26,7 @@ from selfsent.files import (
     write_text,
 )
 from selfsent.integrity import is_signed, seal, signed
-from selfsent.locks import DirectoryLock, lock_directory
+from selfsent.locks import PathLock, lock_directory
 from selfsent.methods.method import RETIRED
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
@@ -65,7 +65,7 @@ class RunDirectory:
         self.checkpoints = path / "checkpoints"
         self.record: dict[str, Any] = {}
         self.resumed = False
-        self._lock: DirectoryLock | None = None
+        self._lock: PathLock | None = None
         self._seen: str | None = None
         """`run.json` as it was when this was checked."""
 
