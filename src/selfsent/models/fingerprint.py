@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.models.bases import resolve
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import prompt_of
 
@@ -34,3 +35,14 @@ def hash_weights(found: Any, model: Encoder) -> None:
             continue
         found.update(str(tensor.dtype).encode())
         found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
+
+
+def files_fingerprint(model: str) -> str:
+    """A short digest of a model's files, the same on every machine that has the same model."""
+    directory, found = resolve(model), hashlib.sha256()
+    for path in sorted(directory.rglob("*")):
+        if path.suffix in (".json", ".safetensors", ".txt", ".model", ".bin") and path.is_file():
+            found.update(path.relative_to(directory).as_posix().encode())
+            with path.open("rb") as file:
+                found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()[:16]
