@@ -102,7 +102,7 @@ def test_a_head_and_its_options(train, tmp_path):
     done = train("--method", "mlm", "--head", "cnn-pool", "--stride", 1, "--seed", 1, steps=("--steps", 1))
     assert done.status == 0, done.err
     asked = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]
-    assert asked["head"] == {"name": "cnn-pool", "stride": 1, "masked": True, "length": 0}
+    assert asked["head"] == {"name": "cnn-pool", "stride": 1}
     assert asked["pooling"] == "cnn-pool"
     card = (tmp_path / "run" / "model" / "README.md").read_text()
     assert "a module of selfsent's own" in card

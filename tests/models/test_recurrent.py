@@ -165,7 +165,7 @@ def test_a_network_by_name_is_made_once_and_is_always_the_same(monkeypatch, tmp_
     first = resolve("gru:4")
     before = {path.name: path.read_bytes() for path in first.rglob("*.safetensors")}
     with monkeypatch.context() as patched:
-        patched.setattr(new_bases, "_new_encoder", lambda *_: pytest.fail("made again"))
+        patched.setattr(new_bases, "_write_encoder", lambda *_: pytest.fail("made again"))
         assert resolve("gru:4") == first
         assert resolve("gru:0004") == first
     monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path))
@@ -221,7 +221,7 @@ def test_vectors_of_a_table(base_of, tmp_path):
 @pytest.mark.parametrize(
     ("name", "kind", "complaint"),
     [
-        ("gru:0", BaseEncoderError, "a state has 1 to 16384 numbers, not 0"),
+        ("gru:0", BaseEncoderError, "the size is a number of 1 to 16384"),
         ("bilstm:bundled-raw", BaseEncoderError, "or a table such as bundled, and bundled-raw is neither"),
         ("bilstm:./nowhere.txt", BaseEncoderError, "there is no directory ./nowhere.txt"),
         ("lstm:{odd}", DataError, "line 1: expected"),

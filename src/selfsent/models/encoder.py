@@ -13,16 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import BaseEncoderError
 from selfsent.files import write_json
-from selfsent.foreign.transformers import silent
+from selfsent.foreign.transformers import has_masked_language_model, silent
 from selfsent.lexical.weight import SEARCH_FILE, SEARCH_WEIGHT
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.heads.language_model import (
     LanguageModelHead,
     new_head,
     predicts_by_decoder,
-    predicts_hidden,
     save_head,
 )
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
@@ -221,16 +220,12 @@ class Encoder(nn.Module):
         from selfsent.models.heads.ngram_cnn import forward_packed, reads_padding
 
         if reads_padding(modules):
-            features, mask = self._padded(packed, modules)
-            return cast(Tensor, features["token_embeddings"][mask])
+            return self._through_padded(packed, modules)
         return forward_packed(modules, self.states(packed), packed)
 
-    def _padded(self, packed: Packed, modules: Sequence[nn.Module]) -> tuple[Any, Tensor]:
-        """What modules that look at padding make of one block, as sentence-transformers does it; its mask.
-
-        The block's rows are in packed order, and as long as the longest sentence or as the pooling wants them to be.
-        """
-        longest = max(int(packed.given_lengths.max()), getattr(self.pooling_module, "length", 0))
+    def _through_padded(self, packed: Packed, modules: Sequence[nn.Module]) -> Tensor:
+        """(tokens, e) token vectors of modules that read padding: in one block, as sentence-transformers has it."""
+        longest = int(packed.given_lengths.max())
         lengths = packed.lengths[torch.from_numpy(packed.order).to(packed.device)]
         mask = torch.arange(longest, device=packed.device) < lengths[:, None]
         ids = torch.full_like(mask, self.tokenizer.pad_token_id or 0, dtype=torch.long)
@@ -242,13 +237,11 @@ class Encoder(nn.Module):
         features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask.long()}
         for module in modules:
             features = module(features)
-        return features, mask
+        return cast(Tensor, features["token_embeddings"][mask])
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
         """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and what stands behind it."""
         if self.pooling == CNN_POOL:
-            if not self.pooling_module.masked:
-                raise SettingsError("the CNN pooling of this base reads padding, which this method has none of")
             vectors: Tensor = self.pooling_module.of_packed(states, packed)
         elif self.pooling == "mean":
             vectors = packed.mean(states)
@@ -278,12 +271,7 @@ class Encoder(nn.Module):
             packed: the batch.
             leave_out: modules at the end that are left out.
         """
-        if getattr(self.pooling_module, "masked", True):
-            return self.pool(self.token_vectors(packed), packed, leave_out)
-        modules = list(self.sentence_transformer)
-        features, _ = self._padded(packed, modules[1 : len(modules) - leave_out])
-        back = torch.from_numpy(packed.order.argsort()).to(packed.device)
-        return cast(Tensor, features["sentence_embedding"][back])
+        return self.pool(self.token_vectors(packed), packed, leave_out)
 
     def twin(self) -> Encoder:
         """A copy with weights of its own, and without language-model head."""
@@ -312,7 +300,7 @@ class Encoder(nn.Module):
         """
         self.require_transformer(f"{purpose} predicts words by a transformer's head")
         config: Any = self.transformer.config
-        if hidden and not predicts_hidden(config) and not predicts_by_decoder(config):
+        if hidden and not has_masked_language_model(config) and not predicts_by_decoder(config):
             raise BaseEncoderError(
                 f"{purpose} hides words, and transformers has no masked language model for {config.model_type!r}:"
                 " choose another base or method"

@@ -114,7 +114,7 @@ class RecurrentEncoder(Encoder):
         """(..., d) vectors of token ids before anything is computed of them."""
         return cast(Tensor, self.words(ids))
 
-    def _padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
+    def _through_padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
         raise BaseEncoderError("what reads padding needs a transformer, and this base is a recurrent network")
 
 

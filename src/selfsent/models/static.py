@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
-from selfsent.data.tokenizing import Reader
+from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.lexical.weight import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
 
@@ -156,9 +156,9 @@ class StaticEncoder(Encoder):
         return self.sentence_transformer[0]
 
     @cached_property
-    def reader(self) -> Reader:
+    def reader(self) -> CachedTokenizer:
         """Tokenises texts faster than the tokenizer does: nothing else takes long here."""
-        return Reader(self.tokenizer.backend_tokenizer)
+        return CachedTokenizer(self.tokenizer.backend_tokenizer)
 
     @property
     def vocabulary_size(self) -> int:

@@ -20,7 +20,7 @@ from selfsent.foreign.transformers import silent
 from selfsent.models.bases import RAW
 from selfsent.models.heads.language_model import LanguageModelHead
 from selfsent.models.loading import load_encoder
-from selfsent.models.new_bases import in_cache, new_language_model, save_language_model, tokenizer_digest
+from selfsent.models.new_bases import in_cache, new_language_model, tokenizer_digest
 from selfsent.pretraining.card import PROMPTS, Fills, check_prompts, fill, with_fills
 from selfsent.pretraining.counts import start_from_counts
 from selfsent.pretraining.options import DEFAULTS, Options
@@ -110,7 +110,8 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
             with random_apart():
                 torch.manual_seed(seed)
                 start_from_counts(model, table, tokenizer.mask_token_id, seed)
-        save_language_model(model, tokenizer, folder)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
 
     by_first(lambda: in_cache(key, write))
     return in_cache(key, write)  # on a machine that does not see the first one's cache, made again

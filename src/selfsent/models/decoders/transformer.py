@@ -20,7 +20,7 @@ from selfsent.data.views.tokens import Template
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.attention import ATTENTION, register
 from selfsent.fast.filled_rows import filled
-from selfsent.foreign.transformers import attend_then_feed, set_attention, silent
+from selfsent.foreign.transformers import set_attention, silent
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.encoder import Encoder
 
@@ -145,9 +145,12 @@ def built_like_bert(model: Encoder) -> bool:
     Raises:
         BaseEncoderError: it is known to, and does not with what is installed: a new decoder would have to be learned.
     """
-    layers = getattr(getattr(model.transformer, "encoder", None), "layer", None)
+    layers = list(getattr(getattr(model.transformer, "encoder", None), "layer", ()))
     kind = model.transformer.config.model_type
-    fits = model.states.runs_packed and layers is not None and all(map(attend_then_feed, layers))
+    halves = ("attention", "feed_forward_chunk")  # cross-attention goes between the two
+    fits = (
+        model.states.runs_packed and bool(layers) and all(hasattr(layer, half) for layer in layers for half in halves)
+    )
     if kind in _BERT_LIKE and not fits:
         raise BaseEncoderError(
             f"with transformers {metadata.version('transformers')} a {kind} has no tied decoder, as it had: install the"
