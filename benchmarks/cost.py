@@ -4,13 +4,11 @@
     python benchmarks/cost.py --commands read --sizes 10000000 -- text/*.txt.zst
     python benchmarks/cost.py --model bundled --method neighbours --commands read train encode index \
         --output docs/results/speed/cost_table.json -- text/*.txt.zst
-    python benchmarks/cost.py --on-paper 100000000 1000000000
 
 Each command and size is a process of its own (the corpus is read, cleaned and tokenised in it as well); its peak
 resident memory is what the operating system counted. What is measured already is not measured again, unless the
 output is removed; several of these may fill one output, each with other commands or sizes. The curves are drawn beside
-it. Sources with too few sentences are gone through again, with a number behind each sentence. `--on-paper` measures
-nothing: it goes on along the line through the two largest sizes, in hours of one core.
+it. Sources with too few sentences are gone through again, with a number behind each sentence.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import math
 import os
 import subprocess
 import sys
@@ -104,30 +101,6 @@ def is_measured(output: Path, name: str, size: int) -> bool:
     return (name, size) in {(row["command"], row["sentences"]) for row in measured(output)}
 
 
-def straightness(rows: list[dict[str, Any]], figure: str) -> float:
-    """The exponent between smallest and largest size: 1 is a straight line, 0 a constant."""
-    first, last = rows[0], rows[-1]
-    return math.log(last[figure] / first[figure]) / math.log(last["sentences"] / first["sentences"])
-
-
-def on_paper(rows: list[dict[str, Any]], sizes: list[int]) -> list[dict[str, Any]]:
-    """Processor hours of each command at other sizes: s(n) = s(b) + (n - b) (s(b) - s(a)) / (b - a).
-
-    a and b are the two largest sizes that were measured, s the seconds of the processor; those by the clock where an
-    older output has no others.
-    """
-    found = []
-    for name in dict.fromkeys(row["command"] for row in rows):
-        line = [row for row in rows if row["command"] == name][-2:]
-        if len(line) < 2:
-            continue
-        (a, at_a), (b, at_b) = ((row["sentences"], row.get("processor_seconds", row["seconds"])) for row in line)
-        each = (at_b - at_a) / (b - a)
-        hours = {size: (at_b + (size - b) * each) / 3600 for size in sizes}
-        found.append({"command": name, "seconds_per_million": each * 1e6, "from": [a, b], "hours": hours})
-    return found
-
-
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """A panel a figure, a line a command, as SVG."""
     import matplotlib
@@ -156,14 +129,8 @@ def main() -> None:
     parser.add_argument("--commands", nargs="+", default=["read", "train", "encode", "pairs"])
     parser.add_argument("--model", default="bundled-raw")
     parser.add_argument("--method", default="tsdae", help="that `train` trains with, and its options")
-    parser.add_argument("--on-paper", nargs="+", type=int, metavar="N", help="measure nothing, and reckon these sizes")
     parser.add_argument("--output", type=Path, default=Path("docs/results/speed/cost.json"))
     options = parser.parse_args()
-    if options.on_paper:
-        for row in on_paper(measured(options.output), options.on_paper):
-            hours = "  ".join(f"{size:,}: {count:,.1f} h" for size, count in row["hours"].items())
-            print(f"{row['command']:7} {row['seconds_per_million']:9.1f} s a million  {hours}")
-        return
     for size in sorted(options.sizes):
         if all(is_measured(options.output, name, size) for name in options.commands):
             continue
@@ -181,13 +148,6 @@ def main() -> None:
                 figures = f"peak {row['peak_mb']:8.1f} MB  on disk {row['disk_mb']:8.1f} MB"
                 print(f"{name:7} {size:>10,} sentences  {row['seconds']:8.1f} s  {figures}", flush=True)
     rows = measured(options.output)
-    for name in dict.fromkeys(row["command"] for row in rows):
-        line = [row for row in rows if row["command"] == name]
-        if line[0]["sentences"] < line[-1]["sentences"]:
-            grown = (line[-1]["peak_mb"] - line[0]["peak_mb"]) * 2**20 / (line[-1]["sentences"] - line[0]["sentences"])
-            print(
-                f"{name:7} time grows as n^{straightness(line, 'seconds'):.2f}, memory by {grown:.1f} bytes a sentence"
-            )
     draw(rows, options.output.with_suffix(".svg"))
 
 

@@ -1,10 +1,7 @@
 """Encoding speed against `SentenceTransformer.encode`: same model, sentences and machine, from text to vectors.
 
     python benchmarks/encode.py                  # bundled-raw and all-MiniLM-L6-v2, in under 20 minutes
-    python benchmarks/encode.py --full           # all batch sizes and back ends of the peer, and ours exported
-
-The peer's back ends need an environment of their own: its extra `onnx` does not resolve with transformers 5, and its
-extra `openvino` only with an older one (transformers 5.5.4, optimum-intel 2.2.0, without torchvision).
+    python benchmarks/encode.py --full           # all batch sizes of the peer
 
 Ours and theirs alternate; medians are compared. The peer's fastest setting whose vectors are the float32 ones (cosine
 0.999 or more to its own defaults) is what ours is held against; the ratio to its defaults stands beside it.
@@ -14,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import importlib.util
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +24,7 @@ from sides import DEVICE, MINILM, alternate, base_of, machine, medians, sentence
 from selfsent.fast.bfloat16 import into_bfloat16
 from selfsent.files import write_json
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import _packs, encode
+from selfsent.models.encoding import encode, pack
 from selfsent.models.loading import load_encoder
 from selfsent.training.operations import counted, matrix_rate
 from selfsent.training.precision import computes_bfloat16, computes_int8, quicken
@@ -52,7 +47,7 @@ def ours(base: str, model: Encoder, texts: list[str]) -> dict[str, Side]:
 
 
 def theirs(base: str, texts: list[str], full: bool) -> dict[str, Side]:
-    """The defaults, larger batches, bfloat16, and the back ends that can be installed."""
+    """The defaults, larger batches, and fewer bits."""
     from sentence_transformers import SentenceTransformer
 
     def side(batch_size: int = 32, compiled: bool = False, **options: Any) -> Side:
@@ -73,40 +68,7 @@ def theirs(base: str, texts: list[str], full: bool) -> dict[str, Side]:
     for size in (128, 512, 2048) if DEVICE == "cuda" else ():
         for kind in (torch.bfloat16, torch.float16):
             sides[f"theirs {str(kind)[6:]} batch {size}"] = side(size, **{"model_kwargs": {"dtype": kind}})
-    for package, backend in (("optimum.onnxruntime", "onnx"), ("optimum.intel", "openvino")) if full else ():
-        try:
-            found = importlib.util.find_spec(package) is not None
-        except ModuleNotFoundError:
-            found = False
-        if found:
-            sides |= {f"theirs {backend}, batch {size}": side(size, backend=backend) for size in (32, 128)}
-        else:
-            print(f"  the peer's back end {backend} needs {package}, which is not installed")
     return sides
-
-
-def exported(model: Encoder, texts: list[str], folder: Path) -> Side:
-    """Our graph in ONNX Runtime, the sentences sorted by length in batches of 32."""
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    from selfsent.models.export import export
-
-    export(model, folder / "onnx")
-    tokenizer = Tokenizer.from_file(str(folder / "onnx" / "tokenizer.json"))
-    graph = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"), providers=["CPUExecutionProvider"])
-
-    def run() -> Vectors:
-        vectors = np.empty((len(texts), model.embedding_size), np.float32)
-        order = np.argsort([-len(text) for text in texts], kind="stable")
-        for start in range(0, len(texts), 32):
-            chosen = order[start : start + 32]
-            encoded = tokenizer.encode_batch([texts[i] for i in chosen])
-            ids, mask = (np.array([getattr(one, name) for one in encoded]) for name in ("ids", "attention_mask"))
-            vectors[chosen] = graph.run(None, {"input_ids": ids, "attention_mask": mask})[0]
-        return vectors
-
-    return run
 
 
 def cosine(vectors: Vectors, reference: Vectors) -> tuple[float, float]:
@@ -119,9 +81,9 @@ def cosine(vectors: Vectors, reference: Vectors) -> tuple[float, float]:
 def work(model: Encoder, texts: list[str]) -> float:
     """Floating-point operations that the sentences need, without padding of any kind in the linear layers."""
     sample = texts[: min(len(texts), 512)]
-    packs = _packs(model.eval(), sample)
+    packs = [pack(model.eval(), sample[start : start + 32]) for start in range(0, len(sample), 32)]
     with torch.no_grad():  # in inference mode nothing would be counted
-        count = counted(lambda: [model(packed) for _, packed in packs])[1]
+        count = counted(lambda: [model(packed) for packed in packs])[1]
     return float(count) * sum(map(len, texts)) / sum(map(len, sample))
 
 
@@ -129,12 +91,9 @@ def compare(name: str, texts: list[str], options: Any) -> dict[str, Any]:
     """One base: a line for each setting, and the ratios."""
     base = base_of(name)
     model = load_encoder(base).to(DEVICE)
-    with tempfile.TemporaryDirectory() as folder:
-        sides = {**ours(base, model, texts), **theirs(base, texts, options.full)}
-        if options.full:
-            sides["ours exported to onnx"] = exported(load_encoder(base), texts, Path(folder))
-        encode(model, texts[:256])
-        seconds, vectors = alternate(sides, options.repetitions)
+    sides = {**ours(base, model, texts), **theirs(base, texts, options.full)}
+    encode(model, texts[:256])
+    seconds, vectors = alternate(sides, options.repetitions)
     taken, flops = medians(seconds), work(model, texts)
     best = {"float32": matrix_rate(DEVICE, torch.float32)}
     if computes_bfloat16(DEVICE):
@@ -178,7 +137,7 @@ def main() -> None:
     parser.add_argument("--corpus", help="any corpus (default: STS-B from SELFSENT_DATA, else python:stdlib)")
     parser.add_argument("--sentences", type=int, default=4000)
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--full", action="store_true", help="every batch size and back end")
+    parser.add_argument("--full", action="store_true", help="every batch size")
     parser.add_argument("--output", type=Path, help="write all figures as JSON")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

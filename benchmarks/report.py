@@ -1,28 +1,30 @@
-"""Write docs/benchmarks.md from the raw figures of the benchmarks.
+"""Write docs/benchmarks.md from the raw figures in docs/results/speed/, each written by the benchmark it belongs to.
 
-    python benchmarks/report.py
-
-Every table counts only with its raw JSON in docs/results/speed/, written by the benchmark it belongs to.
+python benchmarks/report.py
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import statistics
+import textwrap
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from sections import cost, encode, fast_paths, is_worse, pairs, time_to_score, train
+from encode import SAME as NEAR
+from time_to_score import STYLES, times_sooner
+from train import SAME, fastest
 
 from selfsent.files import read_json, write_text
 
+Report = dict[str, Any]
 HEAD = """# Benchmarks
 
 How fast is selfsent beside sentence-transformers? A ratio above 1 means that selfsent is faster. Both sides have the
 same model, the same sentences and the same machine, and the same quality: the same loss on held-out sentences, or the
 same vectors. A range goes over methods.
 """
-
 HOW = """## How to read the tables
 
 Both sides run in turn, and medians count. `make bench` measures training, encoding and pairs again, and writes this
@@ -39,78 +41,237 @@ page.
 * **Encoding** has the smallest and the mean cosine to the peer's float32 vectors. The matrix product is that of the
   setting's own precision.
 """
-STATIC = "bench_static_300k.json"
 
 
-def kind(report: dict[str, Any]) -> str:
+def wrapped(text: str) -> str:
+    """A paragraph."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def table(headings: str, rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table; a heading that ends in `:` is that of a column of numbers."""
+    names = headings.split("|")
+    lines = ["| " + " | ".join(name.removesuffix(":") for name in names) + " |"]
+    lines += ["|" + "|".join("--:" if name.endswith(":") else "---" for name in names) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)]) + "\n"
+
+
+def kind(report: Report) -> str:
     """The machine in a few words."""
     machine = report["machine"]
     threads = "1 thread" if machine["threads"] == 1 else f"{machine['threads']} threads"
     return f"{machine['processor']} ({machine['capability']}), {threads}"
 
 
-def training_rows(results: Path) -> list[tuple[str, str, str, str]]:
-    """The ratios in training: of each batch size and machine a row, of each base the range over methods."""
+def about(report: Report) -> str:
+    """Machine, versions and date."""
+    machine = report["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    processor = f"{machine['processor']} ({machine['capability']}), {machine['threads']} threads"
+    return wrapped(f"*{processor}; {versions}; {machine['date']}.*")
+
+
+def spread(values: list[float]) -> str:
+    """Mean and standard deviation over the seeds."""
+    if len(values) < 2:
+        return "".join(f"{value:.2f}" for value in values)
+    return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"
+
+
+def is_worse(found: Report) -> bool:
+    """Whether the fastest of ours ends at a worse loss than the peer."""
+    losses = {side: row["held_out_loss"] for side, row in found["rows"].items() if row["held_out_loss"]}
+    theirs = min((statistics.mean(loss) for side, loss in losses.items() if side.startswith("theirs")), default=0.0)
+    return statistics.mean(losses[fastest(found["rows"], "ours")]) > SAME * theirs + 1e-4
+
+
+def ratio_of(found: Report, side: str) -> str:
+    """The ratios of the fastest of ours: to the peer's fastest, and to its float32."""
+    if "ratio" not in found or side != fastest(found["rows"], "ours"):
+        return ""
+    if is_worse(found):
+        return f"{found['ratio']:.2f}x, at a worse loss"
+    plain = f" ({found['ratio_to_float32']:.2f}x)" if "ours bfloat16" in found["rows"] else ""
+    return f"**{found['ratio']:.2f}x**{plain}"
+
+
+def train(report: Report) -> list[str]:
+    """Speed and quality of each method, base and batch size."""
+    bases, sizes, methods = (
+        list(dict.fromkeys(str(found[key]) for found in report["comparisons"]))
+        for key in ("base", "batch_size", "method")
+    )
+    products = ", ".join(f"{value:.0f} GFLOP/s in {name}" for name, value in report["gflops"].items())
+    low = "" if "bfloat16" in report["gflops"] else ", on a processor without bfloat16"
+    low = ", on a processor with AMX" if report["machine"]["capability"] == "AMX" else low
+    some = f" with {', '.join(methods)}" if len(methods) < 4 else ""
+    said = f"{report['sentences']:,} sentences of {report['corpus']}; the median of {report['repetitions']}."
+    said += f" {'Seconds of the processor' if report['processor_time'] else 'Seconds'}."
+    rows = []
+    for found in report["comparisons"]:
+        for side, row in found["rows"].items():
+            cells = [found["method"], found["base"], found["batch_size"], side, f"{row['sentences_per_second']:.1f}"]
+            cells += [f"{row['utilisation']:.0%}", f"{row['waste'][0]:.0%}, {row['waste'][1]:.0%}"]
+            cells += [f"{statistics.mean(row['held_out_loss']):.4f}" if row["held_out_loss"] else ""]
+            rows.append([*cells, spread(row["stsb"]), ratio_of(found, side)])
+    headings = "method|base|batch:|side|sentences/s:|of the product:|padding:|held-out loss:|STS-B:|ratio:"
+    return [
+        f"## Training {', '.join(bases)}{some}, batch {', '.join(sizes)}{low}\n",
+        wrapped(f"{said} The matrix product reaches {products}."),
+        table(headings, rows),
+    ]
+
+
+def against_defaults(figures: Report) -> str:
+    """The ratio of the setting that counts; in newer files that of every setting, with its cosine where that is low."""
+    ratios = []
+    for side, ratio in (figures.get("ratios_to_defaults") or {"": figures["ratio_to_defaults"]}).items():
+        least = figures["rows"][side]["smallest_cosine"] if side else 1
+        low = "" if least >= NEAR else f" at a smallest cosine of {least:.4f}"
+        ratios.append(f"{side.removeprefix('ours ')} {ratio:.2f}x{low}".strip())
+    return ", ".join(ratios)
+
+
+def encode(report: Report) -> list[str]:
+    """Sentences a second and cosine of each setting."""
+    every = any("exported" in side for figures in report["bases"].values() for side in figures["rows"])
+    title = "Encoding, with every back end that can be installed" if every else "Encoding"
+    title += " with a large encoder" if [*report["bases"]] == ["bert-base"] else ""
+    title += f" ({report['machine']['capability']})" if every else ""
+    rows = (
+        [
+            base,
+            setting,
+            f"{row['sentences_per_second']:.1f}",
+            f"{row['utilisation']:.0%}",
+            f"{row['smallest_cosine']:.6f}, {row['mean_cosine']:.6f}",
+        ]
+        for base, figures in report["bases"].items()
+        for setting, row in figures["rows"].items()
+    )
+    ratios = ", ".join(
+        f"{base} {figures['ratio']:.2f}x ({against_defaults(figures)} against the peer's defaults)"
+        for base, figures in report["bases"].items()
+    )
+    return [
+        f"## {title}\n",
+        f"{report['sentences']:,} sentences of {report['corpus']}.\n",
+        table("model|setting|sentences/s:|of the matrix product:|smallest, mean cosine:", rows),
+        wrapped(f"**encode: {ratios}**"),
+    ]
+
+
+def pairs(report: Report) -> list[str]:
+    """Seconds of each side."""
+    apart = report["largest_difference"]
+    named = ", ".join(
+        f"{side} {count} (cosines at most {apart[side]:.0e} apart)" for side, count in report["pairs_in_common"].items()
+    )
+    about = f"{report['sentences']:,} distinct sentences of {report['corpus']}, {report['base']}, from loaded model to"
+    return [
+        "## The most similar pairs\n",
+        f"{about} answer.\n",
+        table("side|seconds:", ([side, f"{statistics.median(s):.2f}"] for side, s in report["seconds"].items())),
+        wrapped(f"Of the {report['top']} best pairs of their float32, this many are found: {named}."),
+        f"**pairs {report['ratio']:.2f}x** ({' against '.join(report['fastest'])})\n",
+    ]
+
+
+def cost(report: Report) -> list[str]:
+    """The curves, and their points."""
+    said = (
+        f"Whole commands with {report['model']}, each in a process of its own. `read` is reading, cleaning and"
+        " tokenising, with one step of training. `train` is ten steps of `tsdae`, and scoring up to 10,000 held-out"
+        " sentences before and after. For the table that ships, see [How long it takes](how-long.md)."
+    )
+    rows = (
+        [row["command"], f"{row['sentences']:,}", *(f"{row[key]:,.1f}" for key in ("seconds", "peak_mb", "disk_mb"))]
+        for row in report["rows"]
+    )
+    return [
+        "## Cost against size\n",
+        wrapped(said),
+        "![Seconds, peak memory and bytes on disk against the number of sentences](results/speed/cost.svg)\n",
+        table("command|sentences:|seconds:|peak memory, MB:|on disk, MB:", rows),
+    ]
+
+
+def time_to_score(report: Report) -> list[str]:
+    """Score over time from the command, and how much sooner ours is there."""
+    said = (
+        "Seconds from the command to an encoder trained on neighbours, and its score on documents kept apart"
+        " (`context`) and on STS-B. Each point is a whole command. Ours reads, cleans, scores before and after and"
+        " draws a map; the peer is a script with the usual loss and the same pairs in a file, in the precision and"
+        " at the rate that are best for it. By default ours holds on to the base, which costs some of the corpus'"
+        ' own score and guards the others; `--keep-base 0` is the peer\'s loss. "Times sooner" compares the'
+        " seconds to the peer's last score: the peer's, to its first point within 0.1 of it, over ours"
+        " (`benchmarks/time_to_score.py`)."
+    )
+    rows: list[list[object]] = []
+    for row in report["rows"].values():
+        before = row["untrained"]
+        rows.append([f"{row['corpus']}, {row['base']}", "before", "", "", f"{before['context']:.2f}"])
+        rows[-1] += [f"{before['stsb']:.2f}", ""]
+        for side, label, _ in STYLES:
+            for steps, point in row.get(side, {}).items():
+                last = steps == list(row[side])[-1] and side != "peer"
+                sooner = times_sooner(row, side) if last else float("nan")
+                said_last = "" if not last else "not reached" if sooner != sooner else f"{sooner:.1f}"
+                cells = [f"{point['seconds']:.0f}", f"{point['context']:.2f}", f"{point['stsb']:.2f}", said_last]
+                rows.append(["", label, steps, *cells])
+    headings = "corpus, base|who|steps:|seconds:|context:|STS-B:|times sooner at the peer's last context:"
+    picture = "![Score over seconds from the command](images/time-to-score.svg)\n"
+    return ["## How soon an encoder is better\n", wrapped(said), picture, table(headings, rows)]
+
+
+_TRAIN = (
+    "bench_train train_bfloat16_minilm_8 train_bfloat16_minilm_8_ct train_bfloat16_minilm_8_ct_inbatch"
+    " train_bfloat16_minilm_8_tsdae train_bfloat16_minilm_8_mlm train_bfloat16_minilm_32 train_bfloat16_minilm_128"
+    " train_bfloat16_minilm_128_ct train_bfloat16_bundled_8 train_amx_bundled_8 train_amx_minilm_8"
+    " train_bfloat16_bundled_128 train_avx2_bundled_32"
+).split()
+_ENCODE = ("bench_encode", "bench_encode_base", "bench_encode_backends", "bench_encode_amx")
+SECTIONS: dict[str, Callable[[Report], list[str]]] = {
+    "time_to_score": time_to_score,
+    **dict.fromkeys(_TRAIN, train),
+    **dict.fromkeys(_ENCODE, encode),
+    "bench_pairs": pairs,
+    "cost": cost,
+}
+
+
+def overview(reports: dict[str, Report]) -> str:
+    """What, peer, ratio and machine: training by batch size and machine, of each base the range over methods."""
     found: dict[tuple[int, str], dict[str, list[float]]] = {}
-    for path in [results / name for name, section in SECTIONS.items() if section is train]:
-        report = read_json(path) if path.is_file() else {"comparisons": []}
+    for report in (reports[name] for name in _TRAIN if name in reports):
         for one in report["comparisons"]:
             if "ratio" in one and not is_worse(one):
                 ratios = found.setdefault((one["batch_size"], kind(report)), {})
                 ratios.setdefault(one["base"], []).append(one["ratio"])
-    rows = []
-    for (size, where), bases in sorted(found.items()):
-        shown = ", ".join(f"{base} {min(ratios):.2f} to {max(ratios):.2f}" for base, ratios in bases.items())
-        rows.append((f"training, batches of {size}", "its trainer", shown, where))
-    return rows
-
-
-def overview(results: Path) -> str:
-    """What, peer, ratio and machine, a line each."""
+    rows = [
+        (
+            f"training, batches of {size}",
+            "its trainer",
+            ", ".join(f"{base} {min(ratios):.2f} to {max(ratios):.2f}" for base, ratios in bases.items()),
+            where,
+        )
+        for (size, where), bases in sorted(found.items())
+    ]
 
     def encoding(*names: str) -> tuple[str, str]:
-        reports = [read_json(results / name) for name in names]
-        bases = {base: one["ratio"] for report in reports for base, one in report["bases"].items()}
-        return ", ".join(f"{base} {ratio:.2f}" for base, ratio in bases.items()), kind(reports[0])
+        bases = {base: one["ratio"] for name in names for base, one in reports[name]["bases"].items()}
+        return ", ".join(f"{base} {ratio:.2f}" for base, ratio in bases.items()), kind(reports[names[0]])
 
-    table, pair = read_json(results / STATIC), read_json(results / "bench_pairs.json")
-    rows = [
-        *training_rows(results),
-        ("training a table of token vectors", "its trainer", f"{table['ratios']['train']:.2f}", kind(table)),
-        ("encoding", "its `encode`", *encoding("bench_encode.json", "bench_encode_base.json")),
-        ("encoding, without `--int8`", "the same, OpenVINO too", *encoding("bench_encode_backends.json")),
-        ("encoding with AMX", "OpenVINO and torch.compile too", *encoding("bench_encode_amx.json")),
-        ("encoding with a table", "its `encode`", f"{table['ratios']['encode']:.2f}", kind(table)),
+    static, pair = reports["bench_static_300k"], reports["bench_pairs"]
+    rows += [
+        ("training a table of token vectors", "its trainer", f"{static['ratios']['train']:.2f}", kind(static)),
+        ("encoding", "its `encode`", *encoding("bench_encode", "bench_encode_base")),
+        ("encoding, without `--int8`", "the same, OpenVINO too", *encoding("bench_encode_backends")),
+        ("encoding with AMX", "OpenVINO and torch.compile too", *encoding("bench_encode_amx")),
+        ("encoding with a table", "its `encode`", f"{static['ratios']['encode']:.2f}", kind(static)),
         (f"most similar pairs, {pair['base']}", "`paraphrase_mining`", f"{pair['ratio']:.2f}", kind(pair)),
     ]
-    lines = ["| what | peer in sentence-transformers | ratio | machine |", "|---|---|---|---|"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
-
-
-SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "time_to_score.json": time_to_score,
-    "bench_train.json": train,
-    "train_bfloat16_minilm_8.json": train,
-    "train_bfloat16_minilm_8_ct.json": train,
-    "train_bfloat16_minilm_8_ct_inbatch.json": train,
-    "train_bfloat16_minilm_8_tsdae.json": train,
-    "train_bfloat16_minilm_8_mlm.json": train,
-    "train_bfloat16_minilm_32.json": train,
-    "train_bfloat16_minilm_128.json": train,
-    "train_bfloat16_minilm_128_ct.json": train,
-    "train_bfloat16_bundled_8.json": train,
-    "train_amx_bundled_8.json": train,
-    "train_amx_minilm_8.json": train,
-    "train_bfloat16_bundled_128.json": train,
-    "train_avx2_bundled_32.json": train,
-    "bench_encode.json": encode,
-    "bench_encode_base.json": encode,
-    "bench_encode_backends.json": encode,
-    "bench_encode_amx.json": encode,
-    "bench_pairs.json": pairs,
-    "cost.json": cost,
-    "fast_paths.json": fast_paths,
-}
+    return table("what|peer in sentence-transformers|ratio|machine", rows)
 
 
 def main() -> None:
@@ -121,12 +282,12 @@ def main() -> None:
     options = parser.parse_args()
     if not options.results.is_dir():
         raise SystemExit(f"there is no {options.results}: run it in the root of the repository")
-    soon = "time_to_score.json"
-    parts = [HEAD, overview(options.results), SECTIONS[soon](read_json(options.results / soon)), HOW]
+    reports = {path.stem: read_json(path) for path in options.results.glob("*.json")}
+    parts = [HEAD, overview(reports)]
     for name, section in SECTIONS.items():
-        path = options.results / name
-        if path.is_file() and name != soon:
-            parts.append(f"{section(read_json(path))}\n\nRaw figures: `docs/results/speed/{name}`.\n")
+        if name in reports:
+            parts += [*section(reports[name]), about(reports[name])]
+            parts += [HOW] if name == "time_to_score" else [f"Raw figures: `docs/results/speed/{name}.json`.\n"]
     write_text(options.output, "\n".join(parts))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -101,17 +101,11 @@ def machine() -> dict[str, Any]:
             line.split(":", 1)[1].strip() for line in information.read_text().splitlines() if "model name" in line
         ]
         name = models[0] if models else name
-    others = {}
-    for package in ("onnxruntime", "openvino", "faiss-cpu"):
-        try:
-            others[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return {
         "processor": f"{torch.cuda.get_device_name()}; {name}" if DEVICE == "cuda" else name,
         "capability": "AMX" if torch.cpu._is_amx_tile_supported() else torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
-        "versions": {**versions(), **others},
+        "versions": versions(),
         "date": datetime.now(UTC).date().isoformat(),
     }
 

@@ -1,12 +1,10 @@
-"""A table of token vectors, trained and run, against sentence-transformers' `StaticEmbedding`; and model2vec's ways.
+"""A table of token vectors, trained and run, against sentence-transformers' `StaticEmbedding`.
 
     python benchmarks/static.py --corpus wikipedia-recent.txt.zst --output docs/results/speed/bench_static.json
-    python benchmarks/static.py --corpus text.txt.zst --teacher all-MiniLM-L6-v2    # model2vec, where it is installed
 
 Training: one pass over the same pairs of neighbouring sentences, from the same random table, with the same loss, batch
 and rate; encoding: the same sentences. The sides alternate on as many threads as torch uses; medians are compared, and
-STS-B dev of what each side made stands beside its time. With a teacher: its distillation by model2vec, without any
-text, beside `distil` on the sentences of the corpus, in vectors of the same size.
+STS-B dev of what each side made stands beside its time.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sides import alternate, base_of, machine, medians
+from sides import alternate, machine, medians
 
 import selfsent
 from selfsent.files import write_json
@@ -88,23 +86,6 @@ def dev_score(model: Any) -> float:
     return float(selfsent.evaluate(model, task="stsb-dev").scores["stsb-dev"].score)
 
 
-def distilled(teacher: str, corpus: selfsent.Corpus, folder: Path) -> dict[str, Callable[[], Any]]:
-    """What follows a teacher: model2vec without text, and a table on the sentences of the corpus."""
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-
-    base = selfsent.make_table(None, folder / "distilled", tokenizer=teacher, size=SIZE, overwrite=True)
-
-    def theirs() -> Any:
-        module = StaticEmbedding.from_distillation(teacher, device="cpu", pca_dims=SIZE)
-        return SentenceTransformer(modules=[module], device="cpu")
-
-    def ours() -> Any:
-        told = {"method": "distil", "teacher": teacher, "base": base, "overwrite": True}
-        return selfsent.train(corpus, output=folder / "after", quiet=True, **told).model
-
-    return {"distil, model2vec": theirs, "distil, ours": ours}
-
-
 def main() -> None:
     """Run the comparison and print the ratios last."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -112,7 +93,6 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=60_000)
     parser.add_argument("--sentences", type=int, default=50_000, help="that are encoded")
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--teacher", help="an encoder, for model2vec's distillation beside ours")
     parser.add_argument("--output", type=Path, help="write all figures as JSON")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -136,9 +116,6 @@ def main() -> None:
         runs["encode, ours"] = lambda: encode(model, texts)
         encoding, vectors = alternate(runs, options.repetitions)
         apart = float(np.abs(vectors["encode, ours"] - vectors[f"encode, theirs, batch {sizes[0]}"]).max())
-        if options.teacher:
-            more, followers = alternate(distilled(base_of(options.teacher), corpus, folder), 1)
-            seconds, made = seconds | more, made | followers
         scores = {side: dev_score(trained) for side, trained in made.items()}
     taken = medians(seconds | encoding)
     best = min(taken[f"encode, theirs, batch {size}"] for size in sizes)
@@ -146,7 +123,7 @@ def main() -> None:
     print(machine())
     for side, median in taken.items():
         count = 2 * len(pairs) if side.startswith("train") else len(texts)
-        speed = "" if side.startswith("distil") else f"   {count / median:10,.0f} sentences/s"
+        speed = f"   {count / median:10,.0f} sentences/s"
         print(f"  {side:28} {median:8.2f} s{speed}" + (f"   STS-B dev {scores[side]:.2f}" if side in scores else ""))
     print(f"  vectors are at most {apart:.1e} apart")
     for what, ratio in ratios.items():

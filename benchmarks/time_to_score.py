@@ -6,9 +6,9 @@
 Both sides train on neighbours with the same loss, rate, batch size and steps: ours with `selfsent train`, whose time
 includes reading, cleaning, its scores before and after, card and map; theirs with the script that a user would write
 (peer_neighbours.py), which gets its pairs as a file and scores nothing. Each point is a whole command of so many steps.
-The peer takes whichever of float32 and bfloat16 was faster in a short run, and the rate that ended highest: our loss
-holds on to the base, which lets it learn at rates at which the peer's forgets. Scored afterwards alike: context, on the
-documents that `train` kept apart from both sides, and STS-B.
+The peer takes whichever of float32 and bfloat16 was faster in a short run, and the rate that ended highest of several:
+our loss holds on to the base, which lets it learn at rates at which the peer's forgets. Scored afterwards alike:
+context, on the documents that `train` kept apart from both sides, and STS-B.
 """
 
 from __future__ import annotations
@@ -119,15 +119,7 @@ def measure(options: argparse.Namespace, rows: dict[str, Any], key: str) -> None
             short = [*peer, "--steps", str(max(4, most // 40)), "--rate", "1e-5"]
             done["bf16"] = timed([*short, "--bf16"]) < timed(short)
         peer += ["--bf16"] * done["bf16"]
-        rates = {
-            rate: done.setdefault("peer_rates", {}).get(str(rate))
-            for rate in options.peer_rates or [settings.learning_rate]
-        }
-        for rate in [rate for rate, found in rates.items() if found is None and len(rates) > 1]:
-            timed([*peer, "--rate", str(rate), "--steps", str(most)])
-            rates[rate] = done["peer_rates"][str(rate)] = scores(output, context)["context"]
-            print(key, "peer at", rate, rates[rate], flush=True)
-        peer += ["--rate", str(max(rates, key=lambda rate: rates[rate] or 0.0))]
+        peer += ["--rate", str(options.peer_rate or settings.learning_rate)]
         mine = [sys.executable, "-m", "selfsent", "train", options.corpus, "--base", options.base, "--overwrite"]
         mine += ["--whiten", "0", "--output", run]
         sides = {"selfsent": mine, "peer": peer}
@@ -195,7 +187,7 @@ def main() -> None:
     parser.add_argument("--name", help="of the base, where it is a directory")
     parser.add_argument("--steps", type=int, help="at most; by default what train takes")
     parser.add_argument("--keep-nothing", action="store_true", help="ours with --keep-base 0, too: the peer's loss")
-    parser.add_argument("--peer-rates", type=float, nargs="+", help="of which the best is taken; by default ours")
+    parser.add_argument("--peer-rate", type=float, help="the best of the peer (default: ours)")
     parser.add_argument("--points", type=int, default=4, help="each of half as many steps as the next")
     parser.add_argument("--output", type=Path, default=Path("docs/results/speed/time_to_score.json"))
     parser.add_argument("--plot", type=Path, metavar="SVG", help="draw what the output holds")

@@ -7,16 +7,13 @@ The recipe names a corpus, what all rows share, and the rows; each row is traine
 recipe's tasks. A run that goes wrong is a row with its reason. --table prints what the output holds as Markdown.
 Files of the corpus are looked for in --text; a base may be a name that --base gives a directory to. `sentences: N`
 thins the training rows at random; with `balanced: true` each file of the corpus gives as many, or all it has. A row
-may have a smaller number of `sentences` of its own, or of whole `documents`, which its seed draws. Instead of one
+may have a smaller number of `sentences` of its own. Instead of one
 `corpus` a recipe may have several `corpora` by name, and instead of one base several `bases`: every row is then done
 for each of them. Tasks are those of `selfsent evaluate` and the labelled domains of experiments/domain.py; `tasks_of`
 adds some for single corpora. With `fast: true` scores are computed in bfloat16 where the processor is fast at it.
 `context: dev` scores on documents kept apart for choosing settings, `context: test` on those that `selfsent evaluate
 --documents` uses. A row without a method is the untrained base; it and what takes no steps are the same with any
-seed, and done once. `curve: N` scores all tasks but `context` every N steps, too, and the row keeps these scores
-under `curve`; with `plateau: M` a run ends when the mean over the tasks has had no new best in M scorings. The curve
-of a run that is stopped is kept, and the run goes on from its last scoring where it is still in --runs; else it is
-done again.
+seed, and done once.
 
 Several of these may fill one output side by side, each with a part of the rows (--part 1/2, --part 2/2). Budgets then
 had better be --processor-time, on one thread each (OMP_NUM_THREADS=1), so that no run takes another one's time.
@@ -30,7 +27,6 @@ import sys
 import time
 import warnings
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -38,7 +34,6 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # what benchmarks and experiments share
-from curve import Curve, PlateauError
 from domain import DOMAIN, score_domain
 from sides import alone_at
 
@@ -96,17 +91,8 @@ def balanced(rows: np.ndarray, sizes: list[int], count: int) -> np.ndarray:
     return np.sort(drawn[np.argsort(place, kind="stable")[:count]])
 
 
-def of_documents(corpus: Corpus, rows: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Those rows that are of so many documents, which the seed draws."""
-    assert corpus.documents is not None
-    names = np.unique(corpus.documents[rows])
-    if count > len(names):
-        raise SystemExit(f"the corpus has {len(names)} documents to train on, not {count}")
-    return rows[np.isin(corpus.documents[rows], np.random.default_rng(seed).permutation(names)[:count])]
-
-
 def train_row(
-    row: dict[str, Any], seed: int, corpus: Corpus, rows: np.ndarray, runs: Path, curve: Curve | None = None
+    row: dict[str, Any], seed: int, corpus: Corpus, rows: np.ndarray, runs: Path
 ) -> tuple[str, dict[str, Any]]:
     """Train one row; the model's directory and what is worth keeping of the run.
 
@@ -115,8 +101,7 @@ def train_row(
         seed: of everything random.
         corpus: the sentences.
         rows: (sentences,) those of them to train on.
-        runs: the run directory, which is begun anew unless it holds this run, stopped, and the curve has its scores.
-        curve: drawn along the run; without it there are no checkpoints.
+        runs: the run directory, which is begun anew.
     """
     row = dict(row)
     if "method" not in row:
@@ -133,16 +118,14 @@ def train_row(
         seed=seed,
         **row,
     )
-    identity = asked(plan, corpus, rows)
-    directory = (curve and curve.begun(runs, identity)) or RunDirectory(runs)
-    if not directory.resumed:
-        directory.check(resume=False, overwrite=True)
-        directory.match(identity)
+    directory = RunDirectory(runs)
+    directory.check(resume=False, overwrite=True)
+    directory.match(asked(plan, corpus, rows))
     start = time.perf_counter()
-    fit(corpus, rows, plan, directory, curve.along() if curve else RunConfig(checkpoint_every=10**9), Shown())
+    fit(corpus, rows, plan, directory, RunConfig(checkpoint_every=10**9), Shown())
     losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]
-    seconds = {} if directory.resumed else {"seconds": round(time.perf_counter() - start, 1)}
-    return str(directory.model), {"steps": directory.record["steps"], **seconds, "loss": losses[-1:]}
+    seconds = round(time.perf_counter() - start, 1)
+    return str(directory.model), {"steps": directory.record["steps"], "seconds": seconds, "loss": losses[-1:]}
 
 
 def score_row(
@@ -215,21 +198,10 @@ def keep(output: Path, recipe: str, key: str, row: dict[str, Any]) -> None:
         write_json(output, {"recipe": recipe, "versions": versions(), "rows": {**kept(output), key: row}})
 
 
-def keep_begun(output: Path, recipe: str, key: str, settings: dict[str, Any], so_far: dict[str, Any]) -> None:
-    """Keep the curve of a run that is under way, unless an earlier one that was stopped has got further."""
-    if so_far["steps"] >= kept(output).get(key, {}).get("steps", 0):
-        keep(output, recipe, key, {**settings, **so_far, "stopped": True})
-
-
 def kept(output: Path) -> dict[str, Any]:
     """The rows that the output holds."""
     rows: dict[str, Any] = json.loads(output.read_text())["rows"] if output.is_file() else {}
     return rows
-
-
-def finished(output: Path) -> dict[str, Any]:
-    """Those of them whose runs were not stopped."""
-    return {key: row for key, row in kept(output).items() if not row.get("stopped")}
 
 
 def is_same_with_any_seed(row: dict[str, Any]) -> bool:
@@ -278,7 +250,7 @@ def main() -> None:
             key = f"{' | '.join(part for part in (name, base, title) if part)} | seed {seed}"
             if place % parts != part - 1:
                 continue  # another one's
-            if key in finished(options.output) or (seed != recipe["seeds"][0] and is_same_with_any_seed(row)):
+            if key in kept(options.output) or (seed != recipe["seeds"][0] and is_same_with_any_seed(row)):
                 continue
             settings = merged(recipe.get("all", {}), row)
             settings = {**settings, "base": base or settings.get("base", "bundled-raw")}
@@ -286,28 +258,10 @@ def main() -> None:
                 settings["precision"] = resolve_precision(settings.get("precision", "auto"), inference_device())
             placed = {**settings, "base": bases.get(settings["base"], settings["base"])}
             rows = hold_out.thinned(placed.pop("sentences", None)).train
-            if (count := placed.pop("documents", None)) is not None:
-                rows = of_documents(corpus, rows, count, seed)
-                settings["sentences"] = len(rows)
             pooling = None if "method" in settings else settings.get("pooling")  # a trained model has its own
             try:
-                curve = None
-                if "curve" in recipe and "method" in placed:
-                    known = kept(options.output).get(key, {}).get("curve", [])
-                    drawn = partial(keep_begun, options.output, options.recipe.name, key, settings)
-                    curve = Curve(
-                        partial(score_tasks, tasks=tasks, data=recipe.get("data")),
-                        recipe["curve"],
-                        recipe.get("plateau", np.inf),
-                        known,
-                        drawn,
-                    )
-                model, run = train_row(placed, seed, corpus, rows, runs, curve)
-                run |= {"curve": curve.scores} if curve else {}
+                model, run = train_row(placed, seed, corpus, rows, runs)
                 done = {**settings, **run, "scores": score_row(model, pooling, recipe, tasks, context)}
-            except PlateauError:
-                assert curve is not None
-                done = {**settings, **curve.so_far(), "plateau": True}
             except (TrainingError, SettingsError) as error:
                 done = {**settings, "failed": str(error).partition(": ")[0]}  # what follows is for who can resume
             keep(options.output, options.recipe.name, key, done)

@@ -3,10 +3,9 @@
     python experiments/labels.py experiments/labels_small.yaml --output docs/results/quality/labels.json --seeds 3
     python experiments/labels.py experiments/labels_small.yaml --output docs/results/quality/labels.json --table
 
-Each variant is a run of `selfsent.train_stages`; one that was killed goes on in the middle of its stage. Stages that
-another run of the same seed has behind it, from the same base, are taken over instead of trained again: labels that all
-orders of adaptation begin with are learned once. A variant that names the base `tiny-bert` or `tiny-albert` starts from
-random weights of that architecture, made on the spot with the bundled encoder's tokenizer.
+Each variant is a run of `selfsent.train_stages`; one that was killed goes on in the middle of its stage. A
+variant that names the base `tiny-bert` or `tiny-albert` starts from random weights of that architecture, made on the
+spot with the bundled encoder's tokenizer.
 
 As with grid.py, several of these may fill one output (--part 1/2, --part 2/2), on one thread each (OMP_NUM_THREADS=1).
 All variants must say how long they train in steps or epochs, so that no run takes another one's time.
@@ -15,9 +14,6 @@ All variants must say how long they train in steps or epochs, so that no run tak
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
 import time
 import warnings
 from pathlib import Path
@@ -25,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from grid import finished, keep, spread
+from grid import keep, kept, spread
 from transformers import AlbertConfig, AlbertForMaskedLM, AutoTokenizer, BertConfig, BertForMaskedLM
 
 from selfsent import train_stages
@@ -58,47 +54,10 @@ def read_variant(path: Path, variant: str, seed: int, runs: Path) -> Recipe:
     return read_recipe(path, variant, base and tiny_base(str(base), runs), seed)
 
 
-def take_over(recipe: Recipe, seed: int, place: Path, others: list[Path]) -> None:
-    """Begin a run with the finished stages that it has in common with another one of this seed; scores stay behind."""
-    wanted = json.loads(json.dumps({**recipe.to_json(), "settings": {"seed": seed}}))
-    directory = RunDirectory(place)
-    directory.check(resume=False, overwrite=False)
-    directory.match(wanted)
-    directory.begin(steps=False)
-    for number, stage in enumerate(recipe.stages, 1):
-        donor = next((other for other in others if begins_alike(other, wanted, number)), None)
-        if donor is None:
-            return
-        theirs = donor / "stages" / stage.name
-        shutil.copytree(
-            theirs, place / "stages" / stage.name, ignore=lambda *_: {"evaluation.json"}, copy_function=os.link
-        )
-
-
-def begins_alike(other: Path, wanted: dict[str, Any], number: int) -> bool:
-    """Whether another run trained the first so many stages just so, from the same base, and is through with them."""
-    run = RunDirectory(other)
-    run.check(resume=True, overwrite=False)
-    asked = run.record.get("asked", {})
-    if any(asked.get(key) != wanted[key] for key in ("base", "settings")):
-        return False
-    ours, theirs = (trained(record["stages"])[:number] for record in (wanted, asked))
-    last = RunDirectory(other / "stages" / ours[-1][0])
-    last.check(resume=True, overwrite=False)
-    return ours == theirs and last.status == "finished"
-
-
-def trained(stages: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """What decides the models of stages, by name, and not what they are scored on."""
-    return [(name, {key: value for key, value in stage.items() if key != "evaluate"}) for name, stage in stages.items()]
-
-
 def run_variant(path: Path, variant: str, seed: int, runs: Path, data: str | None) -> dict[str, Any]:
     """Every score of a variant, and what its stages took."""
     recipe = read_variant(path, variant, seed, runs)
     place = runs / f"{variant}, seed {seed}"
-    if not place.exists():
-        take_over(recipe, seed, place, [other for other in sorted(runs.iterdir()) if (other / "stages").is_dir()])
     start = time.process_time()
     try:
         done = train_stages(recipe, place, seed=seed, resume=True, data=data)
@@ -153,7 +112,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="print what the output holds as Markdown, and run nothing")
     options = parser.parse_args()
     if options.table:
-        print(table(finished(options.output)))
+        print(table(kept(options.output)))
         return
     warnings.simplefilter("ignore")
     part, parts = map(int, options.part.split("/"))
@@ -162,7 +121,7 @@ def main() -> None:
     for seed in range(options.seeds):
         for place, variant in enumerate(options.only or read_document(options.recipe).section("variants")):
             key = f"{variant} | seed {seed}"
-            if place % parts == part - 1 and key not in finished(options.output):
+            if place % parts == part - 1 and key not in kept(options.output):
                 row = run_variant(options.recipe, variant, seed, runs, options.data)
                 keep(options.output, options.recipe.name, key, row)
                 said = "  ".join(f"{name} {score:.2f}" for name, score in figures(row).items())

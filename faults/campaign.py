@@ -17,7 +17,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +27,8 @@ from world import ROOT, World
 
 RESULTS = ROOT / "docs" / "results" / "reliability"
 SEED = 36
-COUNTS = {
-    "kills": (200, 2),
-    "flips": (200, 12),
-    "disk": (24, 5),
-    "twice": (12, 1),
-    "fuzz": (2000, 60),
-    "hostile": (14, 14),
-}
-COUNTS |= {"soak": (3, 0), "upgrade": (2, 1)}
+COUNTS = {"kills": (200, 2), "flips": (200, 12), "disk": (24, 5), "twice": (12, 1), "fuzz": (2000, 60)}
+COUNTS |= {"hostile": (14, 14), "soak": (3, 0), "upgrade": (2, 1)}
 """Cases of each part in full, and with --quick."""
 
 
@@ -51,7 +43,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few cases, none of which depends on a clock")
     parser.add_argument("--only", nargs="+", choices=list(COUNTS), metavar="PART", help=f"some of {', '.join(COUNTS)}")
-    parser.add_argument("--together", action="store_true", help="all parts at once, on a machine that others use, too")
     parser.add_argument("--case", type=int, help="one case of it, told in full")
     parser.add_argument("--cases", type=int, help="so many cases of each part")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -64,8 +55,7 @@ def main() -> None:
     world = World(options.world.absolute())
     print(f"seed {options.seed}", flush=True)
     names = [name for name in COUNTS if name in (options.only or COUNTS)]
-    with ThreadPoolExecutor(len(names) if options.together else 1) as pool:
-        failed = sum(pool.map(lambda name: _run_part(name, world, options), names))
+    failed = sum(_run_part(name, world, options) for name in names)
     sys.exit(f"{failed} did not survive" if failed else 0)
 
 

@@ -76,14 +76,7 @@ class Disk:
         if use == "train":
             return [*self.world.train, "--output", folder / "run"]
         if use == "augment":
-            return [
-                "augment",
-                self.world.sentences,
-                "--with",
-                "translate:engine=command:there=rev:back=cat",
-                "--output",
-                folder / "out.parquet",
-            ]
+            return [*self.world.views, "--output", folder / "out.parquet"]
         return ["encode", "bundled", self.world.many, "--output", folder / "out.npy"]
 
     def _result(self, folder: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -90,14 +91,7 @@ class Flips:
             return ["encode", "bundled", world.many, "--output", folder / "out.npy"]
 
         def views(folder: Path) -> list[object]:
-            return [
-                "augment",
-                world.many,
-                "--with",
-                "translate:engine=command:there=rev:back=cat",
-                "--output",
-                folder / "views.parquet",
-            ]
+            return [*world.views, "--output", folder / "views.parquet"]
 
         def taught(folder: Path) -> list[object]:
             given = ["train", text, "--method", "distil", "--base", world.base, "--teacher", "bundled", "--steps", 2]
@@ -251,10 +245,5 @@ def _rounded(value: Any) -> Any:
 
 def _short(name: object) -> str:
     """A name without what differs from run to run."""
-    import re
-
-    return (
-        re.sub(r"/\S*/(?=[^/\s]*)", "", re.sub(r"[0-9a-f]{12,}", "…", str(name)))
-        if " " in str(name)
-        else re.sub(r"[0-9a-f]{12,}", "…", str(name))
-    )
+    said = re.sub(r"[0-9a-f]{12,}", "…", str(name))
+    return re.sub(r"/\S*/(?=[^/\s]*)", "", said) if " " in said else said

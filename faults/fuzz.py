@@ -1,4 +1,4 @@
-"""Mutated inputs of every kind. What may come of them: a result, or one line and status 2; never anything else."""
+"""Mutated inputs of every kind: each must end in a result, or in one line and status 2. Failures are shrunk."""
 
 from __future__ import annotations
 
@@ -7,84 +7,79 @@ import io
 import json
 import multiprocessing
 import os
-import random
 import shutil
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
 from world import World, seconds_of
 
 KINDS = (
-    "csv",
-    "tsv",
-    "jsonl",
-    "txt",
-    "parquet",
-    "csv.gz",
-    "jsonl.zst",
-    "recipe",
-    "pairs",
-    "labels",
-    "model",
-    "vectors",
-)
-KINDS += ("command line", "weights")
+    "csv tsv jsonl txt parquet csv.gz jsonl.zst recipe pairs labels model weights vectors.npy vectors.npz"
+    " vectors.parquet arguments"
+).split()
 SECONDS = 10
-"""Of a processor, that a case may take; on a clock ten times as many, for machines that are busy."""
+"""Of a processor, that an example may take; on a clock ten times as many, for machines that are busy."""
 GROWTH = 1 << 30
-"""Bytes that a case may take."""
+"""Bytes that an example may take."""
 _TOGETHER = 300
-"""Cases that share a process."""
-_ODD = [
-    *(
-        "\x00",
-        "\ufeff",
-        "\ud7ff",
-        "\u202e",
-        "\x1b[2J",
-        "\r",
-        "\n",
-        "\r\n",
-        "\n\n",
-        '"',
-        '""',
-        "'",
-        ",",
-        ";",
-        "\t",
-        "\\",
-    ),
-    *("=HYPERLINK(", "<script>", "🙂", "e\u0301" * 9, "a" * 5000, " " * 300, "-1", "0", "1e999", "NaN", "null", "true"),
-    *(
-        "[",
-        "{",
-        "}",
-        "]",
-        ":",
-        "&a",
-        "*a",
-        "<<: *a",
-        "!!python/object:os.system",
-        "- ",
-        "|",
-        ">",
-        "%",
-        "../",
-        "/",
-        "9" * 400,
-    ),
-]
-_ODD_BYTES = [b"\xff", b"\xfe", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x1f\x8b", b"PAR1", b"\x00" * 64]
+"""Examples that share a process."""
+_ODD = (
+    rb"""- -1 0 1e999 NaN null true [ { } ] : &a *a <<: | > % ../ / \ " "" ' , ; =HYPERLINK( <script> PAR1"""
+    b" \x00 \xff \xfe \xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \x1f\x8b \xef\xbb\xbf \xe2\x80\xae \x1b[2J"
+    b" \xf0\x9f\x99\x82 !!python/object:os.system"
+).split()
+_ODD += [b"\r", b"\n", b"\r\n", b"\n\n", b"\t", b"<<: *a", b"- ", b" " * 300, b"9" * 400, b"a" * 5000]
+_COMMANDS = (
+    "train encode search pairs cluster evaluate augment table export methods label pretrain compare analyse --help"
+    " --version trian"
+).split()
+_FLAGS = (
+    "--output --text-column --method --base --steps --batch-size --learning-rate --seed --clean --split-sentences"
+    " --id-column --keep --json --pairs --labels --top --clusters --pooling --dropout --hold-out --budget --max-length"
+    " --precision --track --dev --views --where --to --with --encoded --without --resume --overwrite --relevance --task"
+    " --suite -x"
+).split()
+_VALUES = (
+    "0 -1 1 1e999 nan bundled tsdae simcse text a,b , = a=b \x1b[2J \u202e 🙂 ../.. / . 1s -5m stsb-dev context pairs"
+    " mlm:ratio=2 onnx SENTENCES FOLDER/out.npy FOLDER/run FOLDER/out.parquet"
+).split()
+_VALUES += ["", " ", "9" * 300]
 
 
 def cases(count: int, seed: int, exact: bool) -> list[dict[str, Any]]:
-    """The kind of each; all else is drawn from its number."""
-    return [{"kind": KINDS[number % len(KINDS)], "draw": f"{seed} {number}"} for number in range(count)]
+    """A case for each kind, with its share of the examples."""
+    return [{"kind": kind, "seed": seed, "examples": max(1, count // len(KINDS))} for kind in KINDS]
+
+
+def edits(size: int) -> st.SearchStrategy[list[tuple[int, int, bytes | int]]]:
+    """One to six changes of so many bytes: position, bytes taken out, and what is put in, or how often they repeat."""
+    put = st.sampled_from(_ODD) | st.binary(max_size=64) | st.sampled_from((2, 4, 50))
+    change = st.tuples(st.integers(0, size), st.sampled_from((0, 1, 2, 8, 64, 1000, 1 << 30)), put)
+    return st.lists(change, min_size=1, max_size=6)
+
+
+def edited(data: bytes, changes: list[tuple[int, int, bytes | int]]) -> bytes:
+    """Data with changes."""
+    for at, length, put in changes:
+        out = data[at : at + length]
+        data = data[:at] + (out[:1000] * put if isinstance(put, int) else put) + data[at + length :]
+    return data
+
+
+def command_lines() -> st.SearchStrategy[list[str]]:
+    """A command with names, flags and values that hardly ever go together."""
+    value = st.sampled_from(_VALUES)
+    flag = st.tuples(st.sampled_from(_FLAGS), st.lists(value, max_size=2)).map(lambda pair: [pair[0], *pair[1]])
+    parts = st.tuples(st.sampled_from([*_COMMANDS, ""]), st.lists(value, max_size=2), st.lists(flag, max_size=4))
+    return parts.map(lambda part: [part[0], *part[1], *(word for each in part[2] for word in each)])
 
 
 class Fuzz:
@@ -106,14 +101,29 @@ class Fuzz:
         return dict(_seeds(self.world))
 
     def run(self, case: dict[str, Any]) -> dict[str, Any]:
-        """Write the mutated input, and give it to the command that reads such."""
-        draw, folder = random.Random(f"fuzz {case['draw']}"), self.world.new("fuzz")
-        arguments = self._make(case["kind"], draw, folder)
-        found = self._ask([str(each) for each in arguments], folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        return {
-            key: value.replace(str(folder), "") if isinstance(value, str) else value for key, value in found.items()
-        }
+        """Try the examples of a kind; a failing one is made as small as it goes."""
+        kind, ends = case["kind"], Counter[str]()
+        size = 600 if kind in ("model", "weights") else len(self.seeds.get(kind, b""))
+        examples = command_lines() if kind == "arguments" else edits(size)
+        options = ["", "--split-sentences", "--clean html,mail,urls", "--text-column body"]
+
+        @seed(case["seed"])
+        @settings(max_examples=case["examples"], database=None, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(examples, st.integers(0, 99), st.sampled_from(options))
+        def one(example: Any, number: int, option: str) -> None:
+            folder = self.world.new("fuzz")
+            arguments = [str(each) for each in self._make(kind, example, number, option, folder)]
+            found = self._ask(arguments, folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            ends[{0: "a result"}.get(found.get("status"), f"a line, status {found.get('status')}")] += 1
+            assert not found["fault"], found["fault"].replace(str(folder), "")
+
+        fault = None
+        try:
+            one()
+        except AssertionError as error:
+            fault = str(error)
+        return {"ends": dict(ends), "fault": fault}
 
     def _ask(self, arguments: list[str], folder: Path) -> dict[str, Any]:
         if self._left == 0:
@@ -151,62 +161,36 @@ class Fuzz:
             self._pipe.send((first, ""))
             self._pipe.recv()
 
-    def _make(self, kind: str, draw: random.Random, folder: Path) -> list[object]:
-        if kind == "command line":
-            return _command_line(draw, self.world, folder)
+    def _make(self, kind: str, example: Any, number: int, option: str, folder: Path) -> list[object]:
+        """Write the mutated input; the command that reads it."""
+        text, output = self.world.sentences, ("--output", folder / "out.npy")
+        if kind == "arguments":
+            words = [word.replace("SENTENCES", str(text)).replace("FOLDER", str(folder)) for word in example]
+            return [*words, *(["--steps", "1"] if words[0] in ("train", "pretrain", "compare") else [])]
         if kind in ("model", "weights"):
             shutil.copytree(self.world.model, folder / "model")
             found = sorted(path for path in (folder / "model").rglob("*.*") if path.is_file())
-            file = draw.choice([p for p in found if (p.suffix == ".safetensors") == (kind == "weights")])
+            found = [path for path in found if (path.suffix == ".safetensors") == (kind == "weights")]
+            file = found[number % len(found)]
             data = file.read_bytes()
             size = 8 + int.from_bytes(data[:8], "little") if kind == "weights" else len(data)
-            file.write_bytes(mutated(data[:size], draw) + data[size:])
-            return ["encode", folder / "model", self.world.sentences, "--output", folder / "out.npy"]
-        suffix = {"recipe": "yaml", "pairs": "tsv", "labels": "csv", "vectors": draw.choice(("npy", "npz", "pq"))}
-        name = {"pq": "parquet"}.get(suffix.get(kind, kind), suffix.get(kind, kind))
-        file, key = folder / f"input.{name}", f"vectors.{name}" if kind == "vectors" else kind
-        data = self.seeds[key]
-        if kind.endswith((".gz", ".zst")) and draw.random() < 0.7:  # the text inside, and not its wrapping
-            data = _packed(mutated(_unpacked(data, kind), draw), kind)
+            file.write_bytes(edited(data[:size], example) + data[size:])
+            return ["encode", folder / "model", text, *output]
+        suffix = {"recipe": "yaml", "pairs": "tsv", "labels": "csv"}.get(kind, kind.removeprefix("vectors."))
+        file, data = folder / f"input.{suffix}", self.seeds[kind]
+        if kind.endswith((".gz", ".zst")) and number < 70:  # the text inside, and not its wrapping
+            data = _packed(edited(_unpacked(data, kind), example), kind)
         else:
-            data = mutated(data, draw)
+            data = edited(data, example)
         file.write_bytes(data)
-        out = ("--output", folder / "out.npy")
-        if kind == "recipe":
-            return ["train", file, "--output", folder / "run"]
-        if kind == "pairs":
-            return ["evaluate", "bundled", "--pairs", file]
-        if kind == "labels":
-            return ["evaluate", "bundled", "--labels", file]
-        if kind == "vectors":
-            return ["search", "bundled", self.world.sentences, "bada", "--encoded", file]
-        options = [[], ["--split-sentences"], ["--clean", "html,mail,urls"], ["--text-column", "body"]]
-        return ["encode", "bundled", file, *out, *draw.choice(options)]
-
-
-def mutated(data: bytes, draw: random.Random) -> bytes:
-    """Data with one to six changes."""
-    for _ in range(draw.choice((1, 1, 2, 3, 6))):
-        at = draw.randrange(len(data) + 1)
-        to = min(len(data), at + draw.choice((1, 2, 8, 64, 1000)))
-        what = draw.randrange(8)
-        if what == 0 and at < len(data):
-            data = data[:at] + bytes([data[at] ^ 1 << draw.randrange(8)]) + data[at + 1 :]
-        elif what == 1:
-            data = data[:at] + draw.choice(_ODD).encode("utf-8", "surrogatepass") + data[at:]
-        elif what == 2:
-            data = data[:at] + draw.choice(_ODD_BYTES) + data[at:]
-        elif what == 3:
-            data = data[:at] + data[to:]
-        elif what == 4:
-            data = data[:to] + data[at:to] * draw.choice((1, 3, 50)) + data[to:]
-        elif what == 5:
-            data = data[:at] + draw.choice(_ODD).encode("utf-8", "surrogatepass") + data[to:]
-        elif what == 6 and draw.random() < 0.3:
-            data = data[:at]
-        else:
-            data = data[:at] + draw.randbytes(to - at) + data[to:]
-    return data
+        if kind.startswith("vectors"):
+            return ["search", "bundled", text, "bada", "--encoded", file]
+        given: dict[str, list[object]] = {
+            "recipe": ["train", file, "--output", folder / "run"],
+            "pairs": ["evaluate", "bundled", "--pairs", file],
+            "labels": ["evaluate", "bundled", "--labels", file],
+        }
+        return given.get(kind, ["encode", "bundled", file, *output, *option.split()])
 
 
 def _unpacked(data: bytes, kind: str) -> bytes:
@@ -276,113 +260,6 @@ def _write_seeds(path: str) -> None:
     Path(path).mkdir(exist_ok=True)
     table = pa.table({"text": texts, "body": [f"d{i // 4}" for i in range(40)], "team": list(range(40))})
     pq.write_table(table, Path(path) / "texts.parquet")
-
-
-_COMMANDS = (
-    "train",
-    "encode",
-    "search",
-    "pairs",
-    "cluster",
-    "evaluate",
-    "augment",
-    "table",
-    "export",
-    "methods",
-    "label",
-)
-_COMMANDS += ("pretrain", "compare", "analyse", "--help", "--version", "trian", "")
-_FLAGS = (
-    "--output",
-    "--text-column",
-    "--method",
-    "--base",
-    "--steps",
-    "--batch-size",
-    "--learning-rate",
-    "--seed",
-    "--clean",
-)
-_FLAGS += (
-    "--split-sentences",
-    "--id-column",
-    "--keep",
-    "--json",
-    "--pairs",
-    "--labels",
-    "--top",
-    "--clusters",
-    "--pooling",
-)
-_FLAGS += (
-    "--dropout",
-    "--hold-out",
-    "--budget",
-    "--max-length",
-    "--precision",
-    "--track",
-    "--dev",
-    "--views",
-    "--where",
-)
-_FLAGS += (
-    "--to",
-    "--with",
-    "--encoded",
-    "--without",
-    "--resume",
-    "--overwrite",
-    "--relevance",
-    "--task",
-    "--suite",
-    "-x",
-)
-_VALUES = (
-    "0",
-    "-1",
-    "1",
-    "1e999",
-    "nan",
-    "",
-    " ",
-    "bundled",
-    "tsdae",
-    "simcse",
-    "text",
-    "a,b",
-    ",",
-    "=",
-    "a=b",
-    "\x1b[2J",
-)
-_VALUES += (
-    "\u202e",
-    "🙂",
-    "../..",
-    "/",
-    ".",
-    "1s",
-    "-5m",
-    "9" * 300,
-    "stsb-dev",
-    "context",
-    "pairs",
-    "mlm:ratio=2",
-    "onnx",
-)
-
-
-def _command_line(draw: random.Random, world: World, folder: Path) -> list[object]:
-    command = draw.choice(_COMMANDS)
-    given: list[object] = [command]
-    values = [*_VALUES, str(world.sentences), str(folder / "out.npy"), str(folder / "run"), str(folder / "out.parquet")]
-    given += [draw.choice(values) for _ in range(draw.randrange(3))]
-    for _ in range(draw.randrange(5)):
-        given.append(draw.choice(_FLAGS))
-        given += [draw.choice(values) for _ in range(draw.choice((0, 1, 1, 1, 2)))]
-    if command in ("train", "pretrain", "compare"):
-        given += ["--steps", "1"]
-    return given
 
 
 def _serve(pipe: Any, cache: str) -> None:

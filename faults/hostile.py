@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import shutil
 from collections.abc import Callable
 from itertools import pairwise
@@ -118,11 +119,8 @@ class Hostile:
         file = folder / "bomb.yaml"
         file.write_text("\n".join(lines) + "\nstages: *j\n")
         done = self.world.do(["train", file, "--output", folder / "run"], folder / "cache", limit=15)
-        return {
-            "status": done.status,
-            "said": done.last[:250],
-            "fault": done.fault or (not done.status and "it passed"),
-        }
+        fault = done.fault or (None if done.status else "it passed")
+        return {"status": done.status, "said": done.last[:250], "fault": fault}
 
     def _bomb(self, file: Path, make: Callable[[Path], None], folder: Path) -> dict[str, Any]:
         make(file)
@@ -143,19 +141,11 @@ def _shown_raw(folder: Path, run: Path) -> str | None:
         text = path.read_text(encoding="utf-8")
         if any(mark in text for mark in RAW):
             return f"{path.name} has control characters"
-        if path.suffix == ".html" and any(
-            mark in text for mark in ("<script>document.title", "<img src=x", "<svg onload")
-        ):
+        if path.suffix == ".html" and re.search("<script>document.title|<img src=x|<svg onload", text):
             return f"{path.name} has markup of the texts"
     for path in (folder / "hits.csv", folder / "pairs.csv", folder / "groups.tsv"):
         text = path.read_text(encoding="utf-8")
-        if any(
-            cell.lstrip('"').startswith(("=HYPERLINK", "@SUM"))
-            for line in text.splitlines()
-            for cell in line.split("\t")
-        ):
-            return f"{path.name} has formulas"
-        if ",=HYPERLINK" in text or ',"=HYPERLINK' in text or ",@SUM" in text:
+        if re.search(r'(?m)(^|[\t,])"?(=HYPERLINK|@SUM)', text):
             return f"{path.name} has formulas"
     return None
 
@@ -182,12 +172,7 @@ def _pickled_module(model: Path, touched: Path) -> bool:
     modules.append({"idx": len(modules), "name": "d", "path": "9_Dense", "type": kind})
     (model / "modules.json").write_text(json.dumps(modules))
     (model / "9_Dense").mkdir()
-    about = {
-        "in_features": 32,
-        "out_features": 8,
-        "bias": True,
-        "activation_function": "torch.nn.modules.linear.Identity",
-    }
+    about = {"in_features": 32, "out_features": 8, "activation_function": "torch.nn.modules.linear.Identity"}
     (model / "9_Dense" / "config.json").write_text(json.dumps(about))
     (model / "9_Dense" / "pytorch_model.bin").write_bytes(pickle.dumps(_Touch(touched)))
     return False

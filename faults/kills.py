@@ -61,12 +61,7 @@ def commands(world: World) -> list[Command]:
         Command(
             "compare", ("compare", world.documents, "--methods", "neighbours,zscore", "--hold-out", 40, *steps[:4])
         ),
-        Command(
-            "augment",
-            ("augment", world.sentences, "--with", "translate:engine=command:there=rev:back=cat"),
-            "views.parquet",
-            (),
-        ),
+        Command("augment", tuple(world.views), "views.parquet", ()),
         Command("encode", ("encode", "bundled", world.many), "vectors.npy", ()),
         Command("encode to parquet", ("encode", "bundled", world.many), "vectors.parquet", ()),
     ]

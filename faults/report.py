@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from campaign import COUNTS
+
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "docs" / "results" / "reliability", ROOT / "docs" / "reliability.md"
-FULL = {"kills": 200, "flips": 200, "disk": 24, "twice": 12, "fuzz": 2000, "hostile": 14, "soak": 3, "upgrade": 2}
 WHAT = {
     "kills": ("Killed, then gone on with", "command"),
     "flips": ("Bytes changed on the disk", "target"),
@@ -33,8 +34,9 @@ def main() -> None:
     lines = ["| | tried | survived | in full |", "|---|---:|---:|---:|"]
     for name, (title, _) in WHAT.items():
         cases = known[name]
-        good = sum(not case["fault"] for case in cases)
-        lines.append(f"| {title} | {len(cases):,} | {good:,} | {FULL[name]:,} |")
+        tried = sum(map(_examples, cases))
+        good = tried - sum(bool(case["fault"]) for case in cases)
+        lines.append(f"| {title} | {tried:,} | {good:,} | {COUNTS[name][0]:,} |")
     for name, (title, key) in WHAT.items():
         if known[name]:
             lines += ["", f"### {title}", "", *_table(known[name], key)]
@@ -57,9 +59,15 @@ def _table(cases: Iterable[dict[str, Any]], key: str) -> list[str]:
         groups[str(case.get(key) or case["case"][key])].append(case)
     lines = ["| | tried | survived | how they ended |", "|---|---:|---:|---|"]
     for name, found in groups.items():
-        good = sum(not case["fault"] for case in found)
-        lines.append(f"| {name} | {len(found)} | {good} | {_ends(found)} |")
+        tried = sum(map(_examples, found))
+        good = tried - sum(bool(case["fault"]) for case in found)
+        lines.append(f"| {name} | {tried} | {good} | {_ends(found)} |")
     return lines
+
+
+def _examples(case: dict[str, Any]) -> int:
+    """How many inputs a case tried."""
+    return sum(case["ends"].values()) if "ends" in case else 1
 
 
 def _ends(cases: list[dict[str, Any]]) -> str:
@@ -67,6 +75,8 @@ def _ends(cases: list[dict[str, Any]]) -> str:
     for case in cases:
         if "killed" in case:
             counts.update(f"killed in {phase}" for phase in case["killed"])
+        elif "ends" in case:
+            counts.update(case["ends"])
         elif "end" in case:
             counts[case["end"]] += 1
         elif "megabytes" in case and isinstance(case["megabytes"], list):

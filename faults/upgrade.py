@@ -64,14 +64,9 @@ class Upgrade:
         environment |= {"SELFSENT_CACHE": str(folder / "cache"), "HOME": str(folder)}
         demo = ["-m", "selfsent", "train", "python:stdlib", "--budget", "20s", "--map", "0", "--output", "demo"]
         alone = ["unshare", "-n"] if shutil.which("unshare") and os.geteuid() == 0 else []
-        where = subprocess.run(
-            [python, "-c", "import selfsent; print(selfsent.__file__)"],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-        done = subprocess.run([*alone, python, *demo], cwd=folder, env=environment, capture_output=True, text=True)
+        options: dict[str, Any] = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+        where = subprocess.run([python, "-c", "import selfsent; print(selfsent.__file__)"], **options).stdout.strip()
+        done = subprocess.run([*alone, python, *demo], **options)
         said = (done.stderr.strip().splitlines() or [""])[-1]
         fault = None if done.returncode == 0 else f"status {done.returncode}: {said}"
         if not where.startswith(str(folder)):

@@ -142,6 +142,11 @@ class World:
         return [*given, "--batch-size", 4, "--max-length", 16, "--checkpoint-every", 2]
 
     @property
+    def views(self) -> list[object]:
+        """An `augment` of many sentences by a program, but for its output."""
+        return ["augment", self.many, "--with", "translate:engine=command:there=rev:back=cat"]
+
+    @property
     def run_cache(self) -> Path:
         """The cache that `run` used."""
         return self.folder / "run-cache"

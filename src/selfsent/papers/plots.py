@@ -128,25 +128,6 @@ def plot_corpus_size(axes: Axes, curve: Mapping[int, Spread], metric: str) -> No
     _label(axes, "training sentences", metric)
 
 
-def plot_labels(axes: Axes, found: LabelledWorth, metric: str, model: str) -> None:
-    """The score of supervised training over the number of labelled pairs, and the unsupervised score it must reach.
-
-    Args:
-        axes: to draw on.
-        found: what the bisection tried.
-        metric: what the score is.
-        model: name of the unsupervised model.
-    """
-    tried = sorted(found.tried)
-    axes.plot(*zip(*tried, strict=True), color=COLOURS[0], marker="o", linewidth=1.5, label="supervised")
-    axes.axhline(found.goal, color=COLOURS[1], linestyle="--", linewidth=1.5, label=f"{model}, without labels")
-    if found.pairs is not None:
-        axes.axvline(found.pairs, color=GREY, linestyle=":", label=f"overtaken at {found.pairs:,} pairs")
-    _logarithmic(axes, [pairs for pairs, _ in tried])
-    _label(axes, "labelled pairs", metric)
-    _legend(axes)
-
-
 def plot_space(axes: Axes, found: Sequence[Space]) -> None:
     """Alignment against uniformity, one point a model; the lower left is best."""
     for number, one in enumerate(found):
