@@ -98,7 +98,7 @@ class Cell:
             return "it is a recurrent network"
         if self.method in ("mlm", "declutr") and self.architecture in tiny.CAUSAL:
             return "transformers has no masked language model of this architecture"
-        if self.method in ("mlm", "declutr") and self.architecture in tiny.ENCODER_DECODER:
+        if self.method in ("mlm", "declutr", "tsdae") and self.architecture in tiny.ENCODER_DECODER:
             return "its decoder predicts words, not its encoder"
         return ""
 

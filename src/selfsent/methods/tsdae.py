@@ -16,7 +16,7 @@ from selfsent.errors import SettingsError
 from selfsent.fast.filled_rows import filled
 from selfsent.methods.losses import linear_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
-from selfsent.models.decoders.transformer import CheckpointDecoder, SmallDecoder, TiedDecoder, built_like_bert
+from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder, built_like_bert
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
@@ -59,11 +59,7 @@ class TSDAE(MethodOptions):
 
 
 def _decoder_for(model: Encoder, options: TSDAE) -> nn.Module:
-    """The decoder that goes with an encoder: of an encoder-decoder its own; else like the encoder, or a small one."""
-    if model.is_half:
-        if options.decoder_layers:
-            raise SettingsError("--decoder-layers is for encoders alone, and this base has a decoder: leave it out")
-        return CheckpointDecoder(model, options.drop_heads, options.scratch)
+    """The decoder that goes with an encoder: like the encoder, or a small one."""
     model.require_head("TSDAE's decoder", hidden=False)
     if not options.decoder_layers and built_like_bert(model):
         return TiedDecoder(model, options.tie, options.drop_heads)
@@ -102,8 +98,7 @@ class DenoisingLearner(Learner):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
         damaged, whole = views
-        own = self.decoder.head if isinstance(self.decoder, CheckpointDecoder) else None
-        head = own or self.model.require_head("tsdae", hidden=False)
+        head = self.model.require_head("tsdae", hidden=False)
         start = cast(int | None, self.decoder.start)
         read = whole.without_last() if start is None else whole.shift_right(start)
         vectors = self.model(damaged)

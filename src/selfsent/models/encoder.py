@@ -21,7 +21,6 @@ from selfsent.models.dropout import DROPOUTS
 from selfsent.models.heads.language_model import (
     LanguageModelHead,
     new_head,
-    predicts_by_decoder,
     save_head,
 )
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
@@ -51,7 +50,6 @@ class Encoder(nn.Module):
     Args:
         sentence_transformer: the ordinary model: a transformer, perhaps an n-gram CNN, a pooling, and whatever follows.
         language_model_head: the head that predicts words from the transformer's states, when the base has one.
-        whole: the directory of the encoder-decoder that the transformer is the first half of, if it is one.
     """
 
     is_static = False
@@ -68,15 +66,9 @@ class Encoder(nn.Module):
     states: TokenStates
     """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
 
-    def __init__(
-        self,
-        sentence_transformer: Any,
-        language_model_head: LanguageModelHead | None = None,
-        whole: Path | None = None,
-    ) -> None:
+    def __init__(self, sentence_transformer: Any, language_model_head: LanguageModelHead | None = None) -> None:
         super().__init__()
-        self.sentence_transformer, self.whole = sentence_transformer, whole
-        self.language_model_head = language_model_head
+        self.sentence_transformer, self.language_model_head = sentence_transformer, language_model_head
         if not self.has_transformer:
             return
         self.tokenizer = sentence_transformer.tokenizer
@@ -94,19 +86,14 @@ class Encoder(nn.Module):
         return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
 
     @property
+    def words(self) -> Any:
+        """The embedding module of the tokens."""
+        return self.transformer.get_input_embeddings()
+
+    @property
     def vocabulary_size(self) -> int:
         """Number of tokens that have an embedding."""
-        return int(self.transformer.config.vocab_size)
-
-    @property
-    def description(self) -> str:
-        """What determines its vectors besides weights and tokenizer."""
-        return str(self.transformer.config.to_json_string())
-
-    @property
-    def is_half(self) -> bool:
-        """Whether the transformer is the first half of an encoder-decoder."""
-        return self.has_transformer and predicts_by_decoder(self.transformer.config)
+        return int(self.words.num_embeddings)
 
     @property
     def pooling(self) -> str:
@@ -208,7 +195,7 @@ class Encoder(nn.Module):
 
     def word_vectors(self, ids: Tensor) -> Tensor:
         """(..., d) vectors of token ids before anything is computed of them."""
-        return cast(Tensor, self.transformer.get_input_embeddings()(ids))
+        return cast(Tensor, self.words(ids))
 
     def token_vectors(self, packed: Packed) -> Tensor:
         """What the pooling reads, (tokens, e), in packed order: token states, led through the modules in between."""
@@ -275,11 +262,7 @@ class Encoder(nn.Module):
 
     def twin(self) -> Encoder:
         """A copy with weights of its own, and without language-model head."""
-        head, self.language_model_head = self.language_model_head, None
-        try:
-            return copy.deepcopy(self)
-        finally:
-            self.language_model_head = head
+        return copy.deepcopy(self, {id(self.language_model_head): None})
 
     def require_transformer(self, why: str) -> None:
         """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
@@ -300,7 +283,7 @@ class Encoder(nn.Module):
         """
         self.require_transformer(f"{purpose} predicts words by a transformer's head")
         config: Any = self.transformer.config
-        if hidden and not has_masked_language_model(config) and not predicts_by_decoder(config):
+        if hidden and not has_masked_language_model(config):
             raise BaseEncoderError(
                 f"{purpose} hides words, and transformers has no masked language model for {config.model_type!r}:"
                 " choose another base or method"

@@ -17,7 +17,7 @@ from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, Pooling, pooling_place
 from selfsent.models.encoding import pack, prompt_of
-from selfsent.models.heads.language_model import load_head, predicts_by_decoder
+from selfsent.models.heads.language_model import load_head
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
 from selfsent.models.recurrent import RecurrentEncoder
@@ -26,6 +26,8 @@ from selfsent.models.static import LONGEST, PlainTable, StaticEncoder
 from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
+_ENCODER_STATES = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
+"""How a saved encoder half of BART is read; of T5 sentence-transformers loads the encoder alone."""
 _LONG = 2048
 """Rough limit, in tokens, of the long probe."""
 
@@ -128,8 +130,11 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
             config_kwargs=rates,
             model_kwargs={"dtype": torch.float32, "use_safetensors": True},
         )
-    if getattr(model[0].model.config, "is_encoder_decoder", False):
-        _keep_encoder_half(model[0], bool(modules))
+    reads = model[0].modality_config.get("text") or {}
+    if getattr(model[0].model.config, "is_encoder_decoder", False) and reads != _ENCODER_STATES:
+        raise BaseEncoderError(
+            f"{base} is an encoder-decoder that would make vectors of its decoder's states: choose an encoder, or T5"
+        )
     _complete_tokenizer(model[0])
     if not modules and model[0].modality_config.pop("message", None):  # a language model is to read texts, not chats
         model[0].input_formatter.supported_modalities = list(model[0].modality_config)
@@ -141,38 +146,7 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
     _set_pooling(model, place, pooling)
     if (mode := model[place].pooling_mode) not in (*POOLINGS, CNN_POOL):
         raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling")
-    return Encoder(model, head, folder if predicts_by_decoder(config) else None)
-
-
-def _keep_encoder_half(module: Any, saved: bool) -> None:
-    """Leave only the encoder half of an encoder-decoder in a `Transformer` of sentence-transformers.
-
-    It loads that half of T5 alone. It loads both of BART, and would read the decoder's states: here the decoder loses
-    its layers, and the encoder's states are read. Saved so, plain sentence-transformers reads the same states.
-
-    Args:
-        module: the transformer.
-        saved: whether it was saved as part of a sentence encoder, which then reads what it was trained to read.
-
-    Raises:
-        BaseEncoderError: the model is not built like BART, or its sentence vectors are those of its decoder.
-    """
-    model = module.model
-    if not hasattr(model, "encoder") or not hasattr(getattr(model, "decoder", None), "layers"):
-        raise BaseEncoderError(
-            f"{model.config.model_type!r} is an encoder-decoder of which selfsent cannot take the encoder:"
-            " choose BART or T5"
-        )
-    states = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
-    if saved and module.modality_config.get("text") != states:
-        raise BaseEncoderError(
-            "this model was trained to make vectors of its decoder's states, which selfsent does not read"
-        )
-    model.decoder.layers = nn.ModuleList()
-    model.config.decoder_layers = 0
-    for parameter in set(model.decoder.parameters()) - set(model.encoder.parameters()):
-        parameter.requires_grad_(False)
-    module.modality_config = {"text": states}
+    return Encoder(model, head)
 
 
 def _complete_tokenizer(module: Any) -> None:
@@ -249,4 +223,4 @@ def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
 
     modules = [encoder.sentence_transformer[0], PoolingModule(encoder.hidden_size, pooling)]
     alone = SentenceTransformer(modules=modules, device=str(encoder.device))
-    return Encoder(alone, encoder.language_model_head, encoder.whole)
+    return Encoder(alone, encoder.language_model_head)

@@ -88,7 +88,9 @@ def made(base: NewBase, resolve: Callable[[str], Path]) -> Path:
     """
     if base.kind in TRANSFORMERS:
         tokenizer = load_tokenizer(resolve(base.source or "bundled-raw"))
-        shape = {"layers": base.layers, "hidden_size": base.size, "heads": base.size // _HEAD}
+        width, heads = base.size, base.size // _HEAD
+        shape = {"num_hidden_layers": base.layers, "hidden_size": width, "num_attention_heads": heads}
+        shape["intermediate_size"] = 4 * width
 
         def write(folder: Path) -> None:
             new_language_model(base.kind, tokenizer, **shape).save_pretrained(folder)
@@ -160,39 +162,20 @@ def tokenizer_digest(tokenizer: Any) -> str:
     return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()[:16]
 
 
-def new_language_model(
-    kind: str,
-    tokenizer: Any,
-    layers: int,
-    hidden_size: int,
-    heads: int,
-    feed_forward: int | None = None,
-    seed: int = 0,
-) -> Any:
+def new_language_model(kind: str, tokenizer: Any, seed: int = 0, **shape: int) -> Any:
     """A transformer with a masked-language-model head and random weights.
 
     Args:
         kind: `bert` or `albert`.
         tokenizer: whose tokens it reads.
-        layers: how many.
-        hidden_size: width of a token state.
-        heads: attention heads in a layer.
-        feed_forward: width of the feed-forward layers; 4 times the hidden size when None.
         seed: of the random numbers.
+        **shape: `num_hidden_layers`, `hidden_size`, `num_attention_heads` and `intermediate_size`.
     """
     import torch
     from transformers import AutoConfig, AutoModelForMaskedLM
 
-    config = AutoConfig.for_model(
-        kind,
-        vocab_size=len(tokenizer),
-        hidden_size=hidden_size,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=feed_forward or 4 * hidden_size,
-        max_position_embeddings=POSITIONS,
-        pad_token_id=tokenizer.pad_token_id,
-    )
+    own = {"vocab_size": len(tokenizer), "max_position_embeddings": POSITIONS, "pad_token_id": tokenizer.pad_token_id}
+    config = AutoConfig.for_model(kind, **own, **shape)
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
         return AutoModelForMaskedLM.from_config(config)

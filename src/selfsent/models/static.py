@@ -132,7 +132,6 @@ class StaticEncoder(Encoder):
     has_transformer = False
     kind = "a table of token vectors"
     lexical_weight = SEARCH_WEIGHT["table"]
-    description = "static"
     pooling = "mean"
     _pooling_place = 0  # the table computes the mean itself
 
@@ -150,6 +149,8 @@ class StaticEncoder(Encoder):
         """The token vectors, (vocabulary, d)."""
         return cast(nn.EmbeddingBag, self.sentence_transformer[0].embedding)
 
+    words = table
+
     @property
     def transformer(self) -> Any:
         """The module that holds the table."""
@@ -159,11 +160,6 @@ class StaticEncoder(Encoder):
     def reader(self) -> CachedTokenizer:
         """Tokenises texts faster than the tokenizer does: nothing else takes long here."""
         return CachedTokenizer(self.tokenizer.backend_tokenizer)
-
-    @property
-    def vocabulary_size(self) -> int:
-        """Rows of the table."""
-        return self.table.num_embeddings
 
     @property
     def hidden_size(self) -> int:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
-from selfsent.evaluation.encoders import Encoder, as_encoder
-from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.evaluation.encoders import Encoder
 from selfsent.papers.words import Tagger, tag
 
 SIMILAR = 0.8

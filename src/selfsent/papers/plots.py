@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from selfsent.evaluation.side_by_side import Spread
-    from selfsent.papers.analysis import LabelledWorth, Space, WordImportance
+    from selfsent.papers.analysis import Space, WordImportance
 
 FORMATS = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

@@ -102,8 +102,15 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
 
     def write(folder: Path) -> None:
         tokenizer = given or train_vocabulary(corpus, options, progress.notice)
-        shape = options.layers, options.hidden_size, options.heads, options.feed_forward
-        model = new_language_model("bert", tokenizer, *shape, seed=seed)
+        model = new_language_model(
+            "bert",
+            tokenizer,
+            seed,
+            num_hidden_layers=options.layers,
+            hidden_size=options.hidden_size,
+            num_attention_heads=options.heads,
+            intermediate_size=options.feed_forward,
+        )
         if options.start == "counts":
             advance = partial(progress.count, "tokenising", total=len(corpus))
             table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)

@@ -204,7 +204,7 @@ def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
         found.update(f"{about}|".encode())
     how = CHUNK, CHARACTERS, tokens_at_once(model), model, model.device.type, model.tokenizer.model_max_length
     found.update("|".join(map(str, (*how, prompt_of(model, side)))).encode())
-    found.update(model.description.encode())
+    found.update(str(getattr(model.transformer, "config", type(model.transformer).__name__)).encode())
     tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
     tokenizer.no_truncation()  # which only the last call made
     tokenizer.no_padding()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
 from random import Random
@@ -277,16 +277,6 @@ def advice(shares: Mapping[str, float], flag: str) -> str | None:
     first, *others = (f"{shares[name]:.0%}" + (" of the texts" if name == found[0] else "") for name in found)
     parts = [f"{first} hold {HELD[found[0]]}", *(f"{a} {HELD[b]}" for a, b in zip(others, found[1:], strict=True))]
     return f"{', '.join(parts)}: add {flag}{','.join(found)}"
-
-
-def without_signs(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Texts roughly without what cleaners but that of mail take out, with no parser; and which these cleaners are."""
-    plain, found = list(texts), []
-    for name in (name for name in SIGNS if name != "mail"):
-        freed = [SIGNS[name].sub(" ", text) for text in plain]
-        found += [name] if freed != plain else []
-        plain = freed
-    return plain, found
 
 
 @cache
