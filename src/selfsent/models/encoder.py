@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -18,11 +17,7 @@ from selfsent.files import write_json
 from selfsent.foreign.transformers import has_masked_language_model, silent
 from selfsent.lexical.weight import SEARCH_FILE, SEARCH_WEIGHT
 from selfsent.models.dropout import DROPOUTS
-from selfsent.models.heads.language_model import (
-    LanguageModelHead,
-    new_head,
-    save_head,
-)
+from selfsent.models.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
 from selfsent.models.heads.options import CNN_POOL
 from selfsent.models.token_states import TokenStates
@@ -34,13 +29,7 @@ Pooling = Literal["cls", "mean", "max", "lasttoken"]
 
 def pooling_place(sentence_transformer: Any) -> int | None:
     """Index of the only pooling module of a model; None when there is none, or several."""
-    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
-
-    found = [
-        place
-        for place, module in enumerate(sentence_transformer)
-        if isinstance(module, PoolingModule) or getattr(module, "pooling_mode", None) == CNN_POOL
-    ]
+    found = [place for place, module in enumerate(sentence_transformer) if hasattr(module, "pooling_mode")]
     return found[0] if len(found) == 1 and found[0] else None
 
 
@@ -61,7 +50,7 @@ class Encoder(nn.Module):
     lexical_weight = SEARCH_WEIGHT["transformer"]
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
     _stem = 1
-    """Leading modules that `_assemble` never replaces."""
+    """Leading modules that make the first token states."""
     tokenizer: Any
     states: TokenStates
     """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
@@ -124,25 +113,20 @@ class Encoder(nn.Module):
         Raises:
             BaseEncoderError: what stands behind the pooling expects vectors of another width.
         """
-        behind = list(self.sentence_transformer)[self._pooling_place + 1 :]
-        if any(getattr(module, "in_features", width) != width for module in behind):
+        model, place = self.sentence_transformer, self._pooling_place
+        if any(getattr(module, "in_features", width) != width for module in list(model)[place + 1 :]):
             raise BaseEncoderError(
                 f"this base has a dense layer behind its pooling that takes no vectors of width {width}: choose another"
             )
-        pooling = type(self.pooling_module)(**{**self.pooling_module.get_config_dict(), "embedding_dimension": width})
-        pooling.load_state_dict(self.pooling_module.state_dict())
-        self._assemble([*self.token_modules, *modules, pooling, *behind])
+        pooling = type(model[place])(**{**model[place].get_config_dict(), "embedding_dimension": width})
+        pooling.load_state_dict(model[place].state_dict())
+        self.put_pooling(pooling)
+        for module in reversed(modules):
+            model.insert(place, module.to(self.device))
 
     def put_pooling(self, module: nn.Module) -> None:
-        """Replace the pooling by another module that makes a sentence vector, of the same width, of token states."""
-        self._assemble([*self.token_modules, module, *list(self.sentence_transformer)[self._pooling_place + 1 :]])
-
-    def _assemble(self, modules: Sequence[nn.Module]) -> None:
-        """Let these modules stand behind the transformer, or what is there instead, and nothing else."""
-        parts = [*list(self.sentence_transformer)[: self._stem], *modules]
-        for module in parts:
-            module.to(self.device)
-        self.sentence_transformer._modules = OrderedDict((str(place), module) for place, module in enumerate(parts))
+        """Replace the pooling by another module that makes a sentence vector of token states."""
+        self.sentence_transformer[self._pooling_place] = module.to(self.device)
 
     def average_layers(self, layers: Layers) -> None:
         """Let the pooling read the mean of two layers' states instead of the last layer's.
