@@ -77,21 +77,6 @@ def test_space(selfsent, trainer, pairs, tmp_path, monkeypatch):
     assert "--plot needs matplotlib: pip install 'selfsent[plot]'" in complaint
 
 
-def test_labels(selfsent, trainer, pairs, tmp_path):
-    flags, drawn = plots(tmp_path)
-    arguments = ("--pairs", pairs, "--labelled", pairs, "--trainer", f"{trainer}:train", "--least", 1)
-    done = selfsent("analyse", "labels", f"{trainer}:model", *arguments, *flags, "--json", tmp_path / "x.json")
-    assert done.status == 0, done.err
-    found = json.loads((tmp_path / "x.json").read_text())["labels"]
-    reached = {pairs for pairs, score in found["tried"] if score >= found["goal"]}
-    assert found["pairs"] == min(reached)
-    assert f"is worth {found['pairs']} labelled pair" in " ".join(done.out.split())
-    drawn("labelled pairs", f"overtaken at {found['pairs']} pairs")
-    arguments = ("--pairs", pairs, "--labelled", pairs, "--trainer", f"{trainer}:hopeless")
-    never = selfsent("analyse", "labels", f"{trainer}:perfect", *arguments)
-    assert "more than all 30 labelled pairs" in " ".join(never.out.split())
-
-
 def test_corpus_size(selfsent, base, documents, tmp_path):
     flags, drawn = plots(tmp_path)
     settings = ("--method", "simcse", "--base", base, "--steps", 1, "--batch-size", 8, "--max-length", 32)
@@ -118,10 +103,6 @@ def test_corpus_size(selfsent, base, documents, tmp_path):
         (("space", "bundled-raw"), "--task or --pairs"),
         (("space", "bundled-raw", "--task", "stsb", "--plot", "x.pdf"), "must end in .png or .svg"),
         (("space", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
-        (
-            ("labels", "bundled-raw", "--pairs", "pairs.tsv", "--labelled", "pairs.tsv", "--trainer", "x"),
-            "package.module:name",
-        ),
         (("corpus-size", "x.txt", "--output", "runs", "--sizes", "many"), "--sizes is many"),
         (("corpus-size", "x.txt", "--output", "runs", "--sizes", "1,5"), "--sizes has 1; each must be at least 2"),
         (("corpus-size", "x.txt", "--output", "runs", "--seed", "3"), "give --seeds"),

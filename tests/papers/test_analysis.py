@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import DataError
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.papers.analysis import alignment, labelled_worth, uniformity, word_importance
+from selfsent.papers.analysis import alignment, uniformity, word_importance
 from selfsent.papers.words import tag
 
 
@@ -43,22 +43,6 @@ def test_tags_of_plain_sentences():
     assert tag(words) == ["DET", "ADJ", "NOUN", "ADV", "VERB", "PROPN", "PART", "NUM", "NOUN", "PUNCT"]
     assert tag(["They", "argue", "about", "movement"]) == ["PRON", "VERB", "ADP", "NOUN"]
     assert tag([]) == []
-
-
-@pytest.mark.parametrize("truth", [11, 137, 5000, 99_999])
-def test_bisection_finds_where_labels_overtake(truth):
-    found = labelled_worth(lambda pairs: float(pairs >= truth), lambda: 1.0, 10, 100_000, precision=0.05)
-    assert truth <= found.pairs <= truth * 1.06 + 1
-    assert len(found.tried) < 20
-
-
-def test_bisection_at_the_ends():
-    assert labelled_worth(lambda pairs: 1.0, lambda: 0.5, 10, 100).pairs == 10
-    never = labelled_worth(lambda pairs: 0.0, lambda: 0.5, 10, 100)
-    assert never.pairs is None
-    assert [pairs for pairs, _ in never.tried] == [10, 100]
-    with pytest.raises(SettingsError, match="least < most"):
-        labelled_worth(lambda pairs: 0.0, lambda: 0.5, 10, 10)
 
 
 def test_alignment_and_uniformity_match_their_definitions():

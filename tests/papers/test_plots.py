@@ -2,8 +2,8 @@ import pytest
 
 from selfsent.errors import OutputError
 from selfsent.evaluation.side_by_side import Spread
-from selfsent.papers.analysis import LabelledWorth, Space, WordImportance
-from selfsent.papers.plots import check_plots, draw, plot_corpus_size, plot_labels, plot_space, plot_words
+from selfsent.papers.analysis import Space, WordImportance
+from selfsent.papers.plots import check_plots, draw, plot_corpus_size, plot_space, plot_words
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -37,15 +37,6 @@ def test_sizes_are_named_as_far_as_their_names_fit():
     assert axes.get_xscale() == "log"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["100", "1,000", "9,000"]
     assert axes.get_ylabel() == "stsb"
-
-
-def test_labels_show_goal_and_crossing():
-    found = LabelledWorth(400, ((10, 20.0), (1000, 70.0), (400, 61.0)), 60.0)
-    curve, goal, crossing = drawn(plot_labels, found, "stsb", "m").get_lines()
-    assert list(curve.get_xdata()) == [10, 400, 1000]
-    assert set(goal.get_ydata()) == {60}
-    assert set(crossing.get_xdata()) == {400}
-    assert len(drawn(plot_labels, LabelledWorth(None, ((10, 20.0),), 60.0), "stsb", "m").get_lines()) == 2
 
 
 def test_space_has_a_point_for_each_model():

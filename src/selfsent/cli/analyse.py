@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from selfsent.cli.encoding import add_fast_options, quick
 from selfsent.cli.options import Unset, add_corpus_options, add_dataclass_options, read
 from selfsent.cli.outputs import check_outputs, write_outputs
-from selfsent.display import counted, table_of
+from selfsent.display import table_of
 from selfsent.errors import SettingsError
 from selfsent.settings import Settings
 
@@ -29,29 +29,21 @@ def add_parser(commands: Any) -> None:
     """Add the command and its analyses."""
     parser = commands.add_parser(
         "analyse",
-        help="the papers' analyses: words, space, corpus-size, labels",
+        help="the papers' analyses: words, space, corpus-size",
         description="The papers' analyses.",
     )
     kinds = parser.add_subparsers(dest="analysis", required=True, metavar="ANALYSIS")
-    for name, about, models, run in (
-        ("words", "which kinds of words decide a similarity", "+", _words),
-        ("space", "alignment and uniformity of the vectors", "+", _space),
-        ("labels", "how many labelled pairs an unsupervised model is worth", 1, _labels),
+    for name, about, run in (
+        ("words", "which kinds of words decide a similarity", _words),
+        ("space", "alignment and uniformity of the vectors", _space),
     ):
         kind = kinds.add_parser(name, help=about, description=f"{about.capitalize()}.")
-        kind.add_argument("model", nargs=models, metavar="MODEL", help="as for selfsent evaluate")
+        kind.add_argument("model", nargs="+", metavar="MODEL", help="as for selfsent evaluate")
         kind.add_argument("--pairs", metavar="FILE", help="a file with columns sentence1, sentence2, score")
         kind.add_argument("--task", metavar="NAME", help="the pairs of a task, such as stsb-dev, instead")
+        share = "pairs with this share of the highest score, or more, mean the same (default: 0.8)"
+        kind.add_argument("--least", type=float, default=0.8, metavar="X", help=share)
         _add_common(kind, run)
-        if name == "labels":
-            columns = "a file with columns sentence1, sentence2, score"
-            kind.add_argument("--labelled", required=True, metavar="FILE", help=columns)
-            model = "(pairs, scores) -> a model with encode"
-            kind.add_argument("--trainer", required=True, metavar="MODULE:FUNCTION", help=model)
-            kind.add_argument("--least", type=int, default=10, metavar="N", help="fewest pairs to try (default: 10)")
-        else:
-            share = "pairs with this share of the highest score, or more, mean the same (default: 0.8)"
-            kind.add_argument("--least", type=float, default=0.8, metavar="X", help=share)
     _add_corpus_size(kinds)
 
 
@@ -111,24 +103,6 @@ def _space(options: argparse.Namespace) -> None:
     _finish(options, table, plain, lambda axes: plot_space(axes, found))
 
 
-def _labels(options: argparse.Namespace) -> None:
-    from selfsent.evaluation.encoders import load_object
-    from selfsent.evaluation.tasks.own import read_pairs
-    from selfsent.papers.analysis import worth_in_labels
-    from selfsent.papers.plots import plot_labels
-
-    rows = _pairs(options)
-    labelled, trainer = read_pairs(options.labelled), load_object(options.trainer)
-    (encoder,) = _encoders(options)
-    found = worth_in_labels(encoder, rows, trainer, labelled, options.least)
-    cells = [[f"{count:,}", f"{score:.2f}"] for count, score in sorted(found.tried)]
-    cells.append([f"{encoder.name}, none", f"{found.goal:.2f}"])
-    worth = counted(found.pairs, "labelled pair") if found.pairs else f"more than all {len(labelled):,} labelled pairs"
-    table = table_of(["labelled pairs", rows.name], cells, caption=f"{encoder.name} is worth {worth}")
-    plain = {"model": encoder.name, "pairs": rows.name, "labels": dataclasses.asdict(found)}
-    _finish(options, table, plain, lambda axes: plot_labels(axes, found, rows.name, encoder.name))
-
-
 def _corpus_size(options: argparse.Namespace) -> None:
     from selfsent.cli.console import doing, notice
     from selfsent.papers.corpus_size import check_corpus_size, corpus_size
@@ -168,7 +142,7 @@ def _check_files(options: argparse.Namespace) -> None:
     """Refuse, before any work, a file that cannot be written or that is read."""
     from selfsent.papers.plots import check_plots
 
-    given = [getattr(options, name, None) for name in ("pairs", "labelled")]
+    given = [getattr(options, "pairs", None)]
     given += [*getattr(options, "corpus", ()), *(getattr(options, "without", None) or ())]
     check_outputs({"--json": options.json, **{f"--plot {path}": path for path in options.plot}}, given)
     check_plots(options.plot)

@@ -1,4 +1,4 @@
-"""The papers' analyses: which words a similarity hangs on, how much text helps, what labels are worth, the space."""
+"""The papers' analyses: which words a similarity hangs on, and how vectors lie in their space."""
 
 from __future__ import annotations
 
