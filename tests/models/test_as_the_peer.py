@@ -45,6 +45,20 @@ def assert_the_same(directory, again):
     np.testing.assert_allclose(found, np.stack([peer_of(again).encode(text) for text in TEXTS]), atol=2e-5)
 
 
+def architecture(directory, name, kind, **config):
+    """A tiny model of an architecture that is in no other test."""
+    from transformers import AutoConfig, AutoModel
+
+    tokenizer = tiny.make_tokenizer(kind)
+    torch.manual_seed(0)
+    model = AutoModel.from_config(
+        AutoConfig.for_model(name, vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **config)
+    )
+    model.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return directory
+
+
 def test_a_chat_template_is_left_out_of_a_plain_language_model(base_of, tmp_path):
     from transformers import AutoTokenizer
 
@@ -80,17 +94,10 @@ def test_settings_that_are_not_known_are_refused_where_they_change_anything(base
 
 
 def test_an_encoder_decoder_whose_decoder_would_be_read_is_refused(tmp_path):
-    from transformers import BartConfig, BartModel
-
-    sizes = {f"{half}_{what}": size for half in ("encoder", "decoder") for what, size in SMALL.items()}
-    tokenizer = tiny.make_tokenizer("byte pairs")
-    BartModel(BartConfig(vocab_size=len(tokenizer), d_model=16, **sizes)).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
+    base = architecture(tmp_path, "bart", "byte pairs", **sizes)
     with pytest.raises(BaseEncoderError, match="vectors of its decoder's states"):
-        load_encoder(tmp_path)
-
-
-SMALL = {"layers": 1, "attention_heads": 1, "ffn_dim": 16}
+        load_encoder(base)
 
 
 def test_rotary_positions_are_no_limit_where_the_model_names_a_longer_one(tmp_path):
@@ -114,20 +121,6 @@ def test_word_vectors_with_a_limit_of_their_own_are_refused(tmp_path):
     SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path), create_model_card=False)
     with pytest.raises(BaseEncoderError, match="it cuts sentences after 6 words"):
         load_encoder(tmp_path)
-
-
-def architecture(directory, name, kind, **config):
-    """A tiny model of an architecture that is in no other test."""
-    from transformers import AutoConfig, AutoModel
-
-    tokenizer = tiny.make_tokenizer(kind)
-    torch.manual_seed(0)
-    model = AutoModel.from_config(
-        AutoConfig.for_model(name, vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **config)
-    )
-    model.save_pretrained(directory)
-    tokenizer.save_pretrained(directory)
-    return directory
 
 
 def test_xlnet_has_no_limit(tmp_path):
@@ -246,8 +239,7 @@ def test_the_command_line_and_batches_take_the_prompt(prompted, tmp_path, monkey
     np.testing.assert_allclose(BatchEncoder(prompted, prompt="document").vectors(TEXTS), expected, atol=2e-5)
 
 
-def test_an_export_knows_the_prompt(prompted, tmp_path):
-    pytest.importorskip("onnxruntime")
-    from selfsent.models.export import export
-
-    assert export(load_encoder(prompted), tmp_path / "graph").prompt == "lu lu "
+def test_vectors_that_are_cut_short_stay_so(base, tmp_path):
+    model = saved(base, tmp_path / "cut", truncate_dim=8)
+    assert load_encoder(model).embedding_size == 8
+    assert_the_same(model, tmp_path / "again")

@@ -1,23 +1,27 @@
 """A table of token vectors: the same vectors as sentence-transformers, and what it refuses."""
 
 import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
 import selfsent
 import tiny
 from selfsent.errors import BaseEncoderError, RunError, SettingsError
-from selfsent.evaluation.encoders import as_encoder
 from selfsent.methods import METHODS
 from selfsent.models.encoding import encode
-from selfsent.models.export import export
+from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
-from selfsent.models.static import new_table
+from selfsent.models.static import PlainTable, StaticEncoder, new_table
 from selfsent.training.plan import make_plan
 
 TEXTS = [*tiny.make_sentences(30, seed=9), "bidi  gafo!", "", "[MASK] bidi"]
@@ -109,10 +113,9 @@ def test_a_linear_map_stands_behind_what_follows_the_table(table):
     assert encode(model, TEXTS[:5]) == pytest.approx(2 * before + 1, abs=1e-5)
 
 
-@pytest.mark.parametrize("method", ["bootstrap", "ct-inbatch", "distil"])
-def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, table, base_of, tmp_path):
-    options = {"distil": {"teacher": str(base_of("bert"))}}.get(method, {"delete_words": 0.3})
-    options |= {"method": method, "base": table, "steps": 10, "batch_size": 8, "checkpoint_every": 3}
+def test_an_interrupted_run_ends_as_if_nothing_had_happened(table, tmp_path):
+    options = {"method": "bootstrap", "base": table, "delete_words": 0.3, "steps": 10, "batch_size": 8}
+    options["checkpoint_every"] = 3
 
     def stop(step, steps, figures):
         if step == 8:
@@ -124,12 +127,6 @@ def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, table, base_
     selfsent.train(TEXTS, output=tmp_path / "parts", resume=True, **options)
     whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
     assert whole == parts
-
-
-def test_half_precision_is_read_and_trained_in_float32(table, tmp_path):
-    model = SentenceTransformer(str(table), device="cpu").half()
-    model.save(str(tmp_path / "half"))
-    assert load_encoder(tmp_path / "half").table.weight.dtype == torch.float32
 
 
 def test_the_layout_of_model2vec(tmp_path):
@@ -202,13 +199,6 @@ def test_the_base_is_the_best_that_a_method_can_train(method, given, base):
     assert make_plan(METHODS[method], **given).base == base
 
 
-def test_the_same_seed_makes_the_same_table():
-    tokenizer = tiny.make_tokenizer().backend_tokenizer
-    first, again, other = (new_table(tokenizer, 8, seed).table.weight for seed in (1, 1, 2))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
 def test_a_table_is_made_with_a_vocabulary_of_the_text_or_of_an_encoder(table, tmp_path):
     own = load_encoder(selfsent.make_table(TEXTS, tmp_path / "own", size=6, vocabulary_size=80))
     assert (own.embedding_size, own.vocabulary_size <= 80) == (6, True)
@@ -220,17 +210,6 @@ def test_a_table_is_made_with_a_vocabulary_of_the_text_or_of_an_encoder(table, t
     with pytest.raises(SettingsError, match="leave out --cased"):
         selfsent.make_table(None, tmp_path / "none", tokenizer=table, cased=True)
     assert not (tmp_path / "none").exists()
-
-
-def test_fast_and_int8_change_nothing_and_say_nothing(table):
-    exact, quick = as_encoder(str(table)), as_encoder(str(table), int8=True)
-    assert np.array_equal(exact(TEXTS[:5]), quick(TEXTS[:5]))
-    assert quick.pooling == "mean"
-
-
-def test_export_says_that_there_is_nothing_to_export(table, tmp_path):
-    with pytest.raises(SettingsError, match="needs no graph"):
-        export(load_encoder(table), tmp_path / "graph")
 
 
 def test_special_tokens_are_known():
@@ -250,3 +229,94 @@ def test_signs_weigh_little_in_the_tables_that_ship(name):
     assert 0 < min(length[sign] for sign in signs) <= max(length[sign] for sign in signs) < 0.1 * length["network"]
     one, other, same = encode(model, [f"{text} {'=' * 80}" for text in ("fast ball", "old Volvo", "old Volvos")])
     assert np.dot(one, other) < 0.5 * np.dot(other, same)
+
+
+@pytest.fixture(params=[False, True], ids=["as it is", "normalised"])
+def plain(base_of, tmp_path, request):
+    whole = SentenceTransformer(str(base_of("static")), device="cpu")
+    if request.param:
+        whole.append(Normalize())
+        whole.similarity_fn_name = "dot"
+    whole.save(str(tmp_path / "table"), create_model_card=False)
+    return tmp_path / "table"
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_vectors_fingerprint_and_files_are_those_of_sentence_transformers(plain, tmp_path):
+    model = load_encoder(plain)
+    assert isinstance(model.sentence_transformer, PlainTable)
+    ordinary = SentenceTransformer(str(plain), device="cpu")
+    assert encode(model, TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
+    assert fingerprint(model) == fingerprint(StaticEncoder(ordinary))
+    assert model.embedding_size == ordinary.get_embedding_dimension()
+    model.save(tmp_path / "saved")
+    ordinary.save(str(tmp_path / "ordinary"), create_model_card=False)
+    assert files(tmp_path / "saved") == files(tmp_path / "ordinary")
+
+
+def test_what_is_appended_is_saved_with_it(plain, tmp_path):
+    model = load_encoder(plain)
+    width = model.embedding_size
+    model.sentence_transformer.append(Dense(width, 3))
+    model.save(tmp_path / "saved")
+    assert model.embedding_size == 3
+    ordinary = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert ordinary.encode(TEXTS) == pytest.approx(encode(model, TEXTS), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"prompts": {"query": "find: "}, "default_prompt_name": "query"},
+        {"prompts": {"query": "find: "}},
+        {"truncate_dim": 8},
+    ],
+)
+def test_whatever_else_is_configured_is_left_to_sentence_transformers(base_of, tmp_path, about):
+    shutil.copytree(base_of("static"), tmp_path / "table")
+    config = tmp_path / "table" / "config_sentence_transformers.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **about}))
+    assert PlainTable.read(tmp_path / "table") is None
+    ordinary = SentenceTransformer(str(tmp_path / "table"), device="cpu")
+    assert encode(load_encoder(tmp_path / "table"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
+
+
+def test_other_modules_are_left_to_sentence_transformers(base_of, tmp_path):
+    whole = SentenceTransformer(str(base_of("static")), device="cpu")
+    whole.append(Dense(whole.get_embedding_dimension(), 3))
+    whole.save(str(tmp_path / "table"), create_model_card=False)
+    assert PlainTable.read(tmp_path / "table") is None
+    assert isinstance(load_encoder(tmp_path / "table").sentence_transformer[0], StaticEmbedding)
+
+
+def test_half_precision_is_read_as_float32(base_of, tmp_path):
+    whole = SentenceTransformer(str(base_of("static")), device="cpu").half()
+    whole.save(str(tmp_path / "table"), create_model_card=False)
+    assert load_encoder(tmp_path / "table").table.weight.dtype == torch.float32
+
+
+def test_saving_a_table_alone_imports_no_sentence_transformers(tmp_path):
+    code = (
+        "import sys; from selfsent.models.loading import load_encoder\n"
+        "load_encoder('bundled').save(sys.argv[1])\n"
+        "assert 'sentence_transformers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "saved")], check=True)
+    ordinary = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert ordinary.encode(TEXTS) == pytest.approx(encode(load_encoder("bundled"), TEXTS), abs=1e-6)
+
+
+def test_searching_with_it_imports_neither_library(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(tiny.make_sentences(10)))
+    code = (
+        "import sys; from selfsent.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: assert not end.code\n"
+        "assert not {'sentence_transformers', 'torch._dynamo', 'sklearn'} & sys.modules.keys()"
+    )
+    command = [sys.executable, "-c", code, "search", "bundled", str(tmp_path / "text.txt"), "bidi"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr

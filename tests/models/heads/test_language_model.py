@@ -88,22 +88,14 @@ def test_a_base_without_a_head_gets_a_new_one(base_of, tmp_path, caplog):
     assert model.require_head("tsdae") is head
 
 
-def test_a_head_of_another_model_is_refused(base_of, encoder_of, tmp_path):
+def test_a_head_of_another_model_is_refused(encoder_of, tmp_path):
     encoder_of("bert").save(tmp_path / "model")
     path = tmp_path / "model" / HEAD_FILE
     tensors = load_file(str(path))
-    tensors.pop(next(iter(tensors)))
-    save_file(tensors, str(path))
-    with pytest.raises(BaseEncoderError, match="does not fit the model beside it"):
-        load_encoder(tmp_path / "model")
-
-
-def test_a_saved_head_of_another_shape_is_refused(base_of, encoder_of, tmp_path):
-    encoder_of("bert").save(tmp_path / "model")
-    path = tmp_path / "model" / HEAD_FILE
-    save_file({name: torch.zeros(3) for name in load_file(str(path))}, str(path))
-    with pytest.raises(BaseEncoderError):
-        load_encoder(tmp_path / "model")
+    for others in ({name: torch.zeros(3) for name in tensors}, dict(list(tensors.items())[1:])):
+        save_file(others, str(path))
+        with pytest.raises(BaseEncoderError, match=r"does not fit the model beside it|cannot be loaded as"):
+            load_encoder(tmp_path / "model")
 
 
 def test_a_new_head_leaves_the_transformer_alone(encoder_of):
