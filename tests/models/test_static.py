@@ -231,24 +231,14 @@ def test_signs_weigh_little_in_the_tables_that_ship(name):
     assert np.dot(one, other) < 0.5 * np.dot(other, same)
 
 
-@pytest.fixture(params=[False, True], ids=["as it is", "normalised"])
-def plain(base_of, tmp_path, request):
-    whole = SentenceTransformer(str(base_of("static")), device="cpu")
-    if request.param:
-        whole.append(Normalize())
-        whole.similarity_fn_name = "dot"
-    whole.save(str(tmp_path / "table"), create_model_card=False)
-    return tmp_path / "table"
-
-
 def files(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-def test_vectors_fingerprint_and_files_are_those_of_sentence_transformers(plain, tmp_path):
-    model = load_encoder(plain)
+def test_vectors_fingerprint_and_files_are_those_of_sentence_transformers(table, tmp_path):
+    model = load_encoder(table)
     assert isinstance(model.sentence_transformer, PlainTable)
-    ordinary = SentenceTransformer(str(plain), device="cpu")
+    ordinary = SentenceTransformer(str(table), device="cpu")
     assert encode(model, TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
     assert fingerprint(model) == fingerprint(StaticEncoder(ordinary))
     assert model.embedding_size == ordinary.get_embedding_dimension()
@@ -257,8 +247,8 @@ def test_vectors_fingerprint_and_files_are_those_of_sentence_transformers(plain,
     assert files(tmp_path / "saved") == files(tmp_path / "ordinary")
 
 
-def test_what_is_appended_is_saved_with_it(plain, tmp_path):
-    model = load_encoder(plain)
+def test_what_is_appended_is_saved_with_it(table, tmp_path):
+    model = load_encoder(table)
     width = model.embedding_size
     model.sentence_transformer.append(Dense(width, 3))
     model.save(tmp_path / "saved")

@@ -17,9 +17,6 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help="a directory, a hub id, or bundled")
     parser.add_argument(
-        "--int8", action="store_true", help="8-bit weights: a quarter of the size, but not the same vectors"
-    )
-    parser.add_argument(
         "--normalize", action="store_true", help="give the vectors length 1, even if the model does not"
     )
     parser.add_argument("--output", required=True, metavar="DIR", help="directory to write")
@@ -39,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
     model = load_encoder(options.model)
     with doing() as say:
         say("making a graph")
-        made = export(model, output, options.int8, options.normalize)
+        made = export(model, output, options.normalize)
     notice(
         f"ONNX graph in {output}: {made.size} numbers a sentence, smallest cosine to torch's vectors"
         f" {made.smallest_cosine:.6f}, largest difference {made.largest_difference:.1e}"

@@ -294,7 +294,7 @@ class Encoder(nn.Module):
             BaseEncoderError: it computes in 8 bits, for which no other program has a name.
         """
         if any(parameter.dtype == torch.int8 for parameter in self.transformer.parameters()):
-            raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before, or export it with --int8")
+            raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before")
         with silent():
             self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:
