@@ -81,7 +81,6 @@ def test_a_chat_template_is_left_out_of_a_plain_language_model(base_of, tmp_path
     [
         ({"pooling": {"include_prompt": False}, "prompts": {"q": "ba du: "}, "default_prompt_name": "q"}, "vectors"),
         ({"transformer": {"processing_kwargs": {"text": {"max_length": 6}}}}, "tokens"),
-        ({"transformer": {"processing_kwargs": {"text": {"add_special_tokens": False}}}}, "tokens"),
     ],
 )
 def test_settings_that_are_not_known_are_refused_where_they_change_anything(base, tmp_path, options, what):
@@ -224,18 +223,10 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     assert fingerprint(encoder) != fingerprint(load_encoder(prompted))
 
 
-def test_the_command_line_and_batches_take_the_prompt(prompted, tmp_path, monkeypatch):
-    from selfsent.cli import main
+def test_batches_take_the_prompt(prompted):
     from selfsent.encoding import BatchEncoder
 
-    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "t.txt").write_text("\n".join(TEXTS) + "\n")
-    found, given = tmp_path / "v.npy", [str(prompted), str(tmp_path / "t.txt")]
-    with pytest.raises(SystemExit) as left:
-        main(["encode", *given, "--output", str(found), "--prompt", "document"])
-    assert not left.value.code
     expected = peer_of(prompted).encode_document(TEXTS)
-    np.testing.assert_allclose(np.load(found), expected, atol=2e-5)
     np.testing.assert_allclose(BatchEncoder(prompted, prompt="document").vectors(TEXTS), expected, atol=2e-5)
 
 

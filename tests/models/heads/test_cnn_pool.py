@@ -56,6 +56,7 @@ def test_it_has_the_paper_s_parameters_and_range():
 def test_a_saved_model_comes_back(name, options, encoder_of, tmp_path):
     encoder = with_cnn(encoder_of(name), **options)
     vectors = encode(encoder, SENTENCES)
+    assert vectors == pytest.approx(np.concatenate([encode(encoder, [one]) for one in SENTENCES]), abs=1e-5)
     encoder.save(tmp_path / "model")
     again = load_encoder(tmp_path / "model")
     np.testing.assert_array_equal(encode(again, SENTENCES), vectors)
@@ -69,22 +70,6 @@ def test_a_saved_model_comes_back(name, options, encoder_of, tmp_path):
     modules.write_text(modules.read_text().replace("selfsent.models.heads.cnn_pool", "selfsent.heads.cnn_pool"))
     assert saved_pooling(tmp_path / "model") == "cnn-pool"
     np.testing.assert_array_equal(encode(load_encoder(tmp_path / "model"), SENTENCES), vectors)
-
-
-def test_sentence_transformers_alone_refuses_it(encoder_of, tmp_path):
-    from sentence_transformers import SentenceTransformer
-
-    with_cnn(encoder_of("bert")).save(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"CnnPool.*not part of Sentence Transformers"):
-        SentenceTransformer(str(tmp_path / "model"), local_files_only=True)
-
-
-@torch.no_grad()
-def test_padding_changes_nothing(encoder_of):
-    encoder = with_cnn(encoder_of("bert"))
-    ids = tiny.encode(encoder.tokenizer, SENTENCES)
-    alone = torch.cat([encoder(tiny.pack([one])) for one in ids])
-    torch.testing.assert_close(encoder(tiny.pack(ids)), alone, atol=1e-5, rtol=0)
 
 
 def test_older_models_name_what_is_gone():
@@ -121,10 +106,9 @@ def test_it_goes_behind_an_ngram_cnn_and_is_kept_when_asked_for_again(encoder_of
         put_head(encoder, CnnPoolOptions(stride=1))
 
 
-@pytest.mark.parametrize("name", ["bert", "albert"])
 @pytest.mark.parametrize("options", [CnnPoolOptions(), NgramOptions(filters=4)])
-def test_every_part_of_it_trains(name, options, encoder_of):
-    encoder = encoder_of(name, dropout=0.1).train()
+def test_every_part_of_it_trains(options, encoder_of):
+    encoder = encoder_of("albert", dropout=0.1).train()
     put_head(encoder, options)
     method = get_method("simcse")
     learner = method.learner(encoder, method.options())
