@@ -276,7 +276,7 @@ def test_a_result_is_shown_as_a_table_and_heard(scored_run, with_documents):
 
 
 def test_so_does_a_run_where_bases_and_teachers_are_named(scored_run, tmp_path):
-    from selfsent.comparison.bases import known_bases
+    from selfsent.comparison.trials import known_bases
     from selfsent.methods import get_method
 
     assert [base.name for base in known_bases(scored_run, print)] == [str(scored_run.directory)]

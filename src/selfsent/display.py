@@ -89,7 +89,7 @@ def table_of(
 
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", **options)
     for number, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="left" if number in left else "right")
+        table.add_column(Text(heading), justify="left" if number in left else "right", no_wrap=number not in left)
     for cells in rows:
         table.add_row(*map(Text, cells))
     return table

@@ -139,7 +139,7 @@ def test_the_page_shows_what_was_found(compared, base):
 
 
 def test_what_is_chosen_without_labels_from_a_strong_base_is_marked(base, documents, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfsent.comparison.result.Selection.chosen", property(lambda found: found.candidates[0]))
+    monkeypatch.setattr("selfsent.comparison.selection.Selection.chosen", property(lambda found: found.candidates[0]))
     asked = []
     monkeypatch.setattr("selfsent.comparison.run.is_strong", lambda directory: asked.append(directory) or True)
     assert package.compare(documents, ["whitening"], base, tmp_path / "out", quiet=True).was_strong
@@ -205,7 +205,7 @@ def test_a_seed_that_goes_wrong_is_not_in_the_mean(documents, base, tmp_path, mo
     assert found.failures == {"mlm, seed 4": "the space collapsed", "simcse": "this base has no dropout"}
     (only,) = found.candidates
     assert [run.record["asked"]["settings"]["seed"] for run in only.runs] == [3, 5]
-    assert any(cell.endswith("(2 of 3)") for cell in found.table().columns[1].cells)
+    assert any(str(cell).endswith("(2 of 3)") for cell in found.table().columns[1].cells)
     assert "\nsimcse failed: this base has no dropout\n" in str(found)
 
 
@@ -301,7 +301,7 @@ def test_without_documents_the_usual_methods_are_those_that_need_none(sentences,
 
     score = measure("made up", mean(np.arange(8.0)), 8, signature="made up")
     monkeypatch.setattr(selection.run, "dev_task", lambda *given: lambda model: score)
-    monkeypatch.setattr(selection.turns, "CANDIDATES", ("neighbours", "zscore"))
+    monkeypatch.setattr(selection.trials, "CANDIDATES", ("neighbours", "zscore"))
     said = []
     found = selection.compare(
         sentences, None, base, tmp_path / "out", dev="stsb-dev", progress=tiny.heard(notice=said.append)

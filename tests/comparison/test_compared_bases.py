@@ -1,6 +1,6 @@
 import pytest
 
-from selfsent.comparison.bases import Base, is_strong, known_bases
+from selfsent.comparison.trials import Base, is_strong, known_bases
 from selfsent.errors import SettingsError
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder

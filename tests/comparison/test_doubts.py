@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from selfsent.comparison.doubts import Opinion, doubt
+from selfsent.comparison.verdict import Opinion, doubt
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.stats.resampling import Difference
 

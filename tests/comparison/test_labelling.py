@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from selfsent.comparison.labelling import Judgements
-from selfsent.comparison.pairs import draw_pairs
+from selfsent.comparison.label import Judgements, draw_pairs
 from selfsent.errors import DataError
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.tasks.own import read_pairs

@@ -21,7 +21,7 @@ def selection(base, **scores):
     found = Selection(None, "context", {"untrained": base}, (), seeds=seeds)
     for name, given in scores.items():
         for number, one in enumerate(given if isinstance(given, list) else [given]):
-            found = found.beside(name, replace(run, record={"asked": {"settings": {"seed": number}}}), one)
+            found = found.with_run(name, replace(run, record={"asked": {"settings": {"seed": number}}}), one)
     return found
 
 
@@ -30,7 +30,7 @@ def test_an_untrained_base_that_is_best_is_kept():
     assert found.chosen is None
     assert found.best == "untrained"
     assert found.rivals == {}
-    assert found.verdict()[-1].startswith("No method made it better: use it as it is")
+    assert found.conclusion[1].startswith("No method made it better: use it as it is")
     with pytest.raises(package.errors.SettingsError, match="no model to load"):
         _ = found.model
 
@@ -62,17 +62,17 @@ def test_methods_that_had_hardly_any_time_are_named():
     for name, ran in {
         "tsdae": run(40, budget=15.0), "simcse": run(1, budget=15.0), "mlm": run(3, budget=None), "zscore": run(0),
     }.items():  # fmt: skip
-        found = found.beside(name, ran, score(15.0))
+        found = found.with_run(name, ran, score(15.0))
     assert found.remarks == found.hurried == ["simcse took no more than 1 step: too few to judge it by"]
 
 
 def test_each_candidate_is_held_against_its_own_base_and_the_choice_against_all():
     run = package.Run(None, {"asked": {"settings": {"seed": 0}}}, None, [])
     found = Selection(None, "context", {"a, untrained": score(20.0), "b, untrained": score(40.0)}, ())
-    found = found.beside("mlm from a", run, score(30.0), "a, untrained")
+    found = found.with_run("mlm from a", run, score(30.0), "a, untrained")
     assert found.candidates[0].gain.difference == pytest.approx(10)
     assert (found.chosen, found.best) == (None, "b, untrained")
-    found = found.beside("mlm from b", run, score(41.0), "b, untrained")
+    found = found.with_run("mlm from b", run, score(41.0), "b, untrained")
     assert (found.best, found.chosen.start) == ("mlm from b", "b, untrained")
     assert list(found.scores) == ["mlm from b", "b, untrained", "mlm from a", "a, untrained"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import words as naive
-from selfsent.comparison.bases import known_bases
+from selfsent.comparison.trials import known_bases
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoder import Encoder

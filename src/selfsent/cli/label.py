@@ -12,7 +12,7 @@ from selfsent.errors import SettingsError
 from selfsent.naming import names
 
 if TYPE_CHECKING:
-    from selfsent.comparison.labelling import Judgements
+    from selfsent.comparison.label import Judgements
 
 _HELP = "0 to 5 (5: they mean the same), or y or n; u takes the last answer back, s skips, q goes: then Enter"
 
@@ -52,8 +52,7 @@ def run(options: argparse.Namespace) -> None:
         )
     check(options, options.corpus)
     from selfsent.cli.console import notice
-    from selfsent.comparison.labelling import Judgements
-    from selfsent.comparison.pairs import draw_pairs, spread_sentences
+    from selfsent.comparison.label import Judgements, draw_pairs, spread_sentences
     from selfsent.evaluation.encoders import as_encoder, check_model
 
     for model in options.models:
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _ask(judgements: Judgements, count: int) -> None:
     from selfsent.cli.console import shortened, show
-    from selfsent.comparison.labelling import KEYS
+    from selfsent.comparison.label import KEYS
 
     while pair := judgements.next:
         if len(judgements.answers) >= count:

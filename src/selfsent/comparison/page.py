@@ -1,14 +1,59 @@
-"""The page of a comparison of methods."""
+"""The end of a comparison: the chosen model in its place, all figures, and the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from selfsent.comparison.selection import Selection
+from selfsent.distributed import rank, wait
+from selfsent.errors import TrainingError
+from selfsent.files import write_json, write_text
 from selfsent.report.pages import Curve, curve, dots, nearest, render
+from selfsent.training.run_directory import RunDirectory, versions
+from selfsent.training.save import take_over
 
-Row = tuple[Sequence[str], bool]
-"""Cells of a table, and whether they are of the best."""
+PAGE = "report.html"
+
+
+def finish(found: Selection, directory: RunDirectory, about: Mapping[str, str]) -> None:
+    """Put the chosen model in its place, and write figures and page.
+
+    Raises:
+        TrainingError: there is no candidate.
+    """
+    if not found.candidates:
+        name, reason = next(iter(found.failures.items()))
+        raise TrainingError(f"no method went well; {name}: {reason}")
+    if rank() == 0:
+        chosen = found.chosen
+        if chosen:
+            take_over(chosen.run.directory, directory.path)
+        else:  # of an earlier choice
+            shutil.rmtree(directory.model, ignore_errors=True)
+            (directory.path / "scores.json").unlink(missing_ok=True)
+        curves, details = {}, dict(about)
+        for each in found.candidates:
+            metrics = RunDirectory(each.run.directory).metrics()
+            curves[each.name] = [(int(entry["step"]), float(entry["loss"])) for entry in metrics if "loss" in entry]
+            config, steps = each.run.record["asked"], each.run.record.get("steps")
+            settings = config["settings"]
+            how = [f"{key.replace('_', ' ')} {settings[key]:g}" for key in _SETTINGS] if steps else ["a fit"]
+            how += [f"budget {budget:g} s"] if steps and (budget := settings.get("budget")) else []
+            how += ["the best of its runs"] if len(each.runs) > 1 else []
+            details[each.name] = ", ".join([config["method"], f"pooling {config['pooling']}", *how])
+        details["versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
+        neighbours = chosen.run.neighbours if chosen else []
+        plain = found.to_json()
+        write_json(directory.path / "comparison.json", plain)
+        write_text(directory.path / PAGE, comparison_page(plain, details, neighbours, curves))
+        method = chosen.run.record["asked"]["method"] if chosen else None
+        directory.update(status="finished", chosen=chosen.name if chosen else None, method=method)
+    wait()
+
+
+_SETTINGS = ("batch_size", "learning_rate", "max_length", "seed")
 
 
 def comparison_page(
@@ -17,13 +62,13 @@ def comparison_page(
     neighbours: Sequence[Mapping[str, Any]],
     curves: Mapping[str, Curve],
 ) -> str:
-    """The page.
+    """The page of a comparison.
 
     Args:
-        found: what `Selection.to_json` gives.
-        about: what was compared, by what to call it; shown below the scores.
-        neighbours: the nearest sentences of a few sentences, before and after the chosen method.
-        curves: the losses of each method.
+        found: `Selection.to_json()`.
+        about: details by name, shown below the scores.
+        neighbours: of a few sentences the nearest ones, before and after training.
+        curves: losses of each method.
     """
     bases, words = found["bases"], found["baselines"]
     rows = [{"name": name, "score": score} for name, score in bases.items()]
@@ -39,43 +84,37 @@ def comparison_page(
         remarks=[line + "." for line in found["remarks"]],
         task=task,
         drawing=dots(rows, bases[best_base]["score"], found["best"], best_base),
-        scores=list(_scores(rows, found["best"])),
-        test=list(_tests(found["tests"], found["best"])),
+        scores=_scores(rows, found["best"]),
+        test=_tests(found["tests"], found["best"]),
         neighbours=[nearest(entry) for entry in neighbours],
         curves=[curve(name, values) for name, values in curves.items() if len(values) > 1],
         about=[((key, str(value)), False) for key, value in about.items()],
     )
 
 
-def _mean(candidate: Mapping[str, Any]) -> str:
-    """`37.65`, or `37.65 ± 0.31 over 3 seeds`."""
-    shown, count = f"{candidate['dev']['score']:.2f}", len(candidate["seeds"])
-    return shown if candidate["deviation"] is None else f"{shown} ± {candidate['deviation']:.2f} over {count} seeds"
-
-
-def _scores(rows: Sequence[Mapping[str, Any]], best: str) -> Iterator[Row]:
+def _scores(rows: Sequence[Mapping[str, Any]], best: str) -> list[tuple[Sequence[str], bool]]:
+    """Cells of each row, and whether it is the best."""
+    found: list[tuple[Sequence[str], bool]] = []
     for row in rows:
         score, gain = row["score"], row.get("gain")
-        cells = [
-            row["name"],
-            _mean(row) if gain else f"{score['score']:.2f}",
-            f"{score['low']:.2f} to {score['high']:.2f}",
-        ]
+        mean, cells = f"{score['score']:.2f}", [""] * 4
         if gain:
-            steps = [each["steps"] or 0 for each in row["seeds"].values()]
-            cells += [
-                _difference(gain),
-                f"{gain['p']:.3f}",
-                " to ".join(f"{count:,}" for count in dict.fromkeys((min(steps), max(steps))) if count),
-                f"{row['seconds']:.0f}" if row["seconds"] else "",
-            ]
-        yield [*cells, *[""] * (7 - len(cells))], row["name"] == best
+            count, steps = len(row["seeds"]), [each["steps"] or 0 for each in row["seeds"].values()]
+            mean += "" if row["deviation"] is None else f" ± {row['deviation']:.2f} over {count} seeds"
+            span = " to ".join(f"{count:,}" for count in dict.fromkeys((min(steps), max(steps))) if count)
+            cells = [_difference(gain), f"{gain['p']:.3f}", span, f"{row['seconds']:.0f}" if row["seconds"] else ""]
+        between = f"{score['low']:.2f} to {score['high']:.2f}"
+        found.append(([row["name"], mean, between, *cells], row["name"] == best))
+    return found
 
 
-def _tests(scores: Mapping[str, Any], best: str) -> Iterator[Row]:
+def _tests(scores: Mapping[str, Any], best: str) -> list[tuple[Sequence[str], bool]]:
+    found: list[tuple[Sequence[str], bool]] = []
     for name, one in sorted(scores.items(), key=lambda each: -float(each[1]["score"])):
         less = _difference(one["best_minus_it"]) if name != best else ""
-        yield (name, f"{one['score']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}", less), name == best
+        cells = (name, f"{one['score']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}", less)
+        found.append((cells, name == best))
+    return found
 
 
 def _difference(found: Mapping[str, Any]) -> str:

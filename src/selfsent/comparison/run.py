@@ -7,21 +7,27 @@ chosen, and what it is worth is measured on documents that neither training nor 
 from __future__ import annotations
 
 import json
+import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from selfsent import api
-from selfsent.comparison.bases import Base, is_strong, known_bases
-from selfsent.comparison.candidate import Candidate
-from selfsent.comparison.doubts import Opinion, opinions
-from selfsent.comparison.ending import finish
-from selfsent.comparison.result import Selection
-from selfsent.comparison.times import ahead_of
-from selfsent.comparison.turns import Job, Turn, arguments, jobs, turns, usual_methods
+from selfsent.comparison.page import finish
+from selfsent.comparison.selection import Selection
+from selfsent.comparison.trials import (
+    Base,
+    Trial,
+    arguments,
+    default_methods,
+    is_strong,
+    known_bases,
+    over_seeds,
+    planned,
+)
+from selfsent.comparison.verdict import opinions
 from selfsent.data.corpus import Corpus
 from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
@@ -36,11 +42,10 @@ from selfsent.files import read_json
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
-from selfsent.report.run import Run
 from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_task, scored
+from selfsent.settings import spoken
 from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock
-from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -94,205 +99,230 @@ def compare(
     Raises:
         SelfsentError: what is wrong with corpus, base, methods or directory, before anything runs; or all failed.
     """
-    with shown(progress, quiet) as told:
-        rows = (sentences, hold_out)
-        return _compare(corpus, methods, base, output, dev, rows, seeds, resume, overwrite, data, told, common)
+    with shown(progress, quiet) as progress:
+        comparison = _Comparison(base, dev, data, progress)
+        comparison.plan(methods, Path(output), seeds, resume, overwrite, common)
+        comparison.read(corpus, sentences, hold_out)
+        return comparison.run()
 
 
-def _compare(
-    corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
-    methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
-    base: str | Path | Sequence[str | Path],
-    output: str | Path,
-    dev: Dev | None,
-    rows: tuple[int | None, int | None],
-    seeds: int | None,
-    resume: bool,
-    overwrite: bool,
-    data: str | Path | None,
-    progress: Progress,
-    common: Mapping[str, Any],
-) -> Selection:
-    started = time.perf_counter()
-    join()
-    notice = progress.notice
-    check_dev(dev)
-    if seeds is not None and seeds < 1:
-        raise SettingsError(f"--seeds is {seeds}; it must be at least 1")
-    bases = known_bases(base, notice)
-    directory = RunDirectory(Path(output))
-    directory.check(resume, overwrite, [resolve(each.name) for each in bases if each.trainable])
-    # Methods and seeds of an earlier run of this comparison stay in it.
-    before = directory.record.get("methods", {})
-    seeds = max(seeds or 1, directory.record.get("seeds", 1))
-    usual = methods is None and not before
-    given = arguments(usual_methods(bases, notice) if usual else methods or {}, common)
-    if not (asked := {**before, **given}):
-        raise SettingsError("there is no method to compare")
-    todo = jobs(asked, bases, usual, notice)
-    corpus, hold_out, todo, dev = _read(corpus, todo, usual, dev, rows, notice)
-    all_turns = turns(todo, asked, directory.path, seeds)
-    judge = dev_task(dev, corpus, hold_out, data)
-    source = {"source": corpus.source, "fingerprint": corpus.fingerprint, "sentences": len(hold_out.train)}
-    start = {"base": ", ".join(each.name for each in bases), "base_digest": " ".join(each.digest for each in bases)}
-    directory.match({"dev": dev, **start, "settings": common, "corpus": source})
-    _check_known(before, given, all_turns)
-    words = _words(judge)
-    untrained, judged = _untrained(bases, judge, notice)
-    found = Selection(directory.path, dev, untrained, (), seeds=seeds, baselines=words)
-    directory.begin(steps=False)
-    kept = {name: asked[name] for name in asked if any(job.method == name for job in todo)}
-    directory.update(status="running", methods=kept, seeds=seeds)
-    ahead = [turn for turn in all_turns if not (directory.resumed and (turn.place / "model").is_dir())]
-    for line in ahead_of(ahead, judged, hold_out, time.perf_counter() - started):
-        notice(line)
-    # No map for each of many: the page shows none.
-    train = partial(api.train, corpus, hold_out=hold_out, data=data, map_points=0)
-    found = _in_turn(found, all_turns, directory.resumed, train, judge, judged, progress)
-    if hold_out.test is not None and found.candidates:
-        found = replace(found, tests=_tests(found, bases, ContextTask(corpus, hold_out.test)))
-    if found.chosen:
-        was_strong = found.dev in LABEL_FREE and is_strong(resolve(found.chosen.run.record["asked"]["base"]))
-        found = replace(found, judges=_opinions(found.chosen, corpus, hold_out), was_strong=was_strong)
-    about = {"corpus": f"{corpus.source}: {corpus.report.summary('; ')}"}
-    if hold_out.test is not None:
-        about["documents"] = hold_out.summary(corpus)
-    finish(found, directory, {**about, "base": start["base"]})
-    return found
+class _Comparison:
+    """A comparison in three steps: plan, read, run.
 
+    Args:
+        base: as for `compare`.
+        dev: likewise.
+        data: likewise.
+        progress: receives all runs.
+    """
 
-def _read(
-    corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
-    todo: list[Job],
-    usual: bool,
-    dev: Dev | None,
-    rows: tuple[int | None, int | None],
-    notice: Notice,
-) -> tuple[Corpus, HoldOut, list[Job], Dev]:
-    """The corpus, which part of it is for what, the jobs that can read it, and what is chosen by."""
-    if not isinstance(corpus, Corpus):
-        corpus = corpus() if callable(corpus) else api.read(corpus, None, notice)
-    if usual and corpus.documents is None:  # what needs documents was not asked for by name
-        left = dict.fromkeys(job.method for job in todo if job.plan.reads_documents)
-        todo = [job for job in todo if job.method not in left]
-        notice(f"left out without documents: {', '.join(left)}")
-    if dev is None:
-        dev = "judges" if corpus.documents is None else "context"
-        if dev == "judges":
+    def __init__(
+        self, base: str | Path | Sequence[str | Path], dev: Dev | None, data: str | Path | None, progress: Progress
+    ) -> None:
+        self.started = time.perf_counter()
+        join()
+        check_dev(dev)
+        self.dev, self.data, self.progress, self.notice = dev, data, progress, progress.notice
+        self.bases = known_bases(base, self.notice)
+
+    def plan(
+        self,
+        methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]] | None,
+        output: Path,
+        seeds: int | None,
+        resume: bool,
+        overwrite: bool,
+        common: Mapping[str, Any],
+    ) -> None:
+        """Which methods are trained, with which settings; those of an earlier run of the comparison stay in it."""
+        if seeds is not None and seeds < 1:
+            raise SettingsError(f"--seeds is {seeds}; it must be at least 1")
+        self.directory = RunDirectory(output)
+        self.directory.check(resume, overwrite, [resolve(each.name) for each in self.bases if each.trainable])
+        self.before = self.directory.record.get("methods", {})
+        self.seeds = max(seeds or 1, self.directory.record.get("seeds", 1))
+        self.default, self.common = methods is None and not self.before, common
+        self.given = arguments(default_methods(self.bases, self.notice) if self.default else methods or {}, common)
+        self.methods = {**self.before, **self.given}
+        if not self.methods:
+            raise SettingsError("there is no method to compare")
+        self.trials = planned(self.methods, self.bases, self.default, self.notice)
+
+    def read(
+        self,
+        corpus: Corpus | str | Path | Iterable[str] | Callable[[], Corpus],
+        sentences: int | None,
+        hold_out: int | None,
+    ) -> None:
+        """The corpus and its parts, the trials that can read it, and what to choose by."""
+        notice = self.notice
+        if not isinstance(corpus, Corpus):
+            corpus = corpus() if callable(corpus) else api.read(corpus, None, notice)
+        if self.default and corpus.documents is None:
+            left = dict.fromkeys(trial.method for trial in self.trials if trial.plan.reads_documents)
+            self.trials = [trial for trial in self.trials if trial.method not in left]
+            notice(f"left out without documents: {', '.join(left)}")
+        dev = self.dev or ("judges" if corpus.documents is None else "context")
+        if dev == "judges" and self.dev is None:
             notice(
                 "the corpus has no documents: chosen by scores of single sentences, which are often wrong; a hundred"
                 " pairs from selfsent label choose better"
             )
-    sentences, held = rows
-    hold_out = HoldOut.of(corpus, dev in LABEL_FREE, notice, count=held, single=dev == "judges").thinned(sentences)
-    for job in todo:
-        job.plan.on(corpus).known(corpus, hold_out.train)
-    if hold_out.test is not None:
-        notice(hold_out.summary(corpus))
-    if dev in TASKS and not dev.endswith("-dev"):
-        notice(f"{dev} is a test set: it cannot test a model that was chosen by it")
-    if dev == "context" and (aiming := dict.fromkeys(job.method for job in todo if job.plan.reads_documents)):
-        notice(
-            f"{', '.join(aiming)}: trained to find what stands beside a sentence, which is what context asks;"
-            " see whether --dev stsb-dev, or a task of your own, says the same"
-        )
-    return corpus, hold_out, todo, dev
-
-
-def _untrained(
-    bases: Sequence[Base], judge: Callable[[Scored], Score], notice: Notice
-) -> tuple[dict[str, Score], dict[str, float]]:
-    """The score of each base as it is, by what that is called, and the seconds it took, by the base's name."""
-    found, seconds = {}, {}
-    for base in bases:
-        encoder = as_encoder(base.name)
-        since = time.perf_counter()
-        found[base.untrained] = judge(encoder)
-        seconds[base.name] = time.perf_counter() - since
-        notice(f"{base.untrained}: {found[base.untrained].score:.2f}")
-    return found, seconds
-
-
-def _words(judge: Callable[[Scored], Score]) -> dict[str, Score]:
-    """The scores of TF-IDF and BM25, where the task can be done without vectors."""
-    try:
-        return {shown: judge(LexicalEncoder(kind)) for kind, shown in LEXICAL.items()}
-    except DataError:
-        return {}
-
-
-def _tests(found: Selection, bases: Sequence[Base], task: ContextTask) -> dict[str, Score]:
-    """Scores on documents that nothing was trained on or chosen by: the best encoder, bases beside it, and words."""
-    encoders: dict[str, Scored] = {}
-    if found.chosen:
-        encoders[found.chosen.name] = scored(load_encoder(found.chosen.run.directory / "model"), found.chosen.name)
-    wanted = {found.best_base, found.chosen.start if found.chosen else found.best_base}
-    encoders |= {base.untrained: as_encoder(base.name) for base in bases if base.untrained in wanted}
-    encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
-    return {name: task.score(encoder) for name, encoder in encoders.items()}
-
-
-def _opinions(chosen: Candidate, corpus: Corpus, hold_out: HoldOut) -> dict[str, Opinion]:
-    """What every judge says of the chosen encoder beside its base."""
-    asked = chosen.run.record["asked"]
-    encoders = (
-        scored(load_encoder(resolve(place)), chosen.name) for place in (chosen.run.directory / "model", asked["base"])
-    )
-    return opinions(corpus, hold_out, asked["method"], *encoders)
-
-
-def _check_known(
-    before: Mapping[str, Mapping[str, Any]], given: Mapping[str, Mapping[str, Any]], turns: Sequence[Turn]
-) -> None:
-    """Refuse other settings for methods that are there, but for one whose run went wrong.
-
-    Raises:
-        RunError: naming the first difference.
-    """
-    asked = json.loads(json.dumps(given))  # as the old ones were written
-    for turn in turns:
-        method = turn.job.method
-        both = method in asked and method in before
-        difference = first_difference(before[method], asked[method]) if both else None
-        record = turn.place / "run.json"
-        if difference and record.is_file() and not read_json(record).get("stopped"):
-            raise RunError(
-                f"the comparison cannot be resumed: {method}: {difference}; use the old value, or another name"
+        parts = HoldOut.of(corpus, dev in LABEL_FREE, notice, count=hold_out, single=dev == "judges")
+        self.corpus, self.hold_out, self.dev = corpus, parts.thinned(sentences), dev
+        for trial in self.trials:
+            trial.plan.on(corpus).known(corpus, self.hold_out.train)
+        if self.hold_out.test is not None:
+            notice(self.hold_out.summary(corpus))
+        if dev in TASKS and not dev.endswith("-dev"):
+            notice(f"{dev} is a test set: it cannot test a model that was chosen by it")
+        if dev == "context" and (aimed := dict.fromkeys(t.method for t in self.trials if t.plan.reads_documents)):
+            notice(
+                f"{', '.join(aimed)}: trained to find what stands beside a sentence, which is what context asks;"
+                " see whether --dev stsb-dev, or a task of your own, says the same"
             )
 
-
-def _in_turn(
-    found: Selection,
-    turns: Sequence[Turn],
-    resumed: bool,
-    train: Callable[..., Run],
-    judge: Callable[[Scored], Score],
-    judged: Mapping[str, float],
-    progress: Progress,
-) -> Selection:
-    """Train and judge, one after the other; a run that goes wrong is named, and the next one begins."""
-    hopeless = set[str]()
-    for number, turn in enumerate(turns, 1):
-        job = turn.job
-        if job.name in hopeless:
-            continue
-        again = resumed and (turn.place / "run.json").is_file()
-        done = again and read_json(turn.place / "run.json").get("status") == "finished"
-        told = Progress() if done else progress
-        told.notice(f"{number} of {len(turns)}: {turn.label}")
-        clock = Clock(time.perf_counter(), after=judged[job.base.name])
+    def run(self) -> Selection:
+        """Train, choose, and score on documents apart."""
+        runs = over_seeds(self.trials, self.methods, self.directory.path, self.seeds)
+        task = dev_task(str(self.dev), self.corpus, self.hold_out, self.data)
+        text, count = self.corpus, len(self.hold_out.train)
+        source = {"source": text.source, "fingerprint": text.fingerprint, "sentences": count}
+        names, digests = ", ".join(each.name for each in self.bases), " ".join(each.digest for each in self.bases)
+        start = {"base": names, "base_digest": digests}
+        self.directory.match({"dev": self.dev, **start, "settings": self.common, "corpus": source})
+        self._check_known(runs)
         try:
-            run = train(base=job.base.name, output=turn.place, resume=again, progress=told, clock=clock, **turn.given)
-        except (TrainingError, SettingsError, BaseEncoderError) as error:  # of the others nothing is wrong
-            who, reason = turn.label, getattr(error, "reason", str(error))
-            if not isinstance(error, TrainingError):  # nor would another seed do
-                who = job.name
-                hopeless.add(who)
-            found = replace(found, failures={**found.failures, who: reason})
-            progress.notice(f"{who} failed: {reason}")
-            continue
-        score = judge(scored(load_encoder(turn.place / "model"), turn.label))
-        found = found.beside(job.name, run, score, job.base.untrained)
-        gain = score.score - found.bases[job.base.untrained].score
-        progress.notice(f"{turn.label}: {score.score:.2f}, {gain:+z.2f} against {job.base.untrained}")
-    return found
+            words = {shown: task(LexicalEncoder(kind)) for kind, shown in LEXICAL.items()}
+        except DataError:  # it needs vectors
+            words = {}
+        untrained, seconds = self._untrained(task)
+        found = Selection(self.directory.path, str(self.dev), untrained, (), seeds=self.seeds, baselines=words)
+        self.directory.begin(steps=False)
+        kept = {name: given for name, given in self.methods.items() if any(t.method == name for t in self.trials)}
+        self.directory.update(status="running", methods=kept, seeds=self.seeds)
+        ahead = [trial for trial in runs if not (self.directory.resumed and (trial.path / "model").is_dir())]
+        if line := time_ahead(ahead, seconds, self.hold_out, time.perf_counter() - self.started):
+            self.notice(line)
+        found = self._train(found, runs, task, seconds)
+        chosen, test = found.chosen, self.hold_out.test
+        if test is not None and found.candidates:
+            found = replace(found, tests=self._tests(found, ContextTask(self.corpus, test)))
+        if chosen:
+            config = chosen.run.record["asked"]
+            places = (chosen.run.directory / "model", config["base"])
+            encoders = (scored(load_encoder(resolve(place)), chosen.name) for place in places)
+            judges = opinions(self.corpus, self.hold_out, config["method"], *encoders)
+            was_strong = found.dev in LABEL_FREE and is_strong(resolve(config["base"]))
+            found = replace(found, judges=judges, was_strong=was_strong)
+        about = {"corpus": f"{self.corpus.source}: {self.corpus.report.summary('; ')}"}
+        about |= {"documents": self.hold_out.summary(self.corpus)} if test is not None else {}
+        finish(found, self.directory, {**about, "base": names})
+        return found
+
+    def _check_known(self, runs: Sequence[Trial]) -> None:
+        """Refuse other settings of a method that is there, unless its run was stopped."""
+        given = json.loads(json.dumps(self.given))  # as the old ones were written
+        for trial in runs:
+            method, record = trial.method, trial.path / "run.json"
+            both = method in given and method in self.before
+            difference = first_difference(self.before[method], given[method]) if both else None
+            if difference and record.is_file() and not read_json(record).get("stopped"):
+                raise RunError(
+                    f"the comparison cannot be resumed: {method}: {difference}; use the old value, or another name"
+                )
+
+    def _untrained(self, task: Callable[[Scored], Score]) -> tuple[dict[str, Score], dict[Base, float]]:
+        """The score of each untrained base, by name, and the seconds it took."""
+        found, seconds = {}, {}
+        for base in self.bases:
+            encoder = as_encoder(base.name)
+            since = time.perf_counter()
+            found[base.untrained] = task(encoder)
+            seconds[base] = time.perf_counter() - since
+            self.notice(f"{base.untrained}: {found[base.untrained].score:.2f}")
+        return found, seconds
+
+    def _train(
+        self,
+        found: Selection,
+        runs: Sequence[Trial],
+        task: Callable[[Scored], Score],
+        seconds: Mapping[Base, float],
+    ) -> Selection:
+        """Train and score in turn; a failed run is named, and the next one begins."""
+        hopeless = set[str]()
+        for number, trial in enumerate(runs, 1):
+            if trial.name in hopeless:
+                continue
+            record = trial.path / "run.json"
+            resume = self.directory.resumed and record.is_file()
+            done = resume and read_json(record).get("status") == "finished"
+            progress = Progress() if done else self.progress
+            progress.notice(f"{number} of {len(runs)}: {trial.label}")
+            try:
+                run = api.train(
+                    self.corpus,
+                    base=trial.base.name,
+                    output=trial.path,
+                    resume=resume,
+                    hold_out=self.hold_out,
+                    data=self.data,
+                    progress=progress,
+                    clock=Clock(time.perf_counter(), after=seconds[trial.base]),
+                    map_points=0,  # the page shows none
+                    **(trial.arguments or {}),
+                )
+            except (TrainingError, SettingsError, BaseEncoderError) as error:
+                who, reason = trial.label, getattr(error, "reason", str(error))
+                if not isinstance(error, TrainingError):  # nor would another seed do
+                    who = trial.name
+                    hopeless.add(who)
+                found = replace(found, failures={**found.failures, who: reason})
+                self.notice(f"{who} failed: {reason}")
+                continue
+            score = task(scored(load_encoder(trial.path / "model"), trial.label))
+            found = found.with_run(trial.name, run, score, trial.base.untrained)
+            gain = score.score - found.bases[trial.base.untrained].score
+            self.notice(f"{trial.label}: {score.score:.2f}, {gain:+z.2f} against {trial.base.untrained}")
+        return found
+
+    def _tests(self, found: Selection, task: ContextTask) -> dict[str, Score]:
+        """Scores on documents apart: the chosen encoder, its base, the best base, TF-IDF and BM25."""
+        encoders: dict[str, Scored] = {}
+        chosen = found.chosen
+        if chosen:
+            encoders[chosen.name] = scored(load_encoder(chosen.run.directory / "model"), chosen.name)
+        wanted = {found.best_base, chosen.start if chosen else found.best_base}
+        encoders |= {base.untrained: as_encoder(base.name) for base in self.bases if base.untrained in wanted}
+        encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
+        return {name: task.score(encoder) for name, encoder in encoders.items()}
+
+
+_METRICS = 5
+"""Scorings of a base that the other metrics of the chosen encoder and its base take together."""
+
+
+def time_ahead(runs: Sequence[Trial], seconds: Mapping[Base, float], hold_out: HoldOut, spent: float) -> str:
+    """How long a comparison will take, in one line; empty if no run has a budget.
+
+    Args:
+        runs: those to come.
+        seconds: that scoring each base took; a trained encoder takes as long.
+        hold_out: the parts of the corpus.
+        spent: seconds so far.
+    """
+    budgets = [(trial, float(budget)) for trial in runs if (budget := (trial.arguments or {}).get("budget"))]
+    if not budgets:
+        return ""
+    parts = [len(rows) for rows in (hold_out.dev, hold_out.test, [0] * 1000) if rows is not None]
+    passes = 2 + len(hold_out.train) / max(1.0, statistics.mean(parts))  # a fit reads every sentence once
+    fits = [seconds[trial.base] * passes for trial in runs if not (trial.arguments or {}).get("budget")]
+    scorings = 1 if hold_out.test is None else 2
+    total = spent + sum(fits) + sum(max(budget, seconds[trial.base] * scorings) for trial, budget in budgets)
+    total += (2 + _METRICS) * max(seconds.values()) if hold_out.test is not None else 0.0
+    same = len({budget for _, budget in budgets}) == 1
+    each = f" of {spoken(budgets[0][1])}{' each' * (len(budgets) > 1)}" if same else ""
+    others = f", and {len(fits)} without a clock" if fits else ""
+    runs_said = f"{len(budgets)} run{'s' * (len(budgets) > 1)}{each}, scoring included{others}"
+    return f"{runs_said}: about {spoken(total)} in all, {spoken(spent)} of which are over"

@@ -1,8 +1,9 @@
-"""Pairs of sentences that are worth a human's judgement: spread over all similarities, first where models disagree."""
+"""Pairs of sentences that are worth a human's judgement, and the file of the judgements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,18 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.duplicates import near_duplicates
+from selfsent.evaluation.tasks.own import PAIRS
 from selfsent.evaluation.vectors import inner
+from selfsent.files import write_text
 
+Pair = tuple[str, str]
 Pairs = NDArray[np.int64]
+KEYS = {**{str(score): score for score in range(6)}, "y": 5, "n": 0}
+"""Keys of an answer, and their scores."""
 MOST = 2000
-"""Sentences that pairs are drawn from."""
+"""Sentences that pairs are drawn from, at most."""
 NEAREST = (1, 2, 4, 8, 16, 32)
-"""Which of a sentence's nearest are looked at, by each encoder; beside as many that are drawn at random."""
+"""Ranks of neighbours that pairs are made of, by each encoder; as many pairs are random."""
 STRATA = 5
 
 
@@ -78,3 +84,84 @@ def _drawn(members: Pairs, apart: NDArray[np.float64], count: int, rng: np.rando
     others = rng.permutation(np.setdiff1d(members, most))[: count - len(most)]
     order = np.argsort(np.r_[np.arange(len(most)) * 2 + 1, np.arange(len(others)) * 2], kind="stable")
     return np.asarray(np.r_[most, others][order], np.int64)
+
+
+class Judgements:
+    """The answers so far, and the pairs that are still to be judged.
+
+    Args:
+        path: a tab-separated file with a heading: sentence1, sentence2, score. It is read if it is there.
+        pairs: those to be judged, in order; what the file holds already is not asked again.
+
+    Raises:
+        DataError: the file cannot be read, or is something else.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     found = Judgements(Path(folder) / "pairs.tsv", [("a car", "an auto"), ("a car", "a cat")])
+        ...     found.answer("y")
+        ...     found.next
+        ('a car', 'a cat')
+    """
+
+    def __init__(self, path: Path, pairs: Sequence[Pair]) -> None:
+        self.path, self.answers = path, _read(path)
+        known = {frozenset(pair) for pair in self.answers}
+        self.todo = [pair for pair in map(_plain, pairs) if frozenset(pair) not in known]
+        self.given: list[Pair] = []
+        """Those answered now, which can be undone."""
+
+    @property
+    def next(self) -> Pair | None:
+        """The pair to be judged; None where all are."""
+        return self.todo[0] if self.todo else None
+
+    def answer(self, key: str) -> None:
+        """Keep the answer to the next pair: one of KEYS."""
+        pair = self.todo.pop(0)
+        self.answers[pair] = float(KEYS[key])
+        self.given.append(pair)
+        self._write()
+
+    def undo(self) -> bool:
+        """Take the last answer back, so that its pair comes again; whether there was one."""
+        if not self.given:
+            return False
+        pair = self.given.pop()
+        del self.answers[pair]
+        self.todo.insert(0, pair)
+        self._write()
+        return True
+
+    def skip(self) -> None:
+        """Leave the next pair out, until the command is started again."""
+        self.todo.pop(0)
+
+    def _write(self) -> None:
+        lines = ["\t".join(PAIRS), *(f"{a}\t{b}\t{score:g}" for (a, b), score in self.answers.items())]
+        write_text(self.path, "\n".join(lines) + "\n")
+
+
+def _plain(pair: Pair) -> Pair:
+    """Both texts on one line, without tabs."""
+    return " ".join(pair[0].split()), " ".join(pair[1].split())
+
+
+def _read(path: Path) -> dict[Pair, float]:
+    if not path.exists():
+        return {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be gone on with: {error}; use another --output") from error
+    found: dict[Pair, float] = {}
+    for number, line in enumerate(lines, 1):
+        fields = line.split("\t")
+        if fields == list(PAIRS) and number == 1:
+            continue
+        try:
+            found[fields[0], fields[1]] = float(fields[2])
+        except (IndexError, ValueError):
+            raise DataError(f"{path}, line {number}: not written by selfsent label; use another --output") from None
+    return found

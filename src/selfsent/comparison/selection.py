@@ -1,0 +1,295 @@
+"""The result of a comparison: the candidates, the best first, and the chosen one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from selfsent.comparison.verdict import UNTRAINED, Opinion, conclusion, doubt
+from selfsent.display import counted, table_of, text_of
+from selfsent.errors import SettingsError
+from selfsent.evaluation.results import Score
+from selfsent.evaluation.side_by_side import mean_score
+from selfsent.evaluation.stats.resampling import Difference
+from selfsent.report.run import Run
+from selfsent.training.budget import FEW
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LEVEL = 0.05
+"""Encoders with a lower p-value count as different."""
+_TITLES = {
+    "context": "To choose by: find the next sentence, in development documents (MRR@10 x 100)",
+    "judges": "To choose by: the geometric mean of several label-free scores, on text kept apart for it",
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A trained encoder of a comparison, with its scores on the development documents.
+
+    Args:
+        name: of the encoder.
+        runs: its runs, one for each seed.
+        scores: of the runs.
+        base: score of the untrained base.
+        start: name of that.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    scores: tuple[Score, ...]
+    base: Score
+    start: str = UNTRAINED
+
+    @property
+    def run(self) -> Run:
+        """The run with the best score."""
+        return self.runs[max(range(len(self.runs)), key=lambda number: self.scores[number].score)]
+
+    @cached_property
+    def score(self) -> Score:
+        """The score, or its mean over seeds."""
+        return mean_score(self.scores) if len(self.scores) > 1 else self.scores[0]
+
+    @cached_property
+    def gain(self) -> Difference:
+        """Score minus that of the untrained base, paired."""
+        return self.score.minus(self.base)
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation over seeds (n - 1); None for one seed."""
+        return float(np.std([score.score for score in self.scores], ddof=1)) if len(self.scores) > 1 else None
+
+    @property
+    def hurried(self) -> int | None:
+        """Steps of its shortest run, if a budget left too few to judge it by; else None."""
+        by_clock = [run for run in self.runs if run.record.get("asked", {}).get("settings", {}).get("budget")]
+        steps = [int(run.record["steps"]) for run in by_clock if run.record.get("steps")]
+        return min(steps) if steps and min(steps) < FEW else None
+
+    @property
+    def shown(self) -> str:
+        """The score for a table: `37.65`, or over seeds `37.65 ± 0.31`."""
+        return f"{self.score.score:.2f}" + ("" if self.deviation is None else f" ± {self.deviation:.2f}")
+
+
+def seed_of(run: Run) -> int:
+    """The seed of a run."""
+    return int(run.record["asked"]["settings"]["seed"])
+
+
+@dataclass(frozen=True, repr=False)
+class Selection:
+    """The result of a comparison.
+
+    Args:
+        directory: of the comparison: runs in `methods/NAME/`, those with other seeds in its `seeds/SEED/`, the chosen
+            model in `model/`.
+        dev: the metric or task to choose by.
+        bases: its score for each untrained base, by name.
+        candidates: best first.
+        failures: reasons of failed methods, by name, or of single seeds of them: `mlm, seed 4`.
+        seeds: runs of each method.
+        baselines: scores of TF-IDF and BM25; empty if the task needs vectors.
+        tests: scores on documents that nothing was trained on or chosen by: of the best encoder, of bases, and of
+            TF-IDF and BM25; empty without documents.
+        judges: other label-free metrics of the best encoder beside its base.
+        was_strong: whether it was chosen without labels from a base that is a sentence encoder already.
+    """
+
+    directory: Path
+    dev: str
+    bases: Mapping[str, Score]
+    candidates: tuple[Candidate, ...]
+    failures: Mapping[str, str] = field(default_factory=dict)
+    seeds: int = 1
+    baselines: Mapping[str, Score] = field(default_factory=dict)
+    tests: Mapping[str, Score] = field(default_factory=dict)
+    judges: Mapping[str, Opinion] = field(default_factory=dict)
+    was_strong: bool = False
+
+    def with_run(self, name: str, run: Run, score: Score, start: str = UNTRAINED) -> Selection:
+        """A copy with one more run of a method, and its score on the development documents."""
+        known = {each.name: each for each in self.candidates}
+        old = known.get(name, Candidate(name, (), (), self.bases[start], start))
+        known[name] = replace(old, runs=(*old.runs, run), scores=(*old.scores, score))
+        return replace(self, candidates=tuple(sorted(known.values(), key=lambda each: -each.score.score)))
+
+    @property
+    def best_base(self) -> str:
+        """The untrained base with the best score."""
+        return max(self.bases, key=lambda name: self.bases[name].score)
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The best candidate; None if an untrained base is at least as good."""
+        better = (each for each in self.candidates if each.score.score > self.bases[self.best_base].score)
+        return next(better, None)
+
+    @property
+    def best(self) -> str:
+        """Name of the best encoder: the chosen one, or the best base."""
+        return self.chosen.name if self.chosen else self.best_base
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """Scores of all encoders by name, best first."""
+        found = {**self.bases, **{each.name: each.score for each in self.candidates}}
+        return dict(sorted(found.items(), key=lambda each: -each[1].score))
+
+    @property
+    def rivals(self) -> dict[str, float]:
+        """Paired p-values of the encoders that are not significantly worse than the chosen one."""
+        if self.chosen is None:
+            return {}
+        found = {n: self.chosen.score.minus(score).p for n, score in self.scores.items() if n != self.chosen.name}
+        return {name: p for name, p in found.items() if p >= LEVEL}
+
+    @property
+    def model(self) -> Any:
+        """The chosen model, an ordinary SentenceTransformer.
+
+        Raises:
+            SettingsError: an untrained base is at least as good.
+        """
+        if self.chosen is None:
+            raise SettingsError("no method made the base better: there is no model to load")
+        return self.chosen.run.model
+
+    @property
+    def hurried(self) -> list[str]:
+        """Candidates with too few steps in their budget, a line each."""
+        found = [(each.name, each.hurried) for each in self.candidates if each.hurried]
+        return [f"{name} took no more than {n} step{'s' * (n > 1)}: too few to judge it by" for name, n in found]
+
+    @property
+    def conclusion(self) -> tuple[str, str]:
+        """The finding as a headline, and what to do next."""
+        start = self.chosen.start if self.chosen else None
+        trained = {each.name: each.score for each in self.candidates}
+        return conclusion(self.best, start, self.bases, trained, self.baselines, self.tests, was_strong=self.was_strong)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Caveats, a line each."""
+        lines = [f"{name} failed: {reason}" for name, reason in self.failures.items()] + self.hurried
+        if self.chosen and len(self.chosen.runs) > 1:
+            lines.append(f"The model of {self.chosen.name} is its run with seed {seed_of(self.chosen.run)}")
+        if self.rivals:
+            rivals = ", ".join(f"{name} (p {p:.2f})" for name, p in self.rivals.items())
+            what = "items and seeds" if self.seeds > 1 else "items"
+            lines.append(f"The {what} it was chosen by do not tell {self.best} from {rivals}")
+        if self.chosen and (line := doubt(self.judges, self.best, self.chosen.start)):
+            lines.append(line)
+        return lines
+
+    def table(self) -> Table:
+        """All encoders, untrained bases, TF-IDF and BM25, the best first."""
+        trained = {each.name: each for each in self.candidates}
+        rows = []
+        for name, score in sorted({**self.scores, **self.baselines}.items(), key=lambda row: -row[1].score):
+            cells = [f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}", "", ""]
+            if each := trained.get(name):
+                lost = len(each.runs) < self.seeds and any(run.record.get("steps") for run in each.runs)
+                cells[0] = each.shown + (f" ({len(each.runs)} of {self.seeds})" if lost else "")
+                cells[2:] = [shown(each.gain), f"{each.gain.p:.3f}"]
+            rows.append([name, *cells])
+        unit = ("query", "queries") if self.dev == "context" else ("item", "items")
+        below = f"{counted(self.bases[self.best_base].n, *unit)}; differences and p-values are paired"
+        below += f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""
+        headings = ["method", "score", "95 % interval", "against untrained", "p"]
+        title = _TITLES.get(self.dev, f"To choose by: {self.dev}")
+        return _styled(table_of(headings, rows, title=title, caption=below), rows, self.best, self.baselines)
+
+    def test_table(self) -> Table | None:
+        """Scores on documents apart, and the paired difference of the best encoder to each; None without any."""
+        if not self.tests:
+            return None
+        best, rows = self.tests[self.best], []
+        for name, score in sorted(self.tests.items(), key=lambda each: -each[1].score):
+            less = "" if name == self.best else shown(best.minus(score))
+            rows.append([name, f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}", less])
+        title = "On documents that nothing was trained on or chosen by: find the next sentence (MRR@10 x 100)"
+        headings = ["", "score", "95 % interval", "best encoder minus it"]
+        table = table_of(headings, rows, title=title, caption=counted(best.n, "query", "queries"))
+        return _styled(table, rows, self.best)
+
+    def __str__(self) -> str:
+        """The tables, remarks and conclusion as text."""
+        tests = self.test_table()
+        return text_of(self.table(), [*([text_of(tests)] if tests else []), *self.remarks, *self.conclusion])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The page of the comparison, for notebooks."""
+        page = self.directory / "report.html"
+        return page.read_text(encoding="utf-8") if page.is_file() else f"<pre>{escape(str(self))}</pre>"
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        tests = {name: score.to_json() for name, score in self.tests.items()}
+        for name in tests.keys() - {self.best}:
+            tests[name]["best_minus_it"] = vars(self.tests[self.best].minus(self.tests[name]))
+        return {
+            "headline": self.conclusion[0],
+            "advice": self.conclusion[1],
+            "remarks": self.remarks,
+            "dev": self.dev,
+            "best": self.best,
+            "chosen": self.chosen.name if self.chosen else None,
+            "rivals": self.rivals,
+            "seeds": self.seeds,
+            "bases": {name: score.to_json() for name, score in self.bases.items()},
+            "baselines": {name: score.to_json() for name, score in self.baselines.items()},
+            "tests": tests,
+            "judges": {name: one.to_json() for name, one in self.judges.items()},
+            "candidates": [self._candidate(each) for each in self.candidates],
+            "failures": dict(self.failures),
+            "hurried": self.hurried,
+        }
+
+    def _candidate(self, each: Candidate) -> dict[str, Any]:
+        """A candidate as plain data; `seed` to `test` are of its best run."""
+        return {
+            "name": each.name,
+            "base": each.start,
+            "dev": each.score.to_json(),
+            "deviation": each.deviation,
+            "gain": vars(each.gain),
+            "seed": seed_of(each.run),
+            "directory": str(each.run.directory.relative_to(self.directory)),
+            "steps": each.run.record.get("steps"),
+            "seconds": each.run.record.get("seconds"),
+            "test": each.run.scores,
+            "seeds": {
+                str(seed_of(run)): {
+                    "directory": str(run.directory.relative_to(self.directory)),
+                    "dev_score": score.score,
+                    "steps": run.record.get("steps"),
+                    "test_score": run.scores["trained"]["score"] if run.scores else None,
+                }
+                for run, score in zip(each.runs, each.scores, strict=True)
+            },
+        }
+
+
+def shown(found: Difference) -> str:
+    """A difference for a table: `+1.20 [+0.30, +2.10]`."""
+    return f"{found.difference:+z.2f} [{found.low:+z.2f}, {found.high:+z.2f}]"
+
+
+def _styled(table: Table, rows: Sequence[Sequence[str]], best: str, italic: Mapping[str, Any] | None = None) -> Table:
+    """The best row bold, others italic."""
+    for row, (name, *_) in zip(table.rows, rows, strict=True):
+        row.style = "bold" if name == best else "italic" if name in (italic or ()) else ""
+    return table

@@ -1,0 +1,267 @@
+"""The trials of a comparison: which method, from which base, with which settings and seed, and where it goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from selfsent.comparison.verdict import UNTRAINED
+from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
+from selfsent.evaluation.hybrid import without_words
+from selfsent.evaluation.lexical import COUNTING
+from selfsent.evaluation.word_vectors import words_file
+from selfsent.methods import METHODS, get_method
+from selfsent.models.bases import resolve
+from selfsent.models.cross_encoder import is_cross_encoder
+from selfsent.models.loading import load_encoder
+from selfsent.models.saved import is_static, is_trained_transformer
+from selfsent.naming import name_of
+from selfsent.settings import DURATIONS
+from selfsent.training.default import for_single
+from selfsent.training.identity import weights_digest
+from selfsent.training.plan import Plan, make_plan
+from selfsent.training.run_config import Notice
+
+BUDGET = 120.0
+"""Seconds that each method trains by default."""
+CANDIDATES = tuple(name for name, method in METHODS.items() if method.compared and not method.supervised)
+"""Methods that are tried by default."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base of a comparison.
+
+    Args:
+        name: as given.
+        label: a short, unique name; empty for a single base.
+        trainable: whether methods can start from it; otherwise it is only scored.
+    """
+
+    name: str
+    label: str = ""
+    trainable: bool = True
+
+    @property
+    def untrained(self) -> str:
+        """Name of the untrained encoder."""
+        return UNTRAINED if not self.label else f"{UNTRAINED} {self.label}" if self.trainable else self.label
+
+    def trained(self, method: str) -> str:
+        """Name of a method's encoder that starts from it."""
+        return f"{method} from {self.label}" if self.label else method
+
+    @property
+    def digest(self) -> str:
+        """Digest of its weights; empty if it cannot be trained."""
+        return weights_digest(resolve(self.name)) if self.trainable else ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training run of a comparison.
+
+    Args:
+        method: name of the method in the comparison.
+        base: what it starts from.
+        plan: its resolved settings.
+        label: its name, with the seed if there are several.
+        path: of the run.
+        arguments: of `selfsent.train`.
+    """
+
+    method: str
+    base: Base
+    plan: Plan
+    label: str = ""
+    path: Path = Path()
+    arguments: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the encoder."""
+        return self.base.trained(self.method)
+
+
+def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> list[Base]:
+    """Find the bases.
+
+    Raises:
+        BaseEncoderError: one cannot be found, or the only one cannot be trained.
+        SettingsError: a duplicate, an encoder that counts words, or none can be trained.
+    """
+    names = [str(name_of(each)) for each in ([given] if isinstance(given, str | PathLike) else given)]
+    if not names or "" in names:
+        raise SettingsError("--bases has a comma with nothing beside it" if names else "there is no base to compare")
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingsError(f"--bases names {name} twice")
+        if name in COUNTING or without_words(name):
+            raise SettingsError(f"leave {name} out of --bases: what counts words cannot be a base")
+    if len(names) == 1:
+        resolve(names[0])
+        return [Base(names[0])]
+    found = [Base(name, label, _trainable(name, notice)) for name, label in zip(names, _labels(names), strict=True)]
+    if not any(base.trainable for base in found):
+        raise SettingsError("none of these bases can be trained: selfsent evaluate --documents scores them as they are")
+    return found
+
+
+def _trainable(name: str, notice: Notice) -> bool:
+    check_model(name)
+    reason = "only what is loaded from a directory can be trained"
+    if is_directory_or_id(name):
+        if is_cross_encoder(resolve(name)):
+            raise SettingsError(f"{name} is a cross-encoder and makes no vectors to be compared: leave it out")
+        try:
+            load_encoder(name)
+            return True
+        except BaseEncoderError as error:
+            as_encoder(name)  # sentence-transformers may load what selfsent cannot train
+            reason = str(error)
+    notice(f"{name} is scored as it is, and not trained: {reason}")
+    return False
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    """The last telling part of each name; the whole name if two would be equal."""
+    short = []
+    for name in names:
+        parts = [part for part in name.replace("\\", "/").split("/") if part] or [name]
+        label = parts[-2] if parts[-1] == "model" and len(parts) > 1 else parts[-1]
+        kind = f"{name.partition(':')[0]}:" if words_file(name) else ""
+        short.append(kind + label.removeprefix(kind))
+    return [label if short.count(label) == 1 else name for label, name in zip(short, names, strict=True)]
+
+
+def is_strong(directory: Path) -> bool:
+    """Whether a base is a sentence encoder of others already, so that a choice without labels gains little."""
+    return is_trained_transformer(directory) and not (directory.resolve().parent / "run.json").is_file()
+
+
+def default_methods(bases: Sequence[Base], notice: Notice) -> dict[str, dict[str, Any]]:
+    """The methods that are compared by default, with their settings, by name.
+
+    Those that need no labels and can train one of the bases, and the default of `selfsent.train` for single sentences.
+    """
+    found: dict[str, dict[str, Any]] = {name: {"method": name} for name in CANDIDATES}
+    trainable = [base for base in bases if base.trainable]
+    static = [base for base in trainable if is_static(resolve(base.name))]
+    for base in static:
+        left = [name for name, given in found.items() if not _suits_static(given)]
+        notice(f"{base.name} is a table of token vectors; left out, since they need a transformer: {', '.join(left)}")
+    for base in trainable:
+        name, settings = for_single(base.name)
+        words = [name]
+        for key, value in settings.items():
+            flag = key.replace("_", "-")
+            words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag} {value}"]
+        found[" ".join(words)] = {"method": name, **settings}
+    if len(static) == len(trainable):
+        found = {name: given for name, given in found.items() if _suits_static(given)}
+    return found
+
+
+def _suits_static(given: Mapping[str, Any]) -> bool:
+    """Whether a method with such settings can train static embeddings."""
+    method = METHODS[given["method"]]
+    own = {item.name for item in fields(method.options)}
+    return bool(method.static and method.options(**{k: v for k, v in given.items() if k in own}).suits_static)
+
+
+def arguments(
+    methods: str | Sequence[str] | Mapping[str, Mapping[str, Any]], common: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Arguments of `selfsent.train` by name of the method: the common ones, replaced by the method's own."""
+    names = [methods] if isinstance(methods, str) else methods
+    named = names if isinstance(names, Mapping) else {name: {} for name in names}
+    found = {}
+    for name, own in named.items():
+        method = get_method(str(own.get("method", name)))
+        shared = dict(common)
+        if method.closed_form or own.keys() & set(DURATIONS):
+            shared = {key: value for key, value in shared.items() if key not in DURATIONS}
+        elif not shared.keys() & set(DURATIONS):
+            shared["budget"] = BUDGET
+        found[name] = {**shared, **own, "method": method.name}
+    return found
+
+
+def planned(
+    methods: Mapping[str, Mapping[str, Any]], bases: Sequence[Base], default: bool, notice: Notice
+) -> list[Trial]:
+    """A trial of each method from each base that it can train.
+
+    Args:
+        methods: arguments of `selfsent.train`, by name of the method.
+        bases: where they start from.
+        default: whether the methods are the default ones, whose misfits were already named.
+        notice: receives who is left out.
+
+    Raises:
+        SelfsentError: a method can train none of the bases, or its settings are wrong.
+    """
+    found = list[Trial]()
+    trainable = [base for base in bases if base.trainable]
+    for name, given in methods.items():
+        wrong: dict[Base, SettingsError | BaseEncoderError] = {}
+        for base in trainable:
+            if default and not _suits_static(given) and is_static(resolve(base.name)):
+                continue
+            try:
+                found.append(Trial(name, base, _plan(name, base.name, given)))
+            except (SettingsError, BaseEncoderError) as error:
+                wrong[base] = error
+        if wrong and len(wrong) == len(trainable):
+            raise next(iter(wrong.values()))
+        for base, why in wrong.items():
+            notice(f"{base.trained(name)} is left out: {str(why).removeprefix(f'{name}: ')}")
+    return found
+
+
+def _plan(name: str, base: str, given: Mapping[str, Any]) -> Plan:
+    if fixed := given.keys() & {"base", "output", "corpus"}:
+        raise SettingsError(f"{name}: {fixed.pop()} is the same for all methods")
+    if name == UNTRAINED:
+        raise SettingsError(f"{name} is what the base is called: give the method another name")
+    try:
+        plan = make_plan(get_method(given["method"]), base, **{k: v for k, v in given.items() if k != "method"})
+    except SettingsError as error:
+        raise SettingsError(f"{name}: {error}") from None
+    if plan.joins:
+        raise SettingsError(f"{name} makes scores of pairs, and no vectors to be compared: leave it out")
+    return plan
+
+
+def over_seeds(
+    trials: Sequence[Trial], methods: Mapping[str, Mapping[str, Any]], directory: Path, seeds: int
+) -> list[Trial]:
+    """All runs, seed by seed, so that a comparison that is stopped lacks seeds and no method.
+
+    Closed-form methods are the same with every seed, and run once.
+
+    Raises:
+        SettingsError: two would lie in one directory.
+    """
+    folders: dict[str, str] = {}
+    for trial in trials:
+        folder = re.sub(r"[^\w.]+", "-", trial.name).strip("-.") or "-"
+        if folder in folders.values():
+            raise SettingsError(f"two methods would lie in methods/{folder}: give them names that differ in letters")
+        folders[trial.name] = folder
+    found = []
+    for number, trial in product(range(seeds), trials):
+        if number and trial.plan.method.closed_form:
+            continue
+        seed, path = trial.plan.settings.seed + number, directory / "methods" / folders[trial.name]
+        path = path / "seeds" / str(seed) if number else path
+        label = f"{trial.name}, seed {seed}" if seeds > 1 else trial.name
+        given = {**methods[trial.method], "seed": seed}
+        found.append(Trial(trial.method, trial.base, trial.plan, label, path, given))
+    return found
