@@ -6,7 +6,7 @@ import io
 import os
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,16 @@ def with_wide_title(table: Table) -> Group:
     return Group(*above, bare, *([Text(visible(str(caption)), style="table.caption")] if caption else []))
 
 
+def span(low: float, high: float) -> str:
+    """An interval as it is printed: `70.11 to 72.30`."""
+    return f"{low:.2f} to {high:.2f}"
+
+
+def change(difference: float, low: float, high: float) -> str:
+    """A difference with its interval as it is printed: `+1.20 [+0.30, +2.10]`."""
+    return f"{difference:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
+
+
 def table_of(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -72,6 +82,8 @@ def table_of(
     left: Collection[int] = (0,),
     title: str = "",
     caption: str = "",
+    styles: Mapping[str, str] | None = None,
+    sections: Collection[int] = (),
     **options: Any,
 ) -> Table:
     """A terminal table whose cells are shown as they are, without markup.
@@ -79,19 +91,23 @@ def table_of(
     Args:
         headings: one for each column.
         rows: the cells of each row, as many or fewer.
-        left: columns of texts, which stand left; those of figures stand right.
+        left: columns of texts, justified left; those of numbers are justified right.
         title: above the table, left.
         caption: below it, left.
+        styles: of rows, by their first cell.
+        sections: numbers of the rows that end a section.
         **options: of rich's `Table`.
     """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", **options)
+    table = Table(title=Text(title), caption=caption, title_justify="left", caption_justify="left", **options)
     for number, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="left" if number in left else "right", no_wrap=number not in left)
-    for cells in rows:
-        table.add_row(*map(Text, cells))
+        text = number in left
+        table.add_column(Text(heading), justify="left" if text else "right", no_wrap=not text, overflow="fold")
+    for number, cells in enumerate(rows):
+        style = (styles or {}).get(cells[0], "")
+        table.add_row(*map(Text, cells), style=style, end_section=number in sections)
     return table
 
 

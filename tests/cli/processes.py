@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-_MODULES = ["selfsent.api", "selfsent.cli.train", "selfsent.report.terminal", "sentence_transformers", "sklearn"]
+_MODULES = ["selfsent.api", "selfsent.cli.train", "selfsent.report.scores", "sentence_transformers", "sklearn"]
 
 
 def start(arguments, log, **traps):

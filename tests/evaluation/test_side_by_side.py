@@ -14,7 +14,6 @@ from selfsent.evaluation.side_by_side import (
     Spread,
     mean_over_seeds,
     mean_score,
-    over_seeds,
     seeds_of_runs,
     side_by_side,
 )
@@ -76,16 +75,6 @@ def test_json_and_table():
     assert low < comparison.results[0].average < high
 
 
-def test_seeds_give_mean_and_deviation():
-    spread = over_seeds([result("m", 0.0), result("m", 0.01), result("m", 0.02)])
-    assert spread["a"].mean == pytest.approx(100 * HARD.mean() + 1)
-    assert spread["a"].deviation == pytest.approx(1.0)
-    assert spread["average"].deviation == pytest.approx(1.5)
-    assert str(spread["a"]).endswith("± 1.00")
-    with pytest.raises(SettingsError, match="two seeds"):
-        over_seeds([result("m", 0.0)])
-
-
 def test_seeds_widen_the_interval_as_much_as_they_differ():
     """Where no item differs from another, what is left is Student's interval of a mean of so many seeds."""
     level = np.array([40.0, 43.0, 47.0, 48.0])
@@ -123,6 +112,8 @@ def test_a_spread_has_the_interval_of_its_mean_by_students_t():
 def test_the_mean_over_seeds_is_a_result_of_its_own():
     mean_result = mean_over_seeds([result("m-0", 0.0), result("m-1", 0.01), result("m-2", 0.02)])
     assert mean_result.model == "m-0 and 2 more seeds"
+    with pytest.raises(SettingsError, match="two seeds"):
+        mean_over_seeds([result("m", 0.0)])
     assert mean_result.shown("a") == f"{100 * HARD.mean() + 1:.2f} ± 1.00"
     assert mean_result.shown("average").endswith("± 1.50")
     plain = json.loads(json.dumps(mean_result.to_json()))

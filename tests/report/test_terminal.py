@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from selfsent.display import text_of
-from selfsent.report.terminal import neighbours_text, scores_table
+from selfsent.report.scores import neighbours_text, scores_table
 
 
 def shown(renderable):

@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> None:
     from selfsent.api import reads_documents
     from selfsent.cli.console import show
     from selfsent.methods import get_method, whose_option
-    from selfsent.report.terminal import neighbours_text, scores_table
+    from selfsent.report.scores import neighbours_text, scores_table
     from selfsent.training.default import USUAL
 
     method = get_method(options.method or USUAL)

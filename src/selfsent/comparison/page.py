@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfsent.comparison.selection import Selection
+from selfsent.display import change, span
 from selfsent.distributed import rank, wait
 from selfsent.errors import TrainingError
 from selfsent.files import write_json, write_text
@@ -101,21 +102,18 @@ def _scores(rows: Sequence[Mapping[str, Any]], best: str) -> list[tuple[Sequence
         if gain:
             count, steps = len(row["seeds"]), [each["steps"] or 0 for each in row["seeds"].values()]
             mean += "" if row["deviation"] is None else f" ± {row['deviation']:.2f} over {count} seeds"
-            span = " to ".join(f"{count:,}" for count in dict.fromkeys((min(steps), max(steps))) if count)
-            cells = [_difference(gain), f"{gain['p']:.3f}", span, f"{row['seconds']:.0f}" if row["seconds"] else ""]
-        between = f"{score['low']:.2f} to {score['high']:.2f}"
-        found.append(([row["name"], mean, between, *cells], row["name"] == best))
+            counts = " to ".join(f"{count:,}" for count in dict.fromkeys((min(steps), max(steps))) if count)
+            seconds = f"{row['seconds']:.0f}" if row["seconds"] else ""
+            cells = [change(gain["difference"], gain["low"], gain["high"]), f"{gain['p']:.3f}", counts, seconds]
+        found.append(([row["name"], mean, span(score["low"], score["high"]), *cells], row["name"] == best))
     return found
 
 
 def _tests(scores: Mapping[str, Any], best: str) -> list[tuple[Sequence[str], bool]]:
     found: list[tuple[Sequence[str], bool]] = []
     for name, one in sorted(scores.items(), key=lambda each: -float(each[1]["score"])):
-        less = _difference(one["best_minus_it"]) if name != best else ""
-        cells = (name, f"{one['score']:.2f}", f"{one['low']:.2f} to {one['high']:.2f}", less)
+        less = one.get("best_minus_it")
+        gap = change(less["difference"], less["low"], less["high"]) if less else ""
+        cells = (name, f"{one['score']:.2f}", span(one["low"], one["high"]), gap)
         found.append((cells, name == best))
     return found
-
-
-def _difference(found: Mapping[str, Any]) -> str:
-    return f"{found['difference']:+z.2f} [{found['low']:+z.2f}, {found['high']:+z.2f}]"

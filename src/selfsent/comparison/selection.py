@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from selfsent.comparison.verdict import UNTRAINED, Opinion, conclusion, doubt
-from selfsent.display import counted, table_of, text_of
+from selfsent.display import counted, span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.side_by_side import mean_score
@@ -197,18 +197,19 @@ class Selection:
         trained = {each.name: each for each in self.candidates}
         rows = []
         for name, score in sorted({**self.scores, **self.baselines}.items(), key=lambda row: -row[1].score):
-            cells = [f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}", "", ""]
+            cells = [f"{score.score:.2f}", span(score.low, score.high), "", ""]
             if each := trained.get(name):
                 lost = len(each.runs) < self.seeds and any(run.record.get("steps") for run in each.runs)
                 cells[0] = each.shown + (f" ({len(each.runs)} of {self.seeds})" if lost else "")
-                cells[2:] = [shown(each.gain), f"{each.gain.p:.3f}"]
+                cells[2:] = [each.gain.shown, f"{each.gain.p:.3f}"]
             rows.append([name, *cells])
         unit = ("query", "queries") if self.dev == "context" else ("item", "items")
         below = f"{counted(self.bases[self.best_base].n, *unit)}; differences and p-values are paired"
         below += f"; mean ± deviation over {self.seeds} seeds" if self.seeds > 1 else ""
         headings = ["method", "score", "95 % interval", "against untrained", "p"]
         title = _TITLES.get(self.dev, f"To choose by: {self.dev}")
-        return _styled(table_of(headings, rows, title=title, caption=below), rows, self.best, self.baselines)
+        styles = {**dict.fromkeys(self.baselines, "italic"), self.best: "bold"}
+        return table_of(headings, rows, title=title, caption=below, styles=styles)
 
     def test_table(self) -> Table | None:
         """Scores on documents apart, and the paired difference of the best encoder to each; None without any."""
@@ -216,12 +217,12 @@ class Selection:
             return None
         best, rows = self.tests[self.best], []
         for name, score in sorted(self.tests.items(), key=lambda each: -each[1].score):
-            less = "" if name == self.best else shown(best.minus(score))
-            rows.append([name, f"{score.score:.2f}", f"{score.low:.2f} to {score.high:.2f}", less])
+            less = "" if name == self.best else best.minus(score).shown
+            rows.append([name, f"{score.score:.2f}", span(score.low, score.high), less])
         title = "On documents that nothing was trained on or chosen by: find the next sentence (MRR@10 x 100)"
         headings = ["", "score", "95 % interval", "best encoder minus it"]
-        table = table_of(headings, rows, title=title, caption=counted(best.n, "query", "queries"))
-        return _styled(table, rows, self.best)
+        below = counted(best.n, "query", "queries")
+        return table_of(headings, rows, title=title, caption=below, styles={self.best: "bold"})
 
     def __str__(self) -> str:
         """The tables, remarks and conclusion as text."""
@@ -281,15 +282,3 @@ class Selection:
                 for run, score in zip(each.runs, each.scores, strict=True)
             },
         }
-
-
-def shown(found: Difference) -> str:
-    """A difference for a table: `+1.20 [+0.30, +2.10]`."""
-    return f"{found.difference:+z.2f} [{found.low:+z.2f}, {found.high:+z.2f}]"
-
-
-def _styled(table: Table, rows: Sequence[Sequence[str]], best: str, italic: Mapping[str, Any] | None = None) -> Table:
-    """The best row bold, others italic."""
-    for row, (name, *_) in zip(table.rows, rows, strict=True):
-        row.style = "bold" if name == best else "italic" if name in (italic or ()) else ""
-    return table

@@ -136,17 +136,16 @@ def conclusion(
     strongest = max(bases.keys() & scores.keys(), key=lambda name: scores[name].score)
     base = _named(strongest)
     gain = better_than(strongest)
-    interval = f"{gain.difference:+z.2f} [{gain.low:+z.2f}, {gain.high:+z.2f}]"
     if gain.low > 0 and was_strong:
         there = f"For topics and paraphrases use {_named(start)}, which is a sentence encoder already, or {LABEL}."
         return (
             beats,
-            f"Use its model where what it was chosen by is what you need: it beats {base}, {interval}. {there}",
+            f"Use its model where what it was chosen by is what you need: it beats {base}, {gain.shown}. {there}",
         )
     if gain.low > 0:
-        return beats, f"Use its model. It beats {base}, too: {interval}."
+        return beats, f"Use its model. It beats {base}, too: {gain.shown}."
     found = "It does worse than" if gain.high < 0 else "It is not shown to beat"
-    return beats, f"{found} {base}: {interval}. Use that as it is, or give {_MORE}."
+    return beats, f"{found} {base}: {gain.shown}. Use that as it is, or give {_MORE}."
 
 
 def _named(name: str) -> str:

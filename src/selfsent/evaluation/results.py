@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from selfsent.display import literal, markdown, text_of
+from selfsent.display import literal, markdown, span, table_of, text_of
 from selfsent.evaluation.stats.resampling import Difference, Floats, Statistic, bootstrap, interval, paired, point
 
 if TYPE_CHECKING:
@@ -66,15 +66,10 @@ class Score:
         plain |= {"intervals": {key: list(ends) for key, ends in self.intervals.items()}} if self.intervals else {}
         return plain | ({"warnings": list(self.warnings)} if self.warnings else {})
 
-    @property
-    def beside(self) -> list[str]:
-        """The other metrics as they are printed: `pearson 74.12`, `mean 71.20 (70.11 to 72.30)`."""
-        return [f"{key} {self.shown(key)}" for key in self.metrics]
-
     def shown(self, metric: str) -> str:
         """Another metric as it is printed: `71.20`, or `71.20 (70.11 to 72.30)`."""
         low, high = self.intervals.get(metric, (None, None))
-        return f"{self.metrics[metric]:.2f}" + ("" if low is None or high is None else f" ({low:.2f} to {high:.2f})")
+        return f"{self.metrics[metric]:.2f}" + ("" if low is None or high is None else f" ({span(low, high)})")
 
     def minus(self, other: Score) -> Difference:
         """This system against another on the same task: difference, 95 % interval and p-value, paired.
@@ -257,17 +252,16 @@ class Result:
 
     def table(self) -> Table:
         """The result as a table for the terminal."""
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(title=Text(self.model), title_justify="left")
-        for heading in ("task", "score", "95 % interval", "n", "beside it"):
-            table.add_column(heading, justify="left" if heading in ("task", "beside it") else "right")
-        for name, *cells in self._cells():
-            score = self.scores.get(name)
-            table.add_row(score.title or name if score else name, *cells, "  ".join(score.beside) if score else "")
-        table.caption, table.caption_justify = "\n".join(self.meanings) or None, "left"
-        return table
+        rows = []
+        for name, score in self.scores.items():
+            metrics = "  ".join(f"{key} {score.shown(key)}" for key in score.metrics)
+            rows.append([score.title or name, self.shown(name), span(score.low, score.high), f"{score.n:,}", metrics])
+        rows += [[name, "absent"] for name in self.absent]
+        if self.average is not None:
+            ends = self.average_interval
+            rows.append([self.average_label, self.shown(AVERAGE), span(*ends) if ends else ""])
+        headings = ("task", "score", "95 % interval", "n", "beside it")
+        return table_of(headings, rows, left=(0, 4), title=self.model, caption="\n".join(self.meanings))
 
     def __str__(self) -> str:
         """What the terminal shows."""
@@ -287,10 +281,3 @@ class Result:
     def warnings(self) -> tuple[str, ...]:
         """The warnings of all scores, each once."""
         return tuple(dict.fromkeys(line for score in self.scores.values() for line in score.warnings))
-
-    def _cells(self) -> list[tuple[str, str, str, str]]:
-        rows = [(n, self.shown(n), f"{s.low:.2f} to {s.high:.2f}", f"{s.n:,}") for n, s in self.scores.items()]
-        rows += [(name, "absent", "", "") for name in self.absent]
-        ends = self.average_interval
-        between = f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else ""
-        return rows + ([(self.average_label, self.shown(AVERAGE), between, "")] if self.average is not None else [])

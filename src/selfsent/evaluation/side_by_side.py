@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.display import counted, text_of
+from selfsent.display import counted, span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.hybrid import WITH_WORDS, without_words
 from selfsent.evaluation.results import AVERAGE, MARK, Result, Score
@@ -58,47 +58,34 @@ class Comparison:
         }
 
     def table(self) -> Table:
-        """Below each task a row for every model: score and interval, and beside them the difference to the first."""
-        from rich.table import Column, Table
-        from rich.text import Text
-
-        right = ("score", "95 % interval", "difference [95 %]", "p")
-        first = Column("model", overflow="fold")
-        table = Table(first, *(Column(name, justify="right", no_wrap=True) for name in right))
+        """Below each task a row for each model: score, interval, and the difference to the first."""
+        rows: list[list[str]] = []
+        ends, headings = [], {}
         for task, differences in self.differences.items():
             heading = self._average_label if task == AVERAGE else self.results[0].scores[task].title or task
-            table.add_row(Text(heading, style="bold"))
+            headings[heading] = "bold"
+            rows.append([heading])
             for result, found in zip(self.results, (None, *differences), strict=True):
-                low, high = self._interval(result, task)
-                cells = [self._shown(result, task), f"{low:.2f} to {high:.2f}"]
-                if found:
-                    cells += [f"{found.difference:+z.2f} [{found.low:+z.2f}, {found.high:+z.2f}]", f"{found.p:.3f}"]
-                table.add_row(Text(result.model), *cells)
-            table.add_section()
-        told = [f"differences are to {self.results[0].model}, on the same items"]
-        told += dict.fromkeys(line for each in self.results for line in each.meanings)
-        table.caption, table.caption_justify = Text("\n".join(told)), "left"
-        return table
+                cells = [result.model, self._shown(result, task), span(*self._interval(result, task))]
+                rows.append(cells + ([found.shown, f"{found.p:.3f}"] if found else []))
+            ends.append(len(rows) - 1)
+        below = [f"differences are to {self.results[0].model}, on the same items"]
+        below += dict.fromkeys(line for each in self.results for line in each.meanings)
+        columns = ("model", "score", "95 % interval", "difference [95 %]", "p")
+        return table_of(columns, rows, caption="\n".join(below), styles=headings, sections=ends)
 
     def beside(self) -> list[Table]:
-        """What stands beside the accuracy of labelled texts, and beside nDCG@10, for every model: a table for each."""
-        return [table for headings in _BESIDE if (table := self._beside(headings))]
-
-    def _beside(self, headings: Mapping[str, str]) -> Table | None:
-        from rich.table import Column, Table
-        from rich.text import Text
-
-        tasks = [
-            t for t in self.tasks if all(headings.keys() <= each.scores[t].metrics.keys() for each in self.results)
-        ]
-        if not tasks:
-            return None
-        table = Table(Column("model", overflow="fold"), *(Column(name, justify="right") for name in headings.values()))
-        for task in tasks:
-            table.add_row(Text(self.results[0].scores[task].title or task, style="bold"))
-            for result in self.results:
-                table.add_row(Text(result.model), *map(result.scores[task].shown, headings))
-        return table
+        """Tables of the metrics beside the accuracy of labelled texts, and beside nDCG@10."""
+        found = []
+        for headings in _BESIDE:
+            rows: list[list[str]] = []
+            for task in self.tasks:
+                if all(headings.keys() <= each.scores[task].metrics.keys() for each in self.results):
+                    rows.append([self.results[0].scores[task].title or task])
+                    rows += [[each.model, *map(each.scores[task].shown, headings)] for each in self.results]
+            styles = {cells[0]: "bold" for cells in rows if len(cells) == 1}
+            found += [table_of(["model", *headings.values()], rows, styles=styles)] if rows else []
+        return found
 
     def __str__(self) -> str:
         """What the terminal shows."""
@@ -136,8 +123,7 @@ def side_by_side(results: Sequence[Result]) -> Comparison:
     """
     if len(results) < 2:
         raise SettingsError("a comparison needs two models or more")
-    shared = (task for task in results[0].scores if all(_same_items(other, results[0], task) for other in results))
-    tasks = tuple(shared)
+    tasks = _shared(results)
     if not tasks:
         raise SettingsError("these models have no task in common that was scored on the same items")
     first = results[0]
@@ -175,24 +161,6 @@ class Spread:
         return f"{self.mean:.2f}" + (f" ± {self.deviation:.2f}" if self.seeds > 1 else "")
 
 
-def over_seeds(results: Sequence[Result]) -> dict[str, Spread]:
-    """Mean and standard deviation of every task, and of the average, over the seeds of one run.
-
-    Raises:
-        SettingsError: fewer than two seeds, or no task in common.
-    """
-    if len(results) < 2:
-        raise SettingsError("a standard deviation needs two seeds or more")
-    tasks = [task for task in results[0].scores if all(_same_items(other, results[0], task) for other in results)]
-    if not tasks:
-        raise SettingsError("these seeds have no task in common")
-    values = {task: [result.scores[task].score for result in results] for task in tasks}
-    averaged = [task for task in results[0].averaged if task in tasks]
-    if len(averaged) > 1:
-        values[AVERAGE] = np.mean([values[task] for task in averaged], axis=0).tolist()
-    return {name: Spread.of(scores) for name, scores in values.items()}
-
-
 def mean_over_seeds(results: Sequence[Result]) -> Result:
     """One result for several seeds of a run: mean scores, with their standard deviations.
 
@@ -202,15 +170,20 @@ def mean_over_seeds(results: Sequence[Result]) -> Result:
     Raises:
         SettingsError: fewer than two seeds, or no task in common.
     """
-    spreads = over_seeds(results)
-    first = results[0]
-    scores = {task: mean_score([result.scores[task] for result in results]) for task in spreads if task != AVERAGE}
+    if len(results) < 2:
+        raise SettingsError("a standard deviation needs two seeds or more")
+    first, tasks = results[0], _shared(results)
+    if not tasks:
+        raise SettingsError("these seeds have no task in common")
+    values = {task: [result.scores[task].score for result in results] for task in tasks}
+    if len(averaged := [task for task in first.averaged if task in tasks]) > 1:
+        values[AVERAGE] = np.mean([values[task] for task in averaged], axis=0).tolist()
     return replace(
         first,
         model=f"{first.model} and {counted(len(results) - 1, 'more seed')}",
-        scores=scores,
+        scores={task: mean_score([result.scores[task] for result in results]) for task in tasks},
         seeds=tuple(result.model for result in results),
-        deviations={name: spread.deviation for name, spread in spreads.items()},
+        deviations={name: Spread.of(each).deviation for name, each in values.items()},
     )
 
 
@@ -282,15 +255,18 @@ def mean_score(scores: Sequence[Score]) -> Score:
     )
 
 
-def _same_items(result: Result, first: Result, task: str) -> bool:
-    if task not in result.scores:
-        return False
-    a, b = result.scores[task], first.scores[task]
-    return a.n == b.n and _field(a.signature, "data") == _field(b.signature, "data")
+def _shared(results: Sequence[Result]) -> tuple[str, ...]:
+    """The tasks that all of some results have, over the same items."""
 
+    def items(score: Score) -> tuple[int, str | None]:
+        return score.n, dict(part.partition(":")[::2] for part in score.signature.split("|")).get("data")
 
-def _field(signature: str, name: str) -> str | None:
-    return dict(part.partition(":")[::2] for part in signature.split("|")).get(name)
+    first, *others = results
+    return tuple(
+        task
+        for task, score in first.scores.items()
+        if all(task in other.scores and items(other.scores[task]) == items(score) for other in others)
+    )
 
 
 def _average_difference(a: Result, b: Result, tasks: Sequence[str]) -> Difference:

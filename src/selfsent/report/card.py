@@ -8,7 +8,7 @@ from typing import Any
 
 from selfsent.display import counted
 from selfsent.methods.whitening import whitened
-from selfsent.report.differences import NAMES, Scores, differences, ranked, title, told
+from selfsent.report.scores import NAMES, Scores, differences, ranked, title, told
 from selfsent.settings import WITHOUT_STEPS
 
 _CARD = """---

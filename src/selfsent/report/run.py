@@ -13,7 +13,7 @@ from selfsent.errors import RunError
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.saved import load_sentence_transformer
 from selfsent.report.run_page import run_page
-from selfsent.report.terminal import scores_table
+from selfsent.report.scores import scores_table
 from selfsent.training.run_directory import RunDirectory
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from selfsent.evaluation.lexical import LEXICAL
-from selfsent.report.differences import NAMES, Scores, differences, is_search, ranked, standing, title, told
 from selfsent.report.pages import curves, dots, nearest, render
+from selfsent.report.scores import NAMES, Scores, differences, is_search, ranked, standing, title, told
 
 _CURVES = {
     "loss": "loss",

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.display import change
+
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 """Weights (b, n) -> values (b,). Row sums are the size of a resample; all ones is the sample itself."""
@@ -31,6 +33,11 @@ class Difference:
     low: float
     high: float
     p: float
+
+    @property
+    def shown(self) -> str:
+        """As it is printed: `+1.20 [+0.30, +2.10]`."""
+        return change(self.difference, self.low, self.high)
 
 
 def point(statistic: Statistic, n: int) -> float:

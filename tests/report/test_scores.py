@@ -1,6 +1,6 @@
 import pytest
 
-from selfsent.report.differences import differences, ranked, told
+from selfsent.report.scores import differences, ranked, told
 
 BASE, TFIDF = {"score": 4.0, "low": 3.0, "high": 5.0}, {"score": -9.0, "low": -11.0, "high": -7.0}
 

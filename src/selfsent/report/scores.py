@@ -1,12 +1,16 @@
-"""The scores of a run and their paired differences, under the names by which every report shows them."""
+"""The scores of a run and their paired differences, as every report shows them, and as tables for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from selfsent.display import counted
+from selfsent.display import counted, span, table_of
 from selfsent.evaluation.lexical import LEXICAL
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.table import Table
 
 Scores = Mapping[str, Any]
 """Of a run, as in its `scores.json`: its `scores`, which ask for the next sentence, or its `search`."""
@@ -66,3 +70,32 @@ def told(scores: Scores) -> str:
         f" is {less['score']:+z.2f}, and its 95 % interval, {less['low']:+z.2f} to {less['high']:+z.2f}, {zero}."
         " Queries whose answers people judged say more: selfsent evaluate --retrieval."
     )
+
+
+_VERDICTS = {"ahead of": "better", "behind": "worse", "level with": "no clear difference"}
+
+
+def scores_table(scores: Scores) -> Table:
+    """The scores of base and trained model, by search or by the next sentence, with paired differences."""
+    rows = [[NAMES[key], f"{one['score']:.2f}", span(one["low"], one["high"])] for key, one in ranked(scores).items()]
+    count = len(rows)
+    for (one, other), found in differences(scores).items():
+        ends = f"{found['low']:+z.2f} to {found['high']:+z.2f}"
+        rows.append([f"{one} - {other}: {_VERDICTS[standing(found)]}", f"{found['score']:+z.2f}", ends])
+    best = NAMES["with_words" if is_search(scores) else "trained"]
+    headings = ("", "score", "95 % interval")
+    styles, sections = {best: "bold"}, (count - 1,)
+    return table_of(headings, rows, title=title(scores), caption=told(scores), styles=styles, sections=sections)
+
+
+def neighbours_text(neighbours: list[dict[str, Any]]) -> Group:
+    """The nearest sentences of a few sentences, before and after training."""
+    from rich.console import Group
+
+    tables = []
+    for entry in neighbours:
+        pairs = zip(entry["before"], entry["after"], strict=True)
+        rows = [[f"{one['cosine']:.2f}  {one['sentence']}" for one in pair] for pair in pairs]
+        title = f"Nearest to: {entry['sentence']}"
+        tables.append(table_of(("before", "after"), rows, left=(0, 1), title=title, expand=True))
+    return Group(*tables)
