@@ -16,7 +16,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 
 import selfsent
 import tiny
-from selfsent.errors import BaseEncoderError, RunError, SettingsError
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
@@ -78,20 +78,6 @@ def test_neighbours_whiten_a_table_in_part_and_leave_it_a_table(table, tmp_path)
     modules = json.loads((tmp_path / "usual" / "model" / "modules.json").read_text())
     assert len(modules) == 1
     assert "whitened at the end with strength 0.1" in (tmp_path / "usual" / "model" / "README.md").read_text()
-
-
-def test_a_run_of_a_version_without_strengths_is_gone_on_with_as_it_was(table, tmp_path):
-    (tmp_path / "documents.txt").write_text(DOCUMENTS)
-    corpus = selfsent.read_corpus(tmp_path / "documents.txt")
-    common = {"base": table, "epochs": 1, "batch_size": 8, "hold_out": 0, "quiet": True, "output": tmp_path / "run"}
-    selfsent.train(corpus, whiten=0, **common)
-    record = json.loads((tmp_path / "run" / "run.json").read_text())
-    record["asked"]["whiten"] = False  # as it was written then
-    del record["checksum"]
-    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
-    assert selfsent.train(corpus, resume=True, **common).record["asked"]["whiten"] is False
-    with pytest.raises(RunError, match=r"whiten was False, now 0\.2"):
-        selfsent.train(corpus, resume=True, whiten=0.2, **common)
 
 
 def test_a_linear_map_becomes_part_of_the_table(table):

@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 Pooling = Literal["cls", "mean", "max", "lasttoken"]
 
 
-def pooling_place(sentence_transformer: Any) -> int | None:
+def pooling_index(sentence_transformer: Any) -> int | None:
     """Index of the only pooling module of a model; None when there is none, or several."""
-    found = [place for place, module in enumerate(sentence_transformer) if hasattr(module, "pooling_mode")]
+    found = [index for index, module in enumerate(sentence_transformer) if hasattr(module, "pooling_mode")]
     return found[0] if len(found) == 1 and found[0] else None
 
 
@@ -92,41 +92,41 @@ class Encoder(nn.Module):
     @property
     def pooling_module(self) -> Any:
         """The module that makes a sentence vector of token states."""
-        return self.sentence_transformer[self._pooling_place]
+        return self.sentence_transformer[self._pooling_index]
 
     @property
-    def _pooling_place(self) -> int:
-        return cast(int, pooling_place(self.sentence_transformer))
+    def _pooling_index(self) -> int:
+        return cast(int, pooling_index(self.sentence_transformer))
 
     @property
     def token_modules(self) -> list[nn.Module]:
-        """What stands between transformer and pooling, and makes other token states of token states; mostly nothing."""
-        return list(self.sentence_transformer)[self._stem : self._pooling_place]
+        """The modules between transformer and pooling, which transform token states; mostly none."""
+        return list(self.sentence_transformer)[self._stem : self._pooling_index]
 
     def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
-        """Add modules that make token states into others, just before the pooling.
+        """Insert modules that transform token states just before the pooling.
 
         Args:
             modules: sentence-transformers modules.
-            width: of the token states that come out.
+            width: of their output.
 
         Raises:
-            BaseEncoderError: what stands behind the pooling expects vectors of another width.
+            BaseEncoderError: a module after the pooling expects vectors of another width.
         """
-        model, place = self.sentence_transformer, self._pooling_place
-        if any(getattr(module, "in_features", width) != width for module in list(model)[place + 1 :]):
+        model, index = self.sentence_transformer, self._pooling_index
+        if any(getattr(module, "in_features", width) != width for module in list(model)[index + 1 :]):
             raise BaseEncoderError(
                 f"this base has a dense layer behind its pooling that takes no vectors of width {width}: choose another"
             )
-        pooling = type(model[place])(**{**model[place].get_config_dict(), "embedding_dimension": width})
-        pooling.load_state_dict(model[place].state_dict())
+        pooling = type(model[index])(**{**model[index].get_config_dict(), "embedding_dimension": width})
+        pooling.load_state_dict(model[index].state_dict())
         self.put_pooling(pooling)
         for module in reversed(modules):
-            model.insert(place, module.to(self.device))
+            model.insert(index, module.to(self.device))
 
     def put_pooling(self, module: nn.Module) -> None:
         """Replace the pooling by another module that makes a sentence vector of token states."""
-        self.sentence_transformer[self._pooling_place] = module.to(self.device)
+        self.sentence_transformer[self._pooling_index] = module.to(self.device)
 
     def average_layers(self, layers: Layers) -> None:
         """Let the pooling read the mean of two layers' states instead of the last layer's.
@@ -182,7 +182,7 @@ class Encoder(nn.Module):
         return cast(Tensor, self.words(ids))
 
     def token_vectors(self, packed: Packed) -> Tensor:
-        """What the pooling reads, (tokens, e), in packed order: token states, led through the modules in between."""
+        """Input of the pooling, (tokens, e), in packed order: token states after the modules in between."""
         modules = self.token_modules
         if not modules:
             return self.states(packed)
@@ -211,7 +211,7 @@ class Encoder(nn.Module):
         return cast(Tensor, features["token_embeddings"][mask])
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
-        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and what stands behind it."""
+        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and all modules after it."""
         if self.pooling == CNN_POOL:
             vectors: Tensor = self.pooling_module.of_packed(states, packed)
         elif self.pooling == "mean":
@@ -223,10 +223,10 @@ class Encoder(nn.Module):
         return self.after_pooling(vectors, leave_out)
 
     def after_pooling(self, vectors: Tensor, leave_out: int = 0) -> Tensor:
-        """What the modules behind the pooling, but for so many at the end, make of (sentences, e) vectors."""
+        """Apply the modules after the pooling, but for the last `leave_out`, to (sentences, e) vectors."""
         features = {"sentence_embedding": vectors}
         modules = list(self.sentence_transformer)
-        for module in modules[self._pooling_place + 1 : len(modules) - leave_out]:
+        for module in modules[self._pooling_index + 1 : len(modules) - leave_out]:
             features = module(features)
         return features["sentence_embedding"]
 
@@ -240,7 +240,7 @@ class Encoder(nn.Module):
 
         Args:
             packed: the batch.
-            leave_out: modules at the end that are left out.
+            leave_out: trailing modules that are skipped.
         """
         return self.pool(self.token_vectors(packed), packed, leave_out)
 
@@ -256,11 +256,11 @@ class Encoder(nn.Module):
             )
 
     def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
-        """The language-model head; made from nothing, with a warning, when the base came without one.
+        """The language-model head; a new one, with a warning, when the base came without.
 
         Args:
             purpose: what needs it, for the warning.
-            hidden: whether it is to predict hidden words from both sides, for which causal states are of no use.
+            hidden: whether it predicts masked words from both sides, for which causal states are of no use.
 
         Raises:
             BaseEncoderError: there is no transformer, or no such head for this architecture.
@@ -280,7 +280,7 @@ class Encoder(nn.Module):
         return self.language_model_head
 
     def forget(self) -> None:
-        """Give transformer and language-model head random weights, as if nobody had trained them."""
+        """Reset transformer and language-model head to random weights."""
         self.require_transformer("starting from random weights is for transformers")
         fresh = type(self.transformer)(self.transformer.config)
         self.transformer.load_state_dict(fresh.state_dict(), strict=False)
@@ -288,7 +288,7 @@ class Encoder(nn.Module):
             self.language_model_head = new_head(self.transformer).to(self.device)
 
     def save(self, directory: Path) -> None:
-        """Write an ordinary sentence-transformers directory, the language-model head in a file of its own beside it.
+        """Write an ordinary sentence-transformers directory, with the language-model head in an extra file.
 
         Raises:
             BaseEncoderError: it computes in 8 bits, for which no other program has a name.

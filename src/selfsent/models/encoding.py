@@ -30,7 +30,7 @@ _PROMPTS: Mapping[str | None, Sequence[str]] = {"query": ["query"], "document": 
 """Names of prompts that hold for a side, the first that a model has."""
 
 Pack = tuple[NDArray[np.int64], Packed]
-"""A packed batch, with the places of its sentences in their chunk."""
+"""A packed batch, with the rows of its sentences in their chunk."""
 
 
 def tokens_at_once(model: Encoder) -> int:
@@ -68,9 +68,9 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
     """Packed batches of sentences of similar length, without those that have no token."""
     texts = [prompt + text for text in texts] if prompt else texts
     if isinstance(model, StaticEncoder):
-        places = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
-        read = model.reader(texts).parts(places, model.tokenizer.model_max_length)
-        return [(places, Packed(read.ids, read.lengths, device=model.device))]
+        rows = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
+        read = model.reader(texts).parts(rows, model.tokenizer.model_max_length)
+        return [(rows, Packed(read.ids, read.lengths, device=model.device))]
     limit = model.tokenizer.model_max_length
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
     return packs_of(model, model.tokenizer(list(texts), padding=False, **options), tokens_at_once(model))

@@ -15,7 +15,7 @@ from selfsent.foreign.transformers import silent
 from selfsent.lexical.weight import LARGEST, SEARCH_FILE
 from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
-from selfsent.models.encoder import Encoder, Pooling, pooling_place
+from selfsent.models.encoder import Encoder, Pooling, pooling_index
 from selfsent.models.encoding import pack, prompt_of
 from selfsent.models.heads.language_model import load_head
 from selfsent.models.heads.layers import is_layer_mean
@@ -92,13 +92,13 @@ def _load_static(directory: Path) -> StaticEncoder:
 
 def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) -> RecurrentEncoder:
     model = load_sentence_transformer(directory, device="cpu").float()
-    place = pooling_place(model)
+    index = pooling_index(model)
     if (
-        place is None
-        or place < 2
+        index is None
+        or index < 2
         or not hasattr(model[0].tokenizer, "tokenizer")
         or model[1].encoder.num_layers != 1
-        or not _runs_packed(list(model)[2:place])
+        or not _runs_packed(list(model)[2:index])
     ):
         raise BaseEncoderError(
             f"{base} is not word vectors by a tokenizer of transformers, a recurrent network of one layer and a"
@@ -106,7 +106,7 @@ def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) 
         )
     if (model[0].max_seq_length or LONGEST) < model[0].tokenizer.tokenizer.model_max_length:
         raise ValueError(f"it cuts sentences after {model[0].max_seq_length} words, which its tokenizer does not say")
-    _set_pooling(model, place, pooling)
+    _set_pooling(model, index, pooling)
     return RecurrentEncoder(model)
 
 
@@ -140,11 +140,11 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
         model[0].input_formatter.supported_modalities = list(model[0].modality_config)
     with silent():
         head = load_head(folder, model[0].model)
-    place = pooling_place(model)
-    if place is None or not _runs_packed(list(model)[1:place]):
+    index = pooling_index(model)
+    if index is None or not _runs_packed(list(model)[1:index]):
         raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
-    _set_pooling(model, place, pooling)
-    if (mode := model[place].pooling_mode) not in (*POOLINGS, CNN_POOL):
+    _set_pooling(model, index, pooling)
+    if (mode := model[index].pooling_mode) not in (*POOLINGS, CNN_POOL):
         raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling")
     return Encoder(model, head)
 
@@ -161,11 +161,11 @@ def _complete_tokenizer(module: Any) -> None:
     tokenizer.model_max_length = min(limit, tokenizer.model_max_length)
 
 
-def _set_pooling(model: Any, place: int, pooling: Pooling | None) -> None:
+def _set_pooling(model: Any, index: int, pooling: Pooling | None) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
     if pooling is not None:
-        model[place] = PoolingModule(model[place].embedding_dimension, pooling)
+        model[index] = PoolingModule(model[index].embedding_dimension, pooling)
 
 
 def _runs_packed(token_modules: list[nn.Module]) -> bool:
@@ -192,7 +192,7 @@ def _difference_to_peer(encoder: Encoder) -> str | None:
     A model may have settings that are not read here, and what is trained would not be what is used later.
     """
     peer = encoder.sentence_transformer
-    for prompt in {prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document")}:
+    for prompt in dict.fromkeys((prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document"))):
         for text in (_PROBE, _PROBE * (min(int(encoder.tokenizer.model_max_length), _LONG) // 8 + 1)):
             features = peer.preprocess([text], prompt=prompt or None)
             theirs = features["input_ids"][features["attention_mask"].bool()].tolist()

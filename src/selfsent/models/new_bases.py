@@ -73,7 +73,7 @@ class NewBase:
         return cls(kind, size, source, *layers)
 
 
-def made(base: NewBase, resolve: Callable[[str], Path]) -> Path:
+def make_base(base: NewBase, resolve: Callable[[str], Path]) -> Path:
     """The directory of an untrained base, in the cache; it is made the first time.
 
     Args:

@@ -114,7 +114,7 @@ class StaticEncoder(Encoder):
     kind = "a table of token vectors"
     lexical_weight = SEARCH_WEIGHT["table"]
     pooling = "mean"
-    _pooling_place = 0  # the table computes the mean itself
+    _pooling_index = 0  # the table computes the mean itself
 
     def __init__(self, sentence_transformer: Any) -> None:
         super().__init__(sentence_transformer)

@@ -28,17 +28,10 @@ def test_head_and_encoder_give_the_scores_of_the_language_model(name, base_of, e
     for number, ids in enumerate(tiny.encode(model.tokenizer, SENTENCES)):
         expected = reference(input_ids=torch.tensor([ids])).logits[0]
         torch.testing.assert_close(scores[batch.sentence == number], expected, atol=2e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("name", MASKED)
-def test_tied_weights_are_one_tensor(name, encoder_of):
-    model = encoder_of(name)
-    tied = model.language_model_head.output.weight is model.transformer.get_input_embeddings().weight
-    assert tied == model.transformer.config.tie_word_embeddings
-    own = model.language_model_head.own_tensors(model.transformer)
-    everything = [tensor.data_ptr() for tensor in own.values()]
-    assert len(set(everything)) == len(everything)
-    assert not set(everything) & {tensor.data_ptr() for tensor in model.transformer.state_dict().values()}
+    assert (head.output.weight is model.words.weight) == model.transformer.config.tie_word_embeddings
+    own = [tensor.data_ptr() for tensor in head.own_tensors(model.transformer).values()]
+    assert len(set(own)) == len(own)
+    assert not set(own) & {tensor.data_ptr() for tensor in model.transformer.state_dict().values()}
 
 
 @pytest.mark.parametrize("name", tiny.CAUSAL)

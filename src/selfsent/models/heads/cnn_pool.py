@@ -82,8 +82,8 @@ class CnnPool(OwnModule):
         """
         starts, last = np.cumsum(lengths) - lengths, np.cumsum(lengths) - 1
         fewer = -(-lengths // self.stride)
-        place = np.arange(fewer.sum()) - np.repeat(np.cumsum(fewer) - fewer, fewer)
-        first = np.repeat(starts, fewer) + self.stride * place
+        position = np.arange(fewer.sum()) - np.repeat(np.cumsum(fewer) - fewer, fewer)
+        first = np.repeat(starts, fewer) + self.stride * position
         second = np.minimum(first + 1, np.repeat(last, fewer))
         one, other = rows[_on(first, rows)], rows[_on(second, rows)]
         return torch.where(one >= other, one, other), fewer
@@ -96,7 +96,7 @@ class CnnPool(OwnModule):
 def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Tensor:
     """A convolution along the tokens of each sentence, as if there were nothing but zeros around it.
 
-    One product of matrices for each place of the window, over the rows that have such a neighbour alone: behind a few
+    One product of matrices for each position in the window, over the rows that have such a neighbour alone: behind a few
     max-pools most sentences have one row or two, and the greater part of a window hangs over their ends.
 
     Args:
@@ -108,12 +108,12 @@ def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Ten
         (rows, d, other channels).
     """
     weight = convolution.weight[..., 0]
-    place = np.concatenate([np.arange(length) for length in lengths])
-    behind = np.repeat(lengths, lengths) - place
+    position = np.concatenate([np.arange(length) for length in lengths])
+    behind = np.repeat(lengths, lengths) - position
     middle = weight.shape[2] // 2
     out = functional.linear(rows, weight[:, :, middle], convolution.bias)
     for offset in range(-middle, middle + 1):
-        having = np.flatnonzero((place + offset >= 0) & (offset < behind))
+        having = np.flatnonzero((position + offset >= 0) & (offset < behind))
         if offset and len(having):
             neighbours = functional.linear(rows[_on(having + offset, rows)], weight[:, :, middle + offset])
             out.index_add_(0, _on(having, rows), neighbours)

@@ -45,7 +45,7 @@ class LanguageModelHead(nn.Module):
         """The tensors that are not also the transformer's, each once, by name."""
         shared = {tensor.data_ptr() for tensor in transformer.state_dict().values()}
         own = {tensor.data_ptr(): (name, tensor) for name, tensor in reversed(self.state_dict().items())}
-        return {name: tensor.detach().contiguous() for place, (name, tensor) in own.items() if place not in shared}
+        return {name: tensor.detach().contiguous() for pointer, (name, tensor) in own.items() if pointer not in shared}
 
 
 class _HandOn(nn.Module):

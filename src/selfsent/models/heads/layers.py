@@ -38,5 +38,5 @@ def is_layer_mean(module: nn.Module) -> bool:
 def mean_of(module: Any, hidden_states: tuple[Tensor, ...]) -> Tensor:
     """The weighted mean of the layers' states, each (batch, length, d); layers of weight zero are skipped."""
     share = module.layer_weights / module.layer_weights.sum()
-    used = [place for place, weight in enumerate(share.tolist()) if weight]
-    return torch.stack([share[place] * hidden_states[module.layer_start + place] for place in used]).sum(0)
+    used = [layer for layer, weight in enumerate(share.tolist()) if weight]
+    return torch.stack([share[layer] * hidden_states[module.layer_start + layer] for layer in used]).sum(0)
