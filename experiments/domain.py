@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from selfsent.data.vector_files import inner
 from selfsent.evaluation.encoders import Encoder
-from selfsent.evaluation.vectors import inner
 
 NEAREST = 10
 LIMIT, LIMIT_DEV = 4000, 2000

@@ -9,7 +9,7 @@ import pytest
 import selfsent
 from selfsent.data.corpus.table import Corpus, is_whole
 from selfsent.data.token_table import TokenTable
-from selfsent.evaluation.vectors import VectorsFile
+from selfsent.data.vector_files import VectorsFile
 from selfsent.training.checkpoint import is_whole as is_whole_checkpoint
 from selfsent.training.run_directory import RunDirectory
 

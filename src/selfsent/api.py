@@ -18,6 +18,7 @@ from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by
+from selfsent.evaluation.dev import LABEL_FREE, Dev, check_dev, dev_scorer
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import TASKS
 from selfsent.methods import METHODS, get_method
@@ -27,7 +28,7 @@ from selfsent.naming import name_of
 from selfsent.progress import Progress, shown
 from selfsent.report.maps import check_points
 from selfsent.report.run import Run, load_run
-from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_scorer, finish, score_base
+from selfsent.report.scoring import finish, score_base
 from selfsent.training.budget import Clock
 from selfsent.training.default import USUAL, default_plan, doubt
 from selfsent.training.fit import fit, in_company, random_apart

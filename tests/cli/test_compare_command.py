@@ -8,10 +8,10 @@ import selfsent as package
 import tiny
 from selfsent import api
 from selfsent.evaluation.datasets.leaks import trained_by
+from selfsent.evaluation.dev import scored
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.models.loading import load_encoder
-from selfsent.report.scoring import scored
 
 METHODS = "simcse, whitening, mlm --learning-rate 1e-3 --steps 2"
 

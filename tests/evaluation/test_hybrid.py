@@ -5,6 +5,7 @@ import pytest
 
 from naive import words as naive
 from selfsent.comparison.trials import known_bases
+from selfsent.data.vector_files import inner, unit
 from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoder import Encoder
@@ -12,7 +13,6 @@ from selfsent.evaluation.encoders import as_encoder, check_model
 from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.tasks.languages import found as by_translation
 from selfsent.evaluation.tasks.partners import passage_sides
-from selfsent.evaluation.vectors import inner, unit
 from selfsent.lexical import Analyzer
 
 TEXTS = ["the red car stops", "a red bus, a red Car", "the train is late again", "late", "!?", "the red car stops"]

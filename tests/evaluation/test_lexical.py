@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from naive import words as naive
+from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.evaluation.vectors import inner
 from selfsent.lexical import Analyzer, language_of
 
 TEXTS = ["the red car stops", "a red bus, a red car", "the train is late again", "late", "!?", "the red car stops"]

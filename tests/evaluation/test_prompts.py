@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import tiny
+from selfsent.data.vector_files import unit
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.tasks.partners import passage_sides
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
-from selfsent.evaluation.vectors import unit
 
 LINES = tiny.make_sentences(10, seed=3)
 QUERIES, TEXTS = [*LINES[:3], LINES[0]], LINES[2:]

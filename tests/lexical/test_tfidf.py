@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from naive import words as naive
-from selfsent.evaluation.vectors import inner
+from selfsent.data.vector_files import inner
 from selfsent.lexical import Analyzer, WordCounts
 
 TEXTS = ["the red car stops", "a red bus, a red Car", "the train is late again", "late", "!?", "the red car stops"]

@@ -197,8 +197,8 @@ def test_prompts_are_chosen_as_the_peer_does(prompted, base):
 
 def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     from selfsent.data.corpus import read_corpus
+    from selfsent.data.vector_files import VectorsFile
     from selfsent.errors import DataError
-    from selfsent.evaluation.vectors import VectorsFile
     from selfsent.models.fingerprint import fingerprint
     from selfsent.search import Index, encode_to_file, search, write_index
     from selfsent.search.index_sources import from_corpus

@@ -7,8 +7,8 @@ import pytest
 
 from naive import words as naive
 from selfsent.data.corpus import read_corpus
+from selfsent.data.vector_files import VectorsFile, write_vectors
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
-from selfsent.evaluation.vectors import VectorsFile, write_vectors
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
 from selfsent.search import cells as cells_file

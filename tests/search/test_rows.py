@@ -9,8 +9,8 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
+from selfsent.data.vector_files import StoredVectors, VectorsFile
 from selfsent.errors import DataError
-from selfsent.evaluation.vectors import StoredVectors, VectorsFile
 from selfsent.models.encoding import encode
 from selfsent.search import Hit, Pair, encode_corpus, encode_to_file, find_clusters, search
 from selfsent.search.rows import TextsInOrder
@@ -24,7 +24,7 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr("selfsent.models.encoding.CHUNK", 16)
     monkeypatch.setattr("selfsent.search.rows.CHUNK", 11)
     monkeypatch.setattr("selfsent.search.rows._READ_TOGETHER", 9)
-    monkeypatch.setattr("selfsent.evaluation.vectors.TOGETHER", 30)
+    monkeypatch.setattr("selfsent.data.vector_files.TOGETHER", 30)
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from selfsent.data.corpus import read_corpus
+from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.vectors import VectorsFile
 from selfsent.models.encoding import encode
 from selfsent.search import encode_corpus, encode_to_file, search
 
@@ -15,7 +15,7 @@ NAMES = ("v.npy", "v.npz", "v.parquet")
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     monkeypatch.setattr("selfsent.models.encoding.CHUNK", 16)
-    monkeypatch.setattr("selfsent.evaluation.vectors.TOGETHER", 30)
+    monkeypatch.setattr("selfsent.data.vector_files.TOGETHER", 30)
     monkeypatch.setattr("selfsent.search.sources.COMPARED", 8)
 
 

@@ -12,7 +12,7 @@ from selfsent.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.data.vector_files import VectorsFile
     from selfsent.models.encoder import Encoder
 
 
@@ -66,7 +66,7 @@ def read_with_vectors(options: argparse.Namespace, min_rows: int = 2) -> tuple[C
         OutputError: `--output` or `--json` cannot be written.
         DataError: `--encoded` holds no vectors, or more or fewer than there are rows.
     """
-    from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.data.vector_files import VectorsFile
     from selfsent.search.sources import check_rows
     from selfsent.search.tables import check_table
 

@@ -181,7 +181,7 @@ def _columns(options: argparse.Namespace, own: dict[str, str | None]) -> Sequenc
 
 
 def _check_vectors(options: argparse.Namespace) -> None:
-    from selfsent.evaluation.vectors import check_format
+    from selfsent.data.vector_files import check_format
 
     if options.vectors is None:
         return

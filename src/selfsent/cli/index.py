@@ -12,7 +12,7 @@ from selfsent.display import counted
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.data.vector_files import VectorsFile
     from selfsent.models.encoder import Encoder
     from selfsent.search.index import Index
     from selfsent.search.index_sources import Source
@@ -89,8 +89,8 @@ def run(options: argparse.Namespace) -> None:
 def _source(options: argparse.Namespace, output: Path) -> tuple[Source, str]:
     """What goes into the index, and the fingerprint of the encoder."""
     from selfsent.data.corpus.remote import path_of
+    from selfsent.data.vector_files import VectorsFile
     from selfsent.errors import SettingsError
-    from selfsent.evaluation.vectors import VectorsFile
     from selfsent.search.index_sources import from_corpus, from_files
     from selfsent.search.sources import check_rows
 

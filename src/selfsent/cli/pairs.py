@@ -15,7 +15,7 @@ from selfsent.display import counted
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.evaluation.vectors import VectorsFile
+    from selfsent.data.vector_files import VectorsFile
     from selfsent.models.encoder import Encoder
     from selfsent.search import Pair
     from selfsent.search.index import Index

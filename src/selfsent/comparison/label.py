@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.tasks.own import PAIRS
-from selfsent.evaluation.vectors import inner
 from selfsent.files import write_text
 
 Pair = tuple[str, str]

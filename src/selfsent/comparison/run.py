@@ -31,6 +31,7 @@ from selfsent.comparison.verdict import opinions
 from selfsent.data.corpus import Corpus
 from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
+from selfsent.evaluation.dev import LABEL_FREE, Dev, check_dev, dev_task, scored
 from selfsent.evaluation.encoder import Encoder as Scored
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import HoldOut
@@ -42,7 +43,6 @@ from selfsent.files import read_json
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
-from selfsent.report.scoring import LABEL_FREE, Dev, check_dev, dev_task, scored
 from selfsent.settings import spoken
 from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from selfsent.data.vector_files import Vectors, unit
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.evaluation.encoders import Encoder, as_encoder, state_of_model
-from selfsent.evaluation.vectors import Vectors, unit
 from selfsent.naming import name_of
 
 REMEMBERED = 1 << 18

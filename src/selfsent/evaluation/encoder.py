@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.data.vector_files import UNKNOWN, Vectors, unit, write_vectors
 from selfsent.errors import DataError
 from selfsent.evaluation.stats.metrics import cosines
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.evaluation.vectors import UNKNOWN, Vectors, unit, write_vectors
 from selfsent.lexical.weight import SEARCH_WEIGHT
 
 Encode = Callable[[Sequence[str]], Vectors]

@@ -12,13 +12,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from selfsent.data.vector_files import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
 from selfsent.evaluation.hybrid import WITH_WORDS, Hybrid, without_words
 from selfsent.evaluation.lexical import COUNTING, LexicalEncoder
 from selfsent.evaluation.paragraph_vectors import ParagraphVectors, paragraphs_file
-from selfsent.evaluation.vectors import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.evaluation.word_vectors import WordVectors, words_file
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import files_of, resolve

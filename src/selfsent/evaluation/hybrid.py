@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.data.vector_files import Vectors
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.evaluation.vectors import Vectors
 from selfsent.lexical import BM25, Analyzer, WordCounts, language_of
 from selfsent.lexical.weight import PAIR_WEIGHT
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.data.vector_files import Vectors
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.evaluation.vectors import Vectors
 from selfsent.lexical import BM25, Analyzer, language_of
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus, check_corpus, read_corpus
+from selfsent.data.vector_files import Vectors
 from selfsent.data.word_vectors import need_gensim
 from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.kept import is_kept, keeping, kept_place
-from selfsent.evaluation.vectors import Vectors
 from selfsent.evaluation.word_vectors import words_of
 from selfsent.progress import Progress, shown
 

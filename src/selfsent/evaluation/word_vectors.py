@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import Vectors
 from selfsent.data.word_vectors import check_words, form_of, need_gensim, read_fasttext, word_blocks
 from selfsent.errors import DataError
 from selfsent.evaluation.kept import is_kept, keeping, kept_place
-from selfsent.evaluation.vectors import Vectors
 
 SMOOTH = 1e-3
 """The `a` of Arora et al.'s a / (a + p(word))."""

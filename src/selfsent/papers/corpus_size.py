@@ -13,12 +13,12 @@ from selfsent import api
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.declared import Store
+from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.side_by_side import Spread
 from selfsent.evaluation.suites import TASKS, check_request
 from selfsent.evaluation.tasks.context import SCORE_NAME, ContextTask, split_documents
 from selfsent.methods import get_method
-from selfsent.report.scoring import check_dev_data
 from selfsent.training.plan import make_plan
 
 

@@ -16,6 +16,7 @@ from selfsent.display import table_of, text_of
 from selfsent.distributed import join, rank, wait
 from selfsent.errors import CorpusError, DataError, SettingsError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
+from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.encoders import check_model
 from selfsent.evaluation.hybrid import WITH_WORDS, without_words
 from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result
@@ -28,7 +29,6 @@ from selfsent.recipes.needs import WORD_FILES, not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
 from selfsent.report.run import Run, load_run
-from selfsent.report.scoring import check_dev_data
 from selfsent.training.run_directory import RunDirectory
 from selfsent.training.save import take_over
 

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from selfsent.data.corpus import Corpus
-from selfsent.errors import DataError, SettingsError, guess
-from selfsent.evaluation.datasets.declared import Store
+from selfsent.errors import DataError
+from selfsent.evaluation.dev import scored
 from selfsent.evaluation.encoders import Encoder as Scored
-from selfsent.evaluation.encoders import PairEncoder, encoder_of
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.hybrid import Hybrid
-from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
+from selfsent.evaluation.judges import Held
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.context import ContextTask
 from selfsent.evaluation.tasks.known_items import KnownItemTask, first_finds_rest, text_finds_partner
-from selfsent.evaluation.tasks.own import read_pairs
-from selfsent.evaluation.tasks.sts import score_pairs
 from selfsent.files import remove, write_json, write_text
 from selfsent.models.bases import resolve
-from selfsent.models.cross_encoder import CrossEncoder, is_cross_encoder
-from selfsent.models.encoder import Encoder
+from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import needs_selfsent
 from selfsent.report.card import licence_of, model_card
@@ -41,75 +33,8 @@ from selfsent.training.run_directory import RunDirectory
 
 PAGE = "report.html"
 """The page of a run, in its directory."""
-Dev = Literal["context", "judges"] | str
 _SHOWN = 300
 """Characters of a neighbour."""
-LABEL_FREE = ("context", JUDGES_TOGETHER)
-"""What can be chosen by without labels, on documents or sentences kept apart for it."""
-
-
-def scored(model: Encoder, name: str) -> Scored:
-    """An encoder in the form that evaluation takes."""
-    if isinstance(model, CrossEncoder):
-        return PairEncoder(model.predict, name)
-    return encoder_of(model, name)
-
-
-def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = False) -> None:
-    """Refuse what cannot be scored along the way.
-
-    Raises:
-        SettingsError: there is no such task, or none was named where one is needed.
-    """
-    if dev is None:
-        if keep_best or dev_every:
-            raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
-        return
-    if dev not in TASKS and Path(dev).is_file():
-        read_pairs(dev)
-    elif dev not in (*LABEL_FREE, *TASKS):
-        raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, (*LABEL_FREE, *TASKS))}")
-
-
-def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:
-    """What encoders are scored on to choose among them.
-
-    Raises:
-        DataError: its data set is absent or damaged.
-    """
-    if dev == "context":
-        return ContextTask(corpus, hold_out.dev).score
-    if dev == JUDGES_TOGETHER and hold_out.dev is not None:
-        return TogetherTask(Held(corpus, hold_out.dev)).score
-    if dev not in TASKS:
-        return partial(score_pairs, read_pairs(dev))
-    store = Store(data)
-    check_dev_data(dev, store)
-    return lambda encoder: TASKS[dev](encoder, store)
-
-
-def dev_scorer(
-    dev: Dev | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None
-) -> Callable[[Encoder], float] | None:
-    """The same as one number, which training takes; None where nothing is to be scored along the way."""
-    if dev is None:
-        return None
-    task = dev_task(dev, corpus, hold_out, data)
-    return lambda model: task(scored(model, "dev")).score
-
-
-def check_dev_data(dev: Dev, store: Store) -> None:
-    """Find out now, not when the first score is due, that a task's data set is absent or damaged.
-
-    Raises:
-        DataError: it is.
-    """
-    if dev in TASKS:
-        TASKS[dev](Scored(_anything, "nothing"), store)
-
-
-def _anything(texts: Sequence[str]) -> np.ndarray:
-    return np.random.default_rng(0).normal(size=(len(texts), 2))
 
 
 def finish(

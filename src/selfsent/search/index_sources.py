@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.batch import as_text
 from selfsent.data.corpus.parquet import kind_of
+from selfsent.data.vector_files import TOGETHER, VectorsFile
 from selfsent.errors import DataError
-from selfsent.evaluation.vectors import TOGETHER, VectorsFile
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search.rows import KINDS, sentences

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import ONE_STRING, SettingsError
-from selfsent.evaluation.vectors import VectorsFile
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
 from selfsent.lexical.weight import check_weight

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import VectorsFile
 from selfsent.display import counted
 from selfsent.errors import DataError
-from selfsent.evaluation.vectors import VectorsFile
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import Side, encode, encode_stream, prompt_of
 from selfsent.search.encoder import opened

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.vector_files import CONTENT
 from selfsent.display import counted
 from selfsent.errors import OutputError, SettingsError
-from selfsent.evaluation.vectors import CONTENT
 from selfsent.files import output_errors, write_json
 from selfsent.integrity import warn_damaged
 from selfsent.locks import lock_directory

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import Vectors, unit
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.evaluation.vectors import Vectors, unit
 
 DRAWS, ROWS, BATCH, SEED = 10, 16_384, 512, 42
 """Times that rows are drawn, how many; rows that k-means reads at a time; seed of both."""

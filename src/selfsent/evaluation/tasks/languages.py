@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Columns, DataSet, PublisherReader, Rows, Store
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.metrics import mean, pearson, spearman
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.evaluation.vectors import inner
 
 VERSION = 1
 BLOCK = 256

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
 from selfsent.evaluation.datasets.own_files import Clean, Column, is_number, read_rows
@@ -17,7 +18,6 @@ from selfsent.evaluation.stats.metrics import mean, parts_of
 from selfsent.evaluation.tasks.grouping import nearest_neighbours, v_measures
 from selfsent.evaluation.tasks.sts import score_pairs
 from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, Transfer, score_rows
-from selfsent.evaluation.vectors import inner
 
 VERSION = 4
 CUTOFF = 10

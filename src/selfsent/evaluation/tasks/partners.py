@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import inner, unit
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
@@ -26,7 +27,6 @@ from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.evaluation.vectors import inner, unit
 
 Rows = NDArray[np.int64]
 Passage = Sequence[str]

@@ -12,13 +12,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.metrics import mean
-from selfsent.evaluation.vectors import inner
 
 VERSION = 1
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000

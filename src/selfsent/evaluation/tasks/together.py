@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from selfsent.data.vector_files import inner
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
@@ -14,7 +15,6 @@ from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 from selfsent.evaluation.tasks.partners import BLOCK, LEAST, BesideWords, Rows
-from selfsent.evaluation.vectors import inner
 
 NEAREST = 10
 NAME = "document"

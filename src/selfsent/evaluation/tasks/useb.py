@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.vector_files import inner
 from selfsent.evaluation.datasets.declared import DataSet, PublisherReader, Rows, Store
 from selfsent.evaluation.datasets.publishers import read_askubuntu, read_cqadupstack, read_scidocs, read_twitterpara
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.metrics import average, average_precision, mean, parts_of, spearman
 from selfsent.evaluation.stats.resampling import Floats, Statistic, point
-from selfsent.evaluation.vectors import inner
 
 VERSION = 1
 CITATION = "Wang, Reimers and Gurevych, 2021. arXiv:2104.06979"

@@ -1,0 +1,92 @@
+"""What encoders are scored on along the way and in comparisons: a label-free metric, a task, or pairs of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from selfsent.data.corpus import Corpus
+from selfsent.errors import SettingsError, guess
+from selfsent.evaluation.datasets.declared import Store
+from selfsent.evaluation.encoders import Encoder as Scored
+from selfsent.evaluation.encoders import PairEncoder, encoder_of
+from selfsent.evaluation.hold_out import HoldOut
+from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
+from selfsent.evaluation.results import Score
+from selfsent.evaluation.suites import TASKS
+from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.own import read_pairs
+from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.models.cross_encoder import CrossEncoder
+from selfsent.models.encoder import Encoder
+
+Dev = Literal["context", "judges"] | str
+LABEL_FREE = ("context", JUDGES_TOGETHER)
+"""Label-free choices, on documents or sentences kept apart."""
+
+
+def scored(model: Encoder, name: str) -> Scored:
+    """An encoder in the form that evaluation takes."""
+    if isinstance(model, CrossEncoder):
+        return PairEncoder(model.predict, name)
+    return encoder_of(model, name)
+
+
+def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = False) -> None:
+    """Check what is to be scored along the way.
+
+    Raises:
+        SettingsError: no such task, or none named although one is needed.
+    """
+    if dev is None:
+        if keep_best or dev_every:
+            raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
+        return
+    if dev not in TASKS and Path(dev).is_file():
+        read_pairs(dev)
+    elif dev not in (*LABEL_FREE, *TASKS):
+        raise SettingsError(f"there is no task {dev!r} to score on; {guess(dev, (*LABEL_FREE, *TASKS))}")
+
+
+def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | None) -> Callable[[Scored], Score]:
+    """The score to choose by, as a function of an encoder.
+
+    Raises:
+        DataError: its data set is absent or damaged.
+    """
+    if dev == "context":
+        return ContextTask(corpus, hold_out.dev).score
+    if dev == JUDGES_TOGETHER and hold_out.dev is not None:
+        return TogetherTask(Held(corpus, hold_out.dev)).score
+    if dev not in TASKS:
+        return partial(score_pairs, read_pairs(dev))
+    store = Store(data)
+    check_dev_data(dev, store)
+    return lambda encoder: TASKS[dev](encoder, store)
+
+
+def dev_scorer(
+    dev: Dev | None, corpus: Corpus, hold_out: HoldOut, data: str | Path | None
+) -> Callable[[Encoder], float] | None:
+    """The same as a number of a model in training; None without `dev`."""
+    if dev is None:
+        return None
+    task = dev_task(dev, corpus, hold_out, data)
+    return lambda model: task(scored(model, "dev")).score
+
+
+def check_dev_data(dev: Dev, store: Store) -> None:
+    """Check the data set of a task before the first score is due.
+
+    Raises:
+        DataError: it is absent or damaged.
+    """
+    if dev in TASKS:
+        TASKS[dev](
+            Scored(lambda texts: np.random.default_rng(0).normal(size=(len(texts), 2)).astype(np.float32), "nothing"),
+            store,
+        )
