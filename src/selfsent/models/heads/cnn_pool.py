@@ -96,7 +96,7 @@ class CnnPool(OwnModule):
 def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Tensor:
     """A convolution along the tokens of each sentence, as if there were nothing but zeros around it.
 
-    One product of matrices for each position in the window, over the rows that have such a neighbour alone: behind a few
+    One matrix product for each position in the window, over the rows that have such a neighbour alone: behind a few
     max-pools most sentences have one row or two, and the greater part of a window hangs over their ends.
 
     Args:
