@@ -122,12 +122,6 @@ def test_word_vectors_with_a_limit_of_their_own_are_refused(tmp_path):
         load_encoder(tmp_path)
 
 
-def test_xlnet_has_no_limit(tmp_path):
-    base = architecture(tmp_path / "base", "xlnet", "pieces", d_model=32, n_layer=2, n_head=2, d_inner=64)
-    assert load_encoder(base).tokenizer.model_max_length == tiny.LONGEST
-    assert_the_same(base, tmp_path / "again")
-
-
 def test_token_states_of_another_width_are_refused_in_a_line(tmp_path):
     sizes = {"hidden_size": 32, "word_embed_proj_dim": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     base = architecture(tmp_path, "opt", "byte pairs", ffn_dim=64, max_position_embeddings=104, **sizes)

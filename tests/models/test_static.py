@@ -92,22 +92,6 @@ def test_a_linear_map_becomes_part_of_the_table(table):
     assert encode(model, TEXTS) == pytest.approx(expected, abs=1e-5)
 
 
-def test_an_interrupted_run_ends_as_if_nothing_had_happened(table, tmp_path):
-    options = {"method": "bootstrap", "base": table, "delete_words": 0.3, "steps": 10, "batch_size": 8}
-    options["checkpoint_every"] = 3
-
-    def stop(step, steps, figures):
-        if step == 8:
-            raise KeyboardInterrupt
-
-    selfsent.train(TEXTS, output=tmp_path / "whole", **options)
-    with pytest.raises(KeyboardInterrupt):
-        selfsent.train(TEXTS, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
-    selfsent.train(TEXTS, output=tmp_path / "parts", resume=True, **options)
-    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
-    assert whole == parts
-
-
 def test_the_layout_of_model2vec(tmp_path):
     """Rows are shared by tokens and weighted, and vectors get length 1 where the configuration says so."""
     tokenizer, draw = tiny.make_tokenizer().backend_tokenizer, np.random.default_rng(0)
