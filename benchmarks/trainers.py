@@ -30,7 +30,7 @@ RATE = 1e-4
 OPTIONS: dict[str, dict[str, Any]] = {
     "tsdae": {"decoder_dropout": False},
     "simcse": {"mlp": False},
-    "ct": {"dropout_in": "kept", "reduction": "sum"},
+    "ct": {"dropout_in": "kept"},
     "ct-inbatch": {"dropout_in": "kept"},
     "mlm": {},
     "infomax": {},

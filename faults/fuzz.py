@@ -17,8 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, seed, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, seed, settings, strategies as st
 from world import World, seconds_of
 
 KINDS = (

@@ -10,7 +10,7 @@ from selfsent.augment.make import augment
 from selfsent.augment.mlm import MaskAndRefill
 from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
-from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords, RepeatWords
+from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords
 from selfsent.data.views.tokens import Template
 from selfsent.errors import MakerError, SettingsError
 from selfsent.training.checks import refuse_wordless
@@ -89,7 +89,7 @@ def noisy(tokenizer, noise, texts):
 
 
 @pytest.mark.parametrize("language", ["ar", "ar vowels", "tr", "emoji"])
-@pytest.mark.parametrize("noise", [DeleteWords(0.5), PickWords(2), RepeatWords(1.0)])
+@pytest.mark.parametrize("noise", [DeleteWords(0.5), PickWords(2)])
 def test_noise_on_words_between_spaces(language, noise, polyglot):
     from transformers import AutoTokenizer
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from selfsent.augment import apertium as apertium_module
-from selfsent.augment import processes
+from selfsent.augment import apertium as apertium_module, processes
 from selfsent.augment.apertium import _marked, _plain, mode_file
 from selfsent.augment.processes import Program
 from selfsent.augment.translate import Translate

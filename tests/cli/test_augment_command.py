@@ -65,18 +65,8 @@ def test_a_killed_command_goes_on_to_the_same_file(sentences, selfsent, tmp_path
     calls, program, output = tmp_path / "calls", tmp_path / "program", tmp_path / "out" / "views.parquet"
     program.write_text(f"#!/bin/sh\necho >> {calls}\n[ $(wc -l < {calls}) -ne 2 ] || kill -9 $PPID\nexec rev\n")
     program.chmod(0o755)
-    makers = (
-        "--with",
-        "translate",
-        "--with",
-        "translate:beams=2",
-        "--engine",
-        "command",
-        "--there",
-        program,
-        "--back",
-        "cat",
-    )
+    makers = ("--with", "translate", "--with", "translate:beams=2", "--engine", "command")
+    makers += ("--there", program, "--back", "cat")
     command = ("augment", sentences, *makers, "--output")
     killed = subprocess.run([sys.executable, "-m", "selfsent", *command, output], capture_output=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -92,22 +82,6 @@ def test_a_killed_command_goes_on_to_the_same_file(sentences, selfsent, tmp_path
 def test_a_corpus_behind_with(selfsent, sentences, tmp_path):
     found = selfsent("augment", "--with", "synonym", sentences, "--output", tmp_path / "views.parquet")
     assert "(a CORPUS goes in front of --with)" in found.complaint
-
-
-def test_long_texts_are_cut_in_the_sample(selfsent, tmp_path):
-    (tmp_path / "long.txt").write_text("".join(f"{n} {'word ' * 400}end\n" for n in range(3)))
-    views = tmp_path / "views.parquet"
-    program = "translate:engine=command:there=rev:back=cat"
-    found = selfsent("augment", tmp_path / "long.txt", "--with", program, "--output", views)
-    assert max(map(len, found.out.splitlines())) < 360
-    assert found.out.count("…\n") == 6
-    assert len(pq.read_table(views).column("view1")[0].as_py()) > 2000
-
-
-def test_control_characters_are_shown_as_escapes():
-    from selfsent.display import visible
-
-    assert visible("a\x1b[31mb\u202ec\u200dd") == "a\\x1b[31mb\\u202ec\u200dd"
 
 
 def test_training_on_views(train, base, selfsent, tmp_path):

@@ -9,8 +9,7 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.encoding import BatchEncoder, Part
-from selfsent.encoding import job as jobs
+from selfsent.encoding import BatchEncoder, Part, job as jobs
 from selfsent.encoding.folder import Folder
 from selfsent.encoding.job import MANIFEST, make_job, missing
 from selfsent.encoding.part import encode_part

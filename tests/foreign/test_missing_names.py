@@ -7,8 +7,7 @@ import torch
 
 import tiny
 from selfsent.errors import BaseEncoderError
-from selfsent.foreign import compat, sentence_transformers, transformers
-from selfsent.foreign import torch as ours
+from selfsent.foreign import compat, sentence_transformers, torch as ours, transformers
 from selfsent.methods import get_method
 from selfsent.models.assemble import put_head
 from selfsent.models.heads.options import CnnPoolOptions

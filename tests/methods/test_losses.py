@@ -69,18 +69,6 @@ def test_no_rows_cost_nothing():
     assert [grad.abs().sum().item() for grad in gradients(linear_cross_entropy, inputs)] == [0, 0, 0]
 
 
-def test_nothing_is_kept_for_a_backward_pass_that_never_comes():
-    with torch.no_grad():
-        assert linear_cross_entropy(*make()).requires_grad is False
-    torch.testing.assert_close(linear_cross_entropy(*make()), torch_cross_entropy(*make()))
-
-
-def test_large_scores_do_not_overflow():
-    states, weight, bias, targets = make()
-    total = linear_cross_entropy(states * 1e4, weight, bias, targets)
-    torch.testing.assert_close(total, torch_cross_entropy(states * 1e4, weight, bias, targets))
-
-
 def test_autocast_sums_in_float32():
     ours, exact = make(), make()
     with torch.autocast("cpu", torch.bfloat16):

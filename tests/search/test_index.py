@@ -11,8 +11,7 @@ from selfsent.data.vector_files import VectorsFile, write_vectors
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
-from selfsent.search import cells as cells_file
-from selfsent.search import encode_to_file, search, write_index
+from selfsent.search import cells as cells_file, encode_to_file, search, write_index
 from selfsent.search.cells import Cells, wanted
 from selfsent.search.index import ABOUT, FILES, REPEATS, VECTORS, Index
 from selfsent.search.index_sources import from_corpus, from_files

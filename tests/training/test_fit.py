@@ -58,7 +58,6 @@ def test_only_tables_are_whitened_after_neighbours_unless_told(base_of):
     assert make_plan(neighbours, "bundled-encoder").whiten == 0
     assert make_plan(neighbours, "bundled", preset="published").whiten == 0
     assert make_plan(neighbours, "bundled", whiten=0).whiten == 0
-    assert make_plan(neighbours, "bundled", similarity="dot").whiten == 0  # not the vectors it was trained to make
     assert make_plan(neighbours, "bundled-encoder", whiten=0.5).whiten == 0.5
     assert make_plan(get_method("simcse"), "bundled").whiten == 0
     with pytest.raises(SettingsError, match="--whiten is 2; it must be from 0 to 1"):

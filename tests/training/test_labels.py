@@ -56,7 +56,7 @@ def test_scores_and_whole_numbers_for_scores(corpus):
 
 def test_options_are_completed_by_the_data(corpus):
     made = corpus(["no", "yes", "maybe"], [4.0, 1.0])
-    assert facts_of(made).classes == 3
+    assert facts_of(made)["classes"] == 3
     assert make_plan(get_method("softmax")).on(made).options.classes == 3
     assert make_plan(get_method("cosine")).on(made).options.scale == 4.0
     assert make_plan(get_method("cosine"), scale=5.0).on(made).options.scale == 5.0

@@ -11,7 +11,7 @@ from selfsent.errors import OutputError, SettingsError, TrainingError
 from selfsent.fast import two_threads as at_once
 from selfsent.fast.lookups import Lookup
 from selfsent.methods import Loss
-from selfsent.methods.mlm import MaskedLearner
+from selfsent.methods.denoising import MaskedLearner
 from selfsent.training import loop as loop_module
 from selfsent.training.budget import steps_between_probes
 from selfsent.training.loop import Interrupted, Loop

@@ -43,7 +43,7 @@ from selfsent.files import read_json
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
-from selfsent.settings import spoken
+from selfsent.settings import format_duration
 from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock
 from selfsent.training.run_directory import RunDirectory
@@ -322,7 +322,7 @@ def time_ahead(runs: Sequence[Trial], seconds: Mapping[Base, float], hold_out: H
     total = spent + sum(fits) + sum(max(budget, seconds[trial.base] * scorings) for trial, budget in budgets)
     total += (2 + _METRICS) * max(seconds.values()) if hold_out.test is not None else 0.0
     same = len({budget for _, budget in budgets}) == 1
-    each = f" of {spoken(budgets[0][1])}{' each' * (len(budgets) > 1)}" if same else ""
+    each = f" of {format_duration(budgets[0][1])}{' each' * (len(budgets) > 1)}" if same else ""
     others = f", and {len(fits)} without a clock" if fits else ""
     runs_said = f"{len(budgets)} run{'s' * (len(budgets) > 1)}{each}, scoring included{others}"
-    return f"{runs_said}: about {spoken(total)} in all, {spoken(spent)} of which are over"
+    return f"{runs_said}: about {format_duration(total)} in all, {format_duration(spent)} of which are over"

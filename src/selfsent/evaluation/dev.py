@@ -12,8 +12,7 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import Store
-from selfsent.evaluation.encoders import Encoder as Scored
-from selfsent.evaluation.encoders import PairEncoder, encoder_of
+from selfsent.evaluation.encoders import Encoder as Scored, PairEncoder, encoder_of
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
 from selfsent.evaluation.results import Score

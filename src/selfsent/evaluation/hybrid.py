@@ -13,7 +13,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.resampling import Floats
 from selfsent.lexical import BM25, Analyzer, WordCounts, language_of
-from selfsent.lexical.weight import PAIR_WEIGHT
+from selfsent.lexical.scores import PAIR_WEIGHT
 
 WITH_WORDS = "+words"
 """Behind the name of a model: its cosine and the words together."""

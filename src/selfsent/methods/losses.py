@@ -1,13 +1,12 @@
 """Losses that several methods share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from selfsent.fast.filled_rows import filled
 from selfsent.fast.gradients import add_gradient, apply, block_for
 
 _CHUNK = {"cpu": 2**23, "cuda": 2**26}
@@ -107,3 +106,8 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
         A float32 scalar: the sum over the n rows, in nats.
     """
     return apply(_LinearCrossEntropy, states, weight, bias, targets)
+
+
+def head_cross_entropy(head: Any, states: Tensor, targets: Tensor) -> Tensor:
+    """The same for what a language-model head makes of (n, d) states of the last layer."""
+    return linear_cross_entropy(head(filled(states)), head.output.weight, head.output.bias, targets)

@@ -15,7 +15,7 @@ from selfsent.data.packed import Packed
 from selfsent.errors import BaseEncoderError
 from selfsent.files import write_json
 from selfsent.foreign.transformers import has_masked_language_model, silent
-from selfsent.lexical.weight import SEARCH_FILE, SEARCH_WEIGHT
+from selfsent.lexical.scores import SEARCH_FILE, SEARCH_WEIGHT
 from selfsent.models.dropout import DROPOUTS
 from selfsent.models.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of

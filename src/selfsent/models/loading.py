@@ -12,7 +12,7 @@ from torch import nn
 from selfsent.errors import BaseEncoderError, SelfsentError, first_line
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
-from selfsent.lexical.weight import LARGEST, SEARCH_FILE
+from selfsent.lexical.scores import LARGEST, SEARCH_FILE
 from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
 from selfsent.models.encoder import Encoder, Pooling, pooling_index

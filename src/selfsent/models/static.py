@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
 from selfsent.data.tokenizing import CachedTokenizer
-from selfsent.lexical.weight import SEARCH_WEIGHT
+from selfsent.lexical.scores import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
 
 LONGEST = 1 << 20

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +60,8 @@ class StageRun:
         scored = self.evaluation or {}
         found = {task: float(score["score"]) for task, score in scored.get("scores", {}).items()}
         found |= {AVERAGE: float(scored[AVERAGE])} if scored.get(AVERAGE) is not None else {}
-        if self.run and self.run.search:
-            found["search"] = float(self.run.search["with_words"]["score"])
+        if self.run and self.run.search_scores:
+            found["search"] = float(self.run.search_scores["with_words"]["score"])
         return found | ({"context": float(self.run.scores["trained"]["score"])} if self.run and self.run.scores else {})
 
     @property
@@ -308,7 +307,7 @@ class _Runner:
             self.notice(what)
             arguments = {**stage.defaults, **stage.arguments, **({"map_points": 0} if fold else {})}
             arguments |= {"resume": status is not None, "data": self.data, "progress": self.progress}
-            corpus = partial(self._corpus, stage, path / "train.jsonl" if fold else None)
+            corpus = self._corpus(stage, path / "train.jsonl" if fold else None)
             try:
                 run = api.train(corpus, stage.method.name, base, place, **arguments)
             except TrainingError as error:

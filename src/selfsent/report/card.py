@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.display import counted
-from selfsent.methods.whitening import whitened
+from selfsent.methods.postprocessing import whitened
 from selfsent.report.scores import NAMES, Scores, differences, ranked, title, told
 from selfsent.settings import WITHOUT_STEPS
 

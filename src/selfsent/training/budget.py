@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from selfsent.distributed import broadcast, world_size
-from selfsent.settings import spoken
+from selfsent.settings import format_duration
 from selfsent.training.checkpoint import restore, snapshot
 from selfsent.training.health import SENTENCES
 from selfsent.training.schedule import make_optimizer
@@ -92,8 +92,9 @@ class Split:
     def told(self, steps: int) -> Iterator[str]:
         """What the user should know of it before the first step, line by line."""
         yield (
-            f"of the {spoken(self.budget)} {spoken(self.start)} are over, and some {spoken(self.after)} are kept for"
-            f" saving and scoring at the end: time for about {steps:,} step{'s' * (steps > 1)}"
+            f"of the {format_duration(self.budget)} {format_duration(self.start)} are over, and some"
+            f" {format_duration(self.after)} are kept for saving and scoring at the end: time for about {steps:,}"
+            f" step{'s' * (steps > 1)}"
         )
         if steps < FEW:
             enough = self.start + self.after + self.pauses + 10 * FEW * self.step

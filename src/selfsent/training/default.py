@@ -12,7 +12,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.data.views.positives import Documents
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS, Method
-from selfsent.methods.contrast import NOISES
+from selfsent.methods.ranking import NOISES
 from selfsent.models.bases import resolve
 from selfsent.models.saved import is_trained_transformer, saved_pooling
 from selfsent.training.plan import Plan, make_plan

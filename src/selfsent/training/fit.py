@@ -20,7 +20,7 @@ from selfsent.display import counted
 from selfsent.distributed import wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
-from selfsent.methods.whitening import ENOUGH, at_the_end, whiten
+from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
@@ -270,7 +270,7 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     if plan.method.closed_form:
         return settings
     if settings.batch_size > sentences:
-        fits = sentences - sentences % world_size() if plan.method.is_batchwise(plan.options) else sentences
+        fits = sentences - sentences % world_size() if plan.options.is_batchwise else sentences
         notice(
             f"the corpus has {counted(sentences, 'row')} to train on: --batch-size {settings.batch_size} is cut to"
             f" {'that' if fits == sentences else fits}"
@@ -282,6 +282,6 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
             f"--batch-size {settings.batch_size} is too small for {world_size()} processes"
             f" with {settings.accumulate} micro-batches each"
         )
-    if plan.method.is_batchwise(plan.options) and settings.batch_size % world_size():
+    if plan.options.is_batchwise and settings.batch_size % world_size():
         raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings

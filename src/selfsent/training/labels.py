@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError
-from selfsent.methods.method import Facts, Labels
+from selfsent.methods.method import Labels
 
 _MOST_CLASSES = 1000
 _NO_CLASS = ("", "-")
@@ -28,12 +29,16 @@ class Known:
     names: tuple[str, ...] = ()
 
 
-def facts_of(corpus: Corpus) -> Facts:
+def facts_of(corpus: Corpus) -> dict[str, Any]:
     """What options may take from a corpus."""
     classes = 0 if corpus.labels is None else len(corpus.label_names or np.unique(corpus.labels))
     scores = _scores(corpus)
     largest = 0.0 if scores is None else float(scores.max())
-    return Facts(len(corpus.view_columns), classes if classes > 1 else None, largest if largest > 0 else None)
+    return {
+        "columns": len(corpus.view_columns),
+        "classes": classes if classes > 1 else None,
+        "largest": largest if largest > 0 else None,
+    }
 
 
 def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> Known:

@@ -29,8 +29,7 @@ from selfsent.settings import Settings
 from selfsent.training.best import Best
 from selfsent.training.budget import APART, PROBES, TENTHS, Clock, steps_between_probes
 from selfsent.training.checkpoint import load_checkpoint, save_checkpoint
-from selfsent.training.health import SENTENCES, Health
-from selfsent.training.health import probe as health_of
+from selfsent.training.health import SENTENCES, Health, probe as health_of
 from selfsent.training.meter import Meter
 from selfsent.training.operations import Arithmetic
 from selfsent.training.pace import Pace

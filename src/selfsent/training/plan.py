@@ -15,12 +15,12 @@ from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
 from selfsent.methods import Method, whose_option
 from selfsent.methods.method import STATIC_STEPS, MethodOptions
-from selfsent.methods.whitening import whitened
+from selfsent.methods.postprocessing import whitened
 from selfsent.models.bases import resolve
 from selfsent.models.encoder import Pooling
 from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
 from selfsent.models.saved import is_sentence_encoder, is_static, saved_pooling
-from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
+from selfsent.settings import DURATIONS, WITHOUT_STEPS, CorpusOptions, PairOptions, Settings
 from selfsent.training.labels import Known, facts_of, labels_of
 from selfsent.training.usual import usual_base, usual_settings, usual_whitening
 
@@ -119,7 +119,7 @@ class Plan:
         Raises:
             SettingsError: the corpus has too few text columns, or lacks documents that a view reads.
         """
-        plan = dataclasses.replace(self, options=self.options.fitted(facts_of(corpus)))
+        plan = dataclasses.replace(self, options=self.options.fitted(**facts_of(corpus)))
         if plan.columns > len(corpus.view_columns):
             raise SettingsError(
                 f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
@@ -172,8 +172,8 @@ def make_plan(
     if base is None:
         base = usual_base(method, {**chosen, **changes}, head, pooling, dropout)
     saved = saved_pooling(resolve(base))
-    # With a head, another pooling or another measure the vectors are not those that the base was trained to make.
-    same = head is None and pooling in (None, saved) and changes.get("similarity") != "dot"
+    # With a head or another pooling the vectors are not those that the base was trained to make.
+    same = head is None and pooling in (None, saved)
     knows = same and is_sentence_encoder(resolve(base))
     given = chosen if preset else method.for_encoders if knows else {}
     if changes.keys() & set(DURATIONS):
@@ -195,14 +195,13 @@ def make_plan(
 
 
 _OF_CORPUS = (
-    *("text_column", "text_columns", "document_column", "label_column", "score_column", "split_sentences"),
-    *("clean", "exclude", "where", "carry", "stack", "drop_near_duplicates"),
+    *(item.name for kind in (CorpusOptions, PairOptions) for item in dataclasses.fields(kind)),
+    *("where", "carry", "stack", "drop_near_duplicates"),
 )
 _OF_PYTHON = {
     "settings": "the preset is `preset`",
     "track": "it is `trackers`",
     "map": "it is `map_points`",
-    "seeds": "several seeds are trained by selfsent.over_seeds",
     **{name: f"it belongs to the corpus: train(read_corpus(..., {name}=...), ...)" for name in _OF_CORPUS},
 }
 """What to say of names of the command line, and of `read_corpus`, that are given to `train` in Python."""
@@ -242,7 +241,7 @@ def _refuse(method: Method, settings: Settings, options: Any, dropout: float | N
     if whiten and any(view.second_column is not None for view in options.views()):
         raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
     check_batch_size(method, options, settings.batch_size)
-    if method.is_batchwise(options) and settings.accumulate > 1:
+    if options.is_batchwise and settings.accumulate > 1:
         raise SettingsError(
             f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
             " lower --batch-size instead"
@@ -255,7 +254,7 @@ def check_batch_size(method: Method, options: Any, size: int) -> None:
     Raises:
         SettingsError: the method compares the sentences of a batch, and it has one.
     """
-    if method.is_batchwise(options) and size < 2:
+    if options.is_batchwise and size < 2:
         raise SettingsError(f"{method.name} compares the sentences of a batch: --batch-size must be at least 2")
 
 

@@ -177,7 +177,9 @@ class RunDirectory:
                 before[section] = {**values, **before[section]}
         if "options" in before:
             before["options"] = {
-                name: value for name, value in before["options"].items() if (name, value) not in RETIRED
+                name: value
+                for name, value in before["options"].items()
+                if name in self._asked["options"] or (name, value) not in RETIRED
             }
         difference = first_difference(before, self._asked, but=free) if self.record else None
         if difference:

@@ -61,9 +61,9 @@ def usual_base(
     """
     own = {item.name for item in dataclasses.fields(method.options)}
     options = method.options(**{name: value for name, value in told.items() if name in own})
-    if method.usual_base is not None:
-        return method.usual_base
-    if options.predicts_words:
+    if method.default_base is not None:
+        return method.default_base
+    if method.learner.predicts_words:
         return RAW
     plain = head is None and pooling in (None, "mean") and not dropout
     return BUNDLED if plain and method.static is not None and options.suits_static else ENCODER

@@ -1,8 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from selfsent.data.corpus.clean import clean, letters
 

@@ -1,6 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from selfsent.data.corpus.duplicates import KeySet, hash_keys
 

@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from selfsent.data.corpus import split_sentences
 from selfsent.data.corpus.read import check_corpus

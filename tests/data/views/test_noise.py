@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import tiny
-from naive.noise import delete, is_subsequence, pick, repeat, words_of
+from naive.noise import delete, is_subsequence, pick, words_of
 from selfsent.data.packed import IGNORED
 from selfsent.data.random import make_key, uniforms
-from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords, RepeatWords
+from selfsent.data.views.noise import DeleteWords, MaskTokens, PickWords
 from selfsent.data.views.tokens import Template, Tokens
 from selfsent.errors import SettingsError
 
@@ -53,7 +53,7 @@ def template():
     return Template((1,), (2,), 3, ordinary)
 
 
-NOISES = [DeleteWords(0.6), PickWords(4), RepeatWords(0.32), MaskTokens(), MaskTokens(whole_words=True)]
+NOISES = [DeleteWords(0.6), PickWords(4), MaskTokens(), MaskTokens(whole_words=True)]
 
 
 def same(a, b):
@@ -67,14 +67,6 @@ def test_deletion_equals_lists_of_words(template):
     batch = make_batch(200)
     expected = [delete(w, c, 0.6) for w, c in zip(sentences_of(batch), chances_of(batch, KEY), strict=True)]
     assert sentences_of(DeleteWords(0.6)(batch, KEY, template)) == expected
-
-
-def test_repetition_equals_lists_of_words(template):
-    batch = make_batch(200)
-    shares = 0.32 * uniforms(KEY, batch.rows, np.zeros(200, dtype=np.int64), draw=1)
-    chances = chances_of(batch, KEY)
-    expected = [repeat(w, c, s) for w, c, s in zip(sentences_of(batch), chances, shares, strict=True)]
-    assert sentences_of(RepeatWords(0.32)(batch, KEY, template)) == expected
 
 
 @pytest.mark.parametrize("ratio", [0.1, 0.6, 0.9])
@@ -128,15 +120,6 @@ def test_masking_has_its_shares(whole_words, template):
         assert all(len(set(chosen[word == number])) == 1 for number in range(100))
 
 
-def test_repetition_has_its_share(template):
-    batch = make_batch(3000)
-    whole, damaged = sentences_of(batch), sentences_of(RepeatWords(0.32)(batch, KEY, template))
-    added = sum(map(len, damaged)) / sum(map(len, whole)) - 1
-    assert added == pytest.approx(0.16, abs=0.01)
-    assert all(is_subsequence(words, longer) for words, longer in zip(whole, damaged, strict=True))
-    assert all(max(longer.count(word) for word in longer) <= 2 for longer in damaged)
-
-
 @pytest.mark.parametrize("noise", NOISES, ids=str)
 def test_noise_depends_on_nothing_but_key_and_row(noise, template):
     batch = make_batch(100)
@@ -179,7 +162,6 @@ def test_empty_sentences_stay_empty(noise, template):
 def test_a_noise_of_nothing_changes_nothing(template):
     batch = make_batch(20)
     assert DeleteWords(0.0)(batch, KEY, template) is batch
-    assert RepeatWords(0.0)(batch, KEY, template) is batch
 
 
 def test_masking_needs_a_mask(template):

@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.metrics import average_precision_score, f1_score
 
-from naive.metrics import average_precision as naive_average_precision
-from naive.metrics import cosine
+from naive.metrics import average_precision as naive_average_precision, cosine
 from selfsent.evaluation.stats.metrics import average, average_precision, cosines, f1, mean, parts_of, pearson, spearman
 from selfsent.evaluation.stats.resampling import bootstrap, point
 

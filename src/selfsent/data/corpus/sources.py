@@ -25,8 +25,7 @@ from selfsent.data.corpus.remote import (
     protocol_of,
     shown,
 )
-from selfsent.data.corpus.stdlib import NAME as STDLIB
-from selfsent.data.corpus.stdlib import read_stdlib, stdlib_files, stdlib_identity
+from selfsent.data.corpus.stdlib import NAME as STDLIB, read_stdlib, stdlib_files, stdlib_identity
 from selfsent.data.corpus.streams import fail
 from selfsent.errors import SettingsError
 from selfsent.naming import names

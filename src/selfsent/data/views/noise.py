@@ -78,22 +78,6 @@ class PickWords:
 
 
 @dataclass(frozen=True)
-class RepeatWords(_ShareNoise):
-    """A share of the words, drawn for each sentence from 0 to `ratio`, stands twice.
-
-    ESimCSE (Wu et al. 2021) repeats sub-words, up to 32 % of them; repeating whole words keeps the words whole.
-    """
-
-    ratio: float = 0.32
-
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        _, sentence, position = tokens.words()
-        share = self.ratio * uniforms(key, tokens.rows, np.zeros(len(tokens.rows), dtype=np.int64), draw=1)
-        twice = uniforms(key, tokens.rows[sentence], position) < share[sentence]
-        return tokens.take_words(np.repeat(np.arange(len(sentence)), 1 + twice))
-
-
-@dataclass(frozen=True)
 class SwapWords(_ShareNoise):
     """`ratio` of the words change places with each other, in a random circle; at least two, where there are two.
 

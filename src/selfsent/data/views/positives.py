@@ -83,18 +83,12 @@ class Span:
         within: how far the positive may be from the anchor: 1 for adjacent, 2 with one sentence between, and so on.
         longest: sentences in a span at most.
         overlap: whether the positive may share sentences with the anchor: anywhere from adjacent to equal.
-        skew: the two exponents of the beta distribution from which the share of `longest` is drawn; (1, 1) is uniform.
-        anchor_skew: likewise of the anchor.
-        number: tells several positives of one anchor apart.
     """
 
     part: Literal["anchor", "positive"]
     within: int = 1
     longest: int = 1
     overlap: bool = False
-    skew: tuple[float, float] = (1.0, 1.0)
-    anchor_skew: tuple[float, float] = (1.0, 1.0)
-    number: int = 0
 
     @property
     def length_option(self) -> str | None:
@@ -104,16 +98,13 @@ class Span:
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences of each row's span."""
         first, position, last = documents.around(rows)
-        length = np.minimum(
-            self._length(key, rows, 0, self.anchor_skew), np.maximum(1, last - first - (not self.overlap))
-        )
+        length = np.minimum(self._length(key, rows, 0), np.maximum(1, last - first - (not self.overlap)))
         share = _uniform(key, rows, 1)
         begin = _between(np.maximum(first, position - length + 1), np.minimum(position, last - length), share)
         end = begin + length
         if self.part == "positive":
-            draw = 2 + 2 * self.number
-            length = np.minimum(self._length(key, rows, draw, self.skew), last - first)
-            share = _uniform(key, rows, draw + 1)
+            length = np.minimum(self._length(key, rows, 2), last - first)
+            share = _uniform(key, rows, 3)
             if self.overlap:  # anywhere from `within` away on the left to `within` away on the right
                 earliest = np.maximum(first, begin - length - (self.within - 1))
                 begin = _between(earliest, np.minimum(last - length, end + self.within - 1), share)
@@ -131,13 +122,8 @@ class Span:
         positions, counts = _flat(begin, end)
         return documents.rows(positions), counts
 
-    def _length(self, key: int, rows: np.ndarray, draw: int, skew: tuple[float, float]) -> np.ndarray:
-        share = _uniform(key, rows, draw)
-        if skew != (1.0, 1.0):
-            from scipy.special import betaincinv
-
-            share = betaincinv(*skew, share)
-        return np.minimum(self.longest, 1 + (share * self.longest).astype(np.int64))
+    def _length(self, key: int, rows: np.ndarray, draw: int) -> np.ndarray:
+        return np.minimum(self.longest, 1 + (_uniform(key, rows, draw) * self.longest).astype(np.int64))
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,82 @@
+"""The methods that learn from pairs, triples and labels, next to their slow twins."""
+
+import json
 from itertools import chain
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import tiny
 from naive import supervision
+from selfsent.data.packed import Packed
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS
 from selfsent.models.assemble import put_head
 from selfsent.models.heads.options import HEADS
 from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
-from selfsent.training.health import probe
 from selfsent.training.plan import make_plan
 
 FIRST, SECOND = (tiny.make_sentences(6, seed=seed, words=(1, 9)) for seed in (30, 31))
 PAIRS = list(zip(FIRST, SECOND, strict=True))
 SCORES = np.array([0.0, 5.0, 2.5, 1.0, 4.0, 3.0], dtype=np.float32)
+COLUMNS = [tiny.make_sentences(6, seed=seed, words=(1, 6)) for seed in (20, 21, 22)]
+
+
+def packed(learner, column, vectors=None):
+    batch = tiny.pack(tiny.encode(learner.model.tokenizer, COLUMNS[column]))
+    return Packed(batch.given_ids, batch.given_lengths, vectors=vectors)
+
+
+def vectors(learner, *columns):
+    with torch.no_grad():
+        return [learner.model(packed(learner, column)).tolist() for column in columns]
+
+
+@pytest.mark.parametrize("product", [False, True])
+def test_softmax_equals_loops(product, learner_of):
+    learner, classes = learner_of("softmax", classes=3, product=product), [0, 2, 1, 1, 0, 2]
+    loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(classes))
+    weight, bias = learner.classifier.weight.tolist(), learner.classifier.bias.tolist()
+    slow = supervision.softmax(*vectors(learner, 0, 1), classes, weight, bias, product)
+    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
+    assert loss.count == 6
+
+
+def test_the_classifier_of_infersent_equals_loops(learner_of):
+    learner, classes = learner_of("softmax", classes=3, product=True, hidden=5), [0, 2, 1, 1, 0, 2]
+    loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(classes))
+    *before, last = [(layer.weight.tolist(), layer.bias.tolist()) for layer in learner.classifier]
+    slow = supervision.softmax(*vectors(learner, 0, 1), classes, *last, product=True, before=before)
+    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def test_the_softmax_head_is_trained_and_saved(learner_of, tmp_path):
+    learner = learner_of("softmax", classes=3)
+    learner.class_names = ("c", "e", "n")
+    learner([packed(learner, 0), packed(learner, 1)], torch.tensor([0, 2, 1, 1, 0, 2])).total.backward()
+    assert learner.classifier.weight.grad.abs().sum() > 0
+    learner.save(tmp_path / "model")
+    saved = load_file(tmp_path / "model" / "softmax_head.safetensors")
+    assert torch.equal(saved["weight"], learner.classifier.weight)
+    about = json.loads((tmp_path / "model" / "softmax_head.json").read_text())
+    assert about == {"classes": ["c", "e", "n"], "reads": ["u", "v", "|u-v|"]}
+
+
+def test_cosine_equals_loops(learner_of):
+    learner, scores = learner_of("cosine", scale=5.0), [0.0, 5.0, 2.5, 1.0, 4.0, 3.0]
+    loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(scores))
+    assert loss.total.item() == pytest.approx(supervision.regression(*vectors(learner, 0, 1), scores, 5.0), rel=1e-4)
+
+
+def test_triplet_equals_loops(learner_of):
+    learner = learner_of("triplet", margin=2.0)
+    loss = learner([packed(learner, column) for column in range(3)])
+    slow = supervision.triplet(*vectors(learner, 0, 1, 2), 2.0)
+    assert slow > 0
+    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
 
 
 def seen(learner, options, labels, max_length=64):
@@ -72,7 +131,7 @@ def test_pairs_are_joined_and_cut_as_by_the_tokenizer(kind, wrap, longest):
         assert packed.given_types.tolist() == list(chain(*there["token_type_ids"]))
 
 
-def test_losses_equal_loops(learner_of):
+def test_losses_of_the_cross_encoder_equal_loops(learner_of):
     classes = np.array([0, 2, 1, 1, 0, 2])
     for chosen in ({"loss": "bce", "scale": 5.0}, {"loss": "mse"}, {"loss": "softmax", "classes": 3}):
         learner = learner_of("cross-encoder", **chosen)
@@ -97,22 +156,6 @@ def test_both_orders_are_two_readings_of_every_pair(learner_of):
     assert both.count == 12
     assert both.total.item() == pytest.approx(sum(each).item(), rel=1e-5)
     assert abs(each[0] - each[1]) > 1e-4
-
-
-def test_its_transformer_is_an_encoder(learner_of, tmp_path):
-    learner = learner_of("cross-encoder").eval()
-    learner.save(tmp_path / "model")
-    batch = tiny.pack(tiny.encode(learner.model.tokenizer, FIRST))
-    for pooling in ("cls", "mean"):
-        encoder = load_encoder(tmp_path / "model", pooling).eval()
-        assert encoder.pooling == pooling
-        torch.testing.assert_close(encoder.states(batch), learner.model.states(batch))
-        assert len(encoder.sentence_transformer) == 2
-
-
-def test_the_pooler_of_the_base_is_where_it_begins(learner_of):
-    learner = learner_of("cross-encoder")
-    assert torch.equal(learner.model.hidden.linear.weight, learner.model.transformer.pooler.dense.weight)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "albert"])
@@ -151,15 +194,3 @@ def test_the_names_of_classes_are_saved(learner_of, tmp_path):
     config = AutoConfig.from_pretrained(tmp_path / "model")
     assert config.id2label == {0: "contradiction", 1: "entailment", 2: "neutral"}
     assert config.label2id["neutral"] == 2
-
-
-def test_scores_that_are_all_the_same_show(learner_of):
-    learner = learner_of("cross-encoder", scale=5.0)
-    views, _ = seen(learner, learner.options, SCORES)
-    start = probe(learner.model, views)
-    assert start.score_deviation == pytest.approx(learner.model.predict(PAIRS).std(ddof=1), rel=1e-3)
-    assert start.fault(start) == ""
-    with torch.no_grad():
-        learner.model.output.linear.weight.zero_()
-    assert probe(learner.model, views).fault(start) == "all pairs get the same score"
-    assert probe(learner.model, views).fault(None) == ""

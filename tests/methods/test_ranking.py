@@ -3,9 +3,9 @@ import pytest
 import torch
 
 import tiny
-from naive import comparisons
-from selfsent.data.packed import Packed
-from selfsent.methods.contrast import in_batch_cross_entropy, no_negatives, similarities
+from naive import comparisons, supervision
+from selfsent.methods import get_method
+from selfsent.methods.ranking import in_batch_cross_entropy, no_negatives, similarities
 
 IDS = [[2, 7, 3], [2, 8, 9, 3], [2, 7, 3], [2, 10, 3], [2, 8, 3]]
 
@@ -88,6 +88,65 @@ def test_sentences_of_one_document_are_no_negatives(method, learner_of):
     assert 0 < loss([0, 0, 1, 1]) < loss([0, 1, 2, 3])
 
 
-def test_a_copy_for_a_device_has_the_same_documents():
-    batch = Packed(np.array([2, 7, 3]), np.array([3]), documents=np.array([4]))
-    assert batch.to("cpu").documents.tolist() == [4]
+@pytest.fixture
+def sentences(learner_of):
+    """Token ids of ten sentences, for the tokenizer of the tiny BERT."""
+    return tiny.encode(learner_of("simcse", delete_words=0.3).model.tokenizer, tiny.make_sentences(10, seed=5))
+
+
+def unlike_the_base(learner):
+    with torch.no_grad():
+        for parameter in learner.model.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    return learner
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.7])
+def test_neighbours_equal_loops_both_ways_and_stay_near_the_base(keep, learner_of, sentences):
+    learner = learner_of("neighbours", keep_base=keep, scale=10.0)
+    base = learner.model.twin()
+    unlike_the_base(learner)
+    loss = learner([tiny.pack(sentences[:5]), tiny.pack(sentences[5:])])
+    first, second = (torch.stack([learner.model(tiny.pack([ids]))[0] for ids in part]) for part in halves(sentences))
+    slow = (comparisons.ranking(first, second, 10.0) + comparisons.ranking(second, first, 10.0)) / 2
+    if keep:
+        before = [base(tiny.pack([ids]))[0] for ids in sentences]
+        slow = slow + keep * comparisons.similarity_divergence([*first, *second], before, 10.0) / 2
+    torch.testing.assert_close(loss.total, slow, rtol=1e-3, atol=1e-4)
+    assert loss.count == 5
+
+
+def halves(rows):
+    return rows[: len(rows) // 2], rows[len(rows) // 2 :]
+
+
+def test_the_base_is_no_part_of_what_is_trained_or_saved(learner_of):
+    plain, kept = (learner_of("neighbours", keep_base=keep) for keep in (0.0, 1.0))
+    assert plain.state_dict().keys() == kept.state_dict().keys()
+    assert not any(parameter.requires_grad for parameter in kept._base[0].parameters())
+
+
+@pytest.mark.parametrize("method", ["simcse", "ntxent", "bootstrap", "ct-inbatch", "mnrl", "neighbours"])
+def test_every_method_of_two_views_takes_every_kind_of_positive(method, learner_of):
+    chosen = get_method(method)
+    for given in ({"positives": "neighbours", "within": 2}, {"positives": "surroundings", "delete_words": 0.2}):
+        first, second = chosen.options(**given).views()
+        assert (first.column, second.column, first.passage) == (0, 0, None)
+        assert second.passage is not None
+        assert first.noise == second.noise
+        assert (first.noise is not None) == ("delete_words" in given)
+    spans = chosen.options(positives="neighbours", span=3).views()
+    assert [view.passage.part for view in spans] == ["anchor", "positive"]
+    learner_of(method, dropout=0.0, positives="neighbours")  # its views differ without dropout
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("both", [False, True])
+def test_mnrl_equals_loops(hard, both, learner_of, sentences):
+    learner = learner_of("mnrl", hard_negatives=hard, both_directions=both)
+    views = [tiny.pack(part) for part in (sentences[:3], sentences[3:6], sentences[6:9])[: 2 + hard]]
+    text, partner, *others = [learner.model(view).tolist() for view in views]
+    slow = supervision.ranking(text, partner, others[0] if hard else [], 20.0)
+    if both:
+        slow = (slow + supervision.ranking(partner, text, [], 20.0)) / 2
+    assert learner(views).total.item() == pytest.approx(slow, rel=1e-4)
