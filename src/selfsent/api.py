@@ -43,10 +43,9 @@ from selfsent.search.encoder import opened
 from selfsent.search.pairs import by_words, proposed
 from selfsent.settings import Settings, non_defaults, split_arguments, with_signature_of
 from selfsent.training.budget import Clock
-from selfsent.training.default import USUAL, default_plan, doubt
-from selfsent.training.fit import fit, in_company, random_apart
-from selfsent.training.identity import asked as described, read_by
-from selfsent.training.plan import Plan, make_plan
+from selfsent.training.defaults import DEFAULT_METHOD
+from selfsent.training.fit import fit, isolated_rng, rows_with_neighbours
+from selfsent.training.plan import Plan, config_of, default_plan, doubt, make_plan
 from selfsent.training.run_config import ModelOptions, Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory
 
@@ -86,7 +85,7 @@ class _Request:
         """
         check_dev(self.run_config.dev, self.run_config.dev_every, self.run_config.keep_best)
         check_points(self.run_config.map_points)
-        method, changes = get_method(self.method or USUAL), self.changes
+        method, changes = get_method(self.method or DEFAULT_METHOD), self.changes
         views = ",".join(self.run_config.views)
         augmenters = parse_makers(views) if views else []
         if augmenters and "columns" in {item.name for item in fields(method.options)}:
@@ -114,7 +113,7 @@ def check_train(
     """
     plan, _ = _Request.of(method, base, **arguments).checked()
     if output is not None:
-        RunDirectory(Path(output)).check(resume, overwrite, read_by(plan))
+        RunDirectory(Path(output)).check(resume, overwrite, plan.encoders)
     return plan
 
 
@@ -175,12 +174,12 @@ def train(
         SelfsentError: what is wrong with the corpus, the base, the settings or the run directory, in one line.
     """
     place = Path(output or "run")
-    with shown(progress, quiet) as told, random_apart():
+    with shown(progress, quiet) as told, isolated_rng():
         request = _Request.of(method, base, hold_out, **changes)
         if seeds is None:
             return _train(corpus, request, place, resume, overwrite, told)
         plan, _ = request.checked()
-        RunDirectory(place).check(resume, overwrite, read_by(plan))
+        RunDirectory(place).check(resume, overwrite, plan.encoders)
         text = read(corpus, None if plan.reads_documents else False, told.notice)
         alone = replace(request, run_config=replace(request.run_config, clock=None))
 
@@ -204,7 +203,7 @@ def train(
 def _without_seed(corpus: Corpus, request: _Request) -> dict[str, Any]:
     """What decides the result of runs that differ in their seed alone, as JSON."""
     corpus, plan, hold_out = _prepared(corpus, request, Progress(), make_views=False)
-    wanted = described(plan, corpus, hold_out.train)
+    wanted = config_of(plan, corpus, hold_out.train)
     wanted["settings"].pop("seed")
     return {**wanted, "views": ",".join(request.run_config.views) or None}
 
@@ -240,7 +239,7 @@ def _prepared(
         tell = (lambda line: None if dev else notice(_LABELLED)) if labelled else notice
         pairs = plan.contrasts_pairs and not augmenters  # views that were made of one text are none to be searched
         hold_out = HoldOut.of(corpus, dev in LABEL_FREE, tell, plan.joins, hold_out, dev == "judges", pairs)
-    hold_out = replace(hold_out, train=in_company(plan, corpus, hold_out.train, notice))
+    hold_out = replace(hold_out, train=rows_with_neighbours(plan, corpus, hold_out.train, notice))
     hold_out = hold_out.thinned(request.run_config.sentences)
     if there:
         plan.known(corpus, hold_out.train)  # bad labels are refused before anything slow
@@ -253,7 +252,7 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
     notice = progress.notice
     plan, _ = request.checked()
     directory = RunDirectory(output)
-    directory.check(resume, overwrite, read_by(plan))
+    directory.check(resume, overwrite, plan.encoders)
     if resume and not directory.resumed:
         notice(f"there is no run in {output} to go on with: beginning at the first step")
     text = read(source, None if plan.reads_documents else False, notice)
@@ -262,7 +261,7 @@ def _train(source: Source, request: _Request, output: Path, resume: bool, overwr
     corpus, plan, hold_out = _prepared(text, request, progress, whiten=old)
     for line in _notices(plan, corpus, hold_out, request):
         notice(line)
-    description = described(plan, corpus, hold_out.train)
+    description = config_of(plan, corpus, hold_out.train)
     # Older runs did not tell their rows.
     directory.match(description, {**plan.defaults, "corpus": description["corpus"]})
     if directory.status == "finished":

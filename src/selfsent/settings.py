@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_ty
 from selfsent.errors import SettingsError
 from selfsent.naming import name_of
 
-Schedule = Literal["constant", "linear", "cosine", "stairs"]
+Schedule = Literal["constant", "linear", "cosine", "step"]
 Optimizer = Literal["adamw", "rmsprop", "sgd"]
 Precision = Literal["auto", "bfloat16", "float32"]
 DURATIONS = ("steps", "epochs", "budget")
@@ -55,13 +55,13 @@ class Settings:
     budget: float | None = setting(
         None, "seconds that the run takes, or 90s, 5m or 1h", above=0.0, parse=lambda text: parse_duration(text)
     )
-    schedule: Schedule = setting("linear", "learning rate after warm-up; stairs: down by a fifth every 500 steps")
+    schedule: Schedule = setting("linear", "learning rate after warm-up; step: down by a fifth every 500 steps")
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
     weight_decay: float = setting(0.0, "weight decay, not on biases and layer norms", minimum=0.0)
     optimizer: Optimizer = setting("adamw", "optimiser: what turns gradients into steps")
     epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
     beta2: float = setting(0.999, "share that AdamW's mean of squares keeps in a step", above=0.0, maximum=0.999999)
-    smoothing: float = setting(0.99, "share that RMSprop's mean of squares keeps in a step", minimum=0.0, maximum=1.0)
+    alpha: float = setting(0.99, "share that RMSprop's mean of squares keeps in a step", minimum=0.0, maximum=1.0)
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
     max_length: int = setting(128, "tokens kept of a sentence, special tokens included", minimum=4)
@@ -69,6 +69,8 @@ class Settings:
     seed: int = setting(0, "seed of everything random", minimum=0, maximum=2**31 - 1)
 
     def __post_init__(self) -> None:
+        if str(self.schedule) == "stairs":  # its name in 0.1.0
+            object.__setattr__(self, "schedule", "step")
         check_limits(self)
         given = [name for name in DURATIONS if getattr(self, name) is not None]
         if len(given) > 1:

@@ -8,7 +8,7 @@ import tiny
 from selfsent.evaluation.datasets.leaks import trained_by
 from selfsent.evaluation.dev import scored
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.models.loading import load_encoder
 
 METHODS = "simcse, whitening, mlm --learning-rate 1e-3 --steps 2"

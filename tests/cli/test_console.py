@@ -11,7 +11,6 @@ FIGURES = {
     "loss": 5.5,
     "sentences_per_second": 1234.0,
     "tokens_per_second": 56789.0,
-    "share_of_peak": 0.456,
     "mean_cosine": 0.25,
     "score": 31.0,
 }
@@ -40,7 +39,6 @@ def test_the_bar_shows_everything_on_a_wide_terminal(terminal, monkeypatch):
         "loss 5.500",
         "1,234 sentences/s",
         "56,789 tokens/s",
-        "46% of peak",
         "cosine 0.25",
         "dev 31.00",
     ):

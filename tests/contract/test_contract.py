@@ -12,8 +12,7 @@ import tiny
 from selfsent.data.packed import IGNORED, Packed
 from selfsent.data.views.view import View
 from selfsent.errors import BaseEncoderError, SettingsError
-from selfsent.fast.gradients import clear_gradients
-from selfsent.fast.lookups import put_lookups
+from selfsent.fast.gradients import clear_gradients, put_lookups
 from selfsent.models.loading import load_encoder
 from selfsent.training.checkpoint import restore, snapshot
 from selfsent.training.schedule import make_optimizer
@@ -103,7 +102,7 @@ def with_other_tokens(view):
     free = np.ones(len(ids), bool) if view.given_targets is None else view.given_targets == IGNORED
     free[ends - view.given_lengths] = free[ends - 1] = False
     ids[free] = 10 + (ids[free] + 7) % (tiny.VOCABULARY - 10)
-    return Packed(ids, view.given_lengths, view.given_targets, vectors=view.vectors, types=view.given_types)
+    return Packed(ids, view.given_lengths, view.given_targets, vectors=view.vectors, given_types=view.given_types)
 
 
 def trains_encoder(cell):

@@ -9,7 +9,6 @@ import torch
 import two_processes
 from safetensors.torch import load_file
 from torch.testing import assert_close
-from two_processes import OPERATIONS
 
 import tiny
 from selfsent import train_stages
@@ -63,18 +62,13 @@ def test_both_processes_have_the_same_weights(of_two):
     first, second = of_two
     assert set(first) == set(second)
     for name, tensor in first.items():
-        assert torch.equal(tensor, second[name]) or name.endswith(OPERATIONS), name
+        assert torch.equal(tensor, second[name]), name
 
 
 @pytest.mark.parametrize(("architecture", "run"), two_processes.PLACES)
 def test_two_processes_equal_one(architecture, run, of_one, of_two):
     mine = {name: tensor for name, tensor in of_one.items() if name.startswith(f"{architecture}/{run}/")}
-    assert len(mine) > (2 if architecture == tiny.STATIC else 10)
-    operations = f"{architecture}/{run}/{OPERATIONS}"
-    # Other sentences in either half, and more negatives than of its own: not the same, but far from half or twice.
-    for process in of_two if mine[operations] else []:  # a table of token vectors may multiply nothing
-        assert 0.7 < float(process[operations] / mine[operations]) < 1.4
-    del mine[operations]
+    assert len(mine) > (1 if architecture == tiny.STATIC else 10)
     for name, tensor in mine.items():
         # AdamW divides by the root of a gradient's square: where that is near zero, rounding is felt.
         torch.testing.assert_close(
@@ -97,7 +91,7 @@ def test_stages_by_two_processes_equal_those_by_one(by_two, recipe, cache, tmp_p
 
 
 def test_accumulation_changes_nothing(of_one):
-    names = [name for name in of_one if name.startswith("bert/tsdae/") and not name.endswith(OPERATIONS)]
+    names = [name for name in of_one if name.startswith("bert/tsdae/")]
     pairs = [(name, name.replace("tsdae/", "tsdae, accumulated/")) for name in names]
     assert pairs
     for whole, parts in pairs:

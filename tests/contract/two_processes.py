@@ -14,14 +14,12 @@ import tiny
 from selfsent import train_stages
 from selfsent.distributed import rank, world_size
 from selfsent.settings import Settings
-from selfsent.training.loop import Loop
-from selfsent.training.meter import Meter
+from selfsent.training.loop import Loop, Meter
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
 ARCHITECTURES = ("bert", "modernbert", tiny.STATIC)
 """The first for every run; the second for tsdae, whose decoder it changes; a table of token vectors for some."""
-OPERATIONS = "operations per token"
 SENTENCES = tiny.make_sentences(48, seed=6)
 # Adam divides a gradient by its size: with an epsilon below rounding errors it would blow those up to whole steps.
 # Within rounding errors of 0, a ReLU of a predictor may take one side in one process and the other in two: with this
@@ -79,8 +77,7 @@ def train(bases):
             loop._take_step(meter)
         for name, parameter in learner.named_parameters():
             weights[f"{architecture}/{run}/{name}"] = parameter.detach().clone()
-        weights[f"{architecture}/{run}/loss"] = torch.tensor(meter.loss)
-        weights[f"{architecture}/{run}/{OPERATIONS}"] = torch.tensor(loop.arithmetic.per_token)
+        weights[f"{architecture}/{run}/loss"] = torch.tensor(meter.figures()["loss"])
     return weights
 
 

@@ -87,7 +87,7 @@ def test_mteb_runs_a_task_and_agrees(model):
     theirs = result.task_results[0].scores["test"][0]["cosine_spearman"]
 
     from selfsent.evaluation.datasets.declared import Rows
-    from selfsent.evaluation.tasks.sts import score_pairs
+    from selfsent.evaluation.tasks.published import score_pairs
 
     ours = score_pairs(Rows("local", pairs, "000000"), as_encoder(model))
     assert theirs == pytest.approx(ours.score / 100, abs=1e-6)

@@ -10,7 +10,7 @@ import pytest
 from selfsent.errors import BaseEncoderError, DataError, SettingsError
 from selfsent.evaluation.encoders import Encoder, PairEncoder, as_encoder, check_model, load_object
 from selfsent.models.bases import resolve
-from selfsent.training.precision import computes_int8, inference_device
+from selfsent.models.precision import computes_int8, inference_device
 
 
 def test_every_distinct_text_is_encoded_once(model):
@@ -89,7 +89,7 @@ def test_written_vectors_stand_for_the_model(tmp_path, name):
 def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
     exact = as_encoder("bundled-raw")(["a word", "two words"])
     for there in (False, True):
-        monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device, there=there: there)
+        monkeypatch.setattr("selfsent.models.precision.computes_bfloat16", lambda device, there=there: there)
         fast = as_encoder("bundled-raw", fast=True)
         assert np.array_equal(fast(["a word", "two words"]), exact) is not there
         assert fast.pooling == ("mean+bfloat16" if there else "mean")
@@ -99,9 +99,9 @@ def test_fast_is_bfloat16_where_the_processor_has_it(monkeypatch):
 @pytest.mark.skipif(not computes_int8(inference_device()), reason="needs a CPU with AVX-512 VNNI, and no GPU")
 def test_int8_is_8_bits_where_the_processor_has_them(monkeypatch):
     exact = as_encoder("bundled-raw")(["a word", "two words"])
-    monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)
+    monkeypatch.setattr("selfsent.models.precision.computes_bfloat16", lambda device: False)
     for there in (False, True):
-        monkeypatch.setattr("selfsent.training.precision.computes_int8", lambda device, there=there: there)
+        monkeypatch.setattr("selfsent.models.precision.computes_int8", lambda device, there=there: there)
         quick = as_encoder("bundled-raw", int8=True)
         assert np.array_equal(quick(["a word", "two words"]), exact) is not there
         assert quick.pooling == ("mean+int8" if there else "mean")

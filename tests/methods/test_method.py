@@ -86,7 +86,7 @@ CODE = {"width": 10, "chained": 3, "norms": "first", "predictor_rate": 1, "learn
         ("bootstrap", "faithful", {**CODE, "target_dropout": True}),
         ("infomax", "published", {"activation": "relu", "discriminator": "mlp", "average": "sum", "temperature": 0}),
         ("infomax", "faithful", {"masked": False, "activation": "none", "learning_rate": 2e-6, "temperature": 0}),
-        ("ct", "published", {"optimizer": "rmsprop", "schedule": "stairs", "clip": 0, "dropout_in": "none"}),
+        ("ct", "published", {"optimizer": "rmsprop", "schedule": "step", "clip": 0, "dropout_in": "none"}),
         ("mlm", "published", {"batch_size": 8, "learning_rate": 5e-5, "steps": 100_000, "ratio": 0.15}),
     ],
 )

@@ -17,7 +17,7 @@ from selfsent.models.export import export
 from selfsent.models.loading import load_encoder
 from selfsent.models.recurrent import KINDS, new_recurrent
 from selfsent.models.saved import is_sentence_encoder, needs_selfsent
-from selfsent.training import usual
+from selfsent.training import defaults
 from selfsent.training.plan import make_plan
 
 TEXTS = [*tiny.make_sentences(20, seed=9), "bidi  gafo!", "", "[MASK] bidi"]
@@ -204,7 +204,7 @@ def test_baselines_begin_with_a_gru(method):
 
 
 def test_large_networks_have_the_rates_of_small_ones(saved, base_of, monkeypatch):
-    monkeypatch.setattr(usual, "LARGE", 1000)
+    monkeypatch.setattr(defaults, "LARGE", 1000)
     small, large = METHODS["sdae"].defaults.learning_rate, METHODS["sdae"].large_learning_rate
     rates = [make_plan(METHODS["sdae"], base=base).settings.learning_rate for base in (saved / "gru", base_of("bert"))]
     assert rates == [small, large]

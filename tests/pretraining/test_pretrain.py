@@ -94,7 +94,7 @@ def test_the_model_loads_everywhere(run):
 def test_counts_predict_before_the_first_step(text, tmp_path, monkeypatch):
     losses = {}
     # Random weights may look collapsed on their way, which is no fault.
-    monkeypatch.setattr("selfsent.training.health.Health.collapsed", lambda health, start: True)
+    monkeypatch.setattr("selfsent.models.health.Health.collapsed", lambda health, start: True)
     shape = {"hidden_size": 128, "heads": 4, "learning_rate": 1e-12, "batch_size": 256}
     for start in ("random", "counts"):
         made = pretrain(text, tmp_path / start, steps=1, start=start, quiet=True, **{**TINY, **shape})

@@ -45,7 +45,7 @@ def page_file(tmp_path_factory):
     colours = {HOSTILE[0]: TEXTS, HOSTILE[1]: [HOSTILE[row % 3] for row in range(60)]}
     drawn = maps.map_of(TEXTS, {"before": vectors, HOSTILE[2]: -vectors}, colours, HOSTILE[1], 90)
     groups = [(number, text, text, text) for number, text in enumerate(HOSTILE)]
-    about = [((text, text), False) for text in HOSTILE]
+    about = [(text, text) for text in HOSTILE]
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(render("clusters.html", headline=HOSTILE[0], map=drawn, groups=groups, about=about), "utf-8")
     return path

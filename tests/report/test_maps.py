@@ -75,7 +75,6 @@ def test_what_the_page_is_told():
     assert places.max() == maps.SIDE
     grouping = found["data"]["colours"][0]
     assert [grouping["groups"][of] for of in grouping["of"]] == [f"c{m}" for m in member]
-    assert maps.map_of(texts[:3], {"": vectors[:3]}, {}, "texts", 3) is None
 
 
 def test_too_many_groups_share_a_colour():

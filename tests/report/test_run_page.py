@@ -77,4 +77,4 @@ def test_curves_are_drawn_of_what_was_logged_more_than_once():
 def test_a_notebook_gets_the_same_without_the_page_around_it():
     part = run_page(RECORD, scores(5.0, 3.0), [], METRICS, fragment=True)
     assert "<html" not in part
-    assert "trained − TF-IDF" in part
+    assert "trained - TF-IDF: better" in part

@@ -90,17 +90,6 @@ def test_a_tracker_that_does_not_start_is_said_in_one_line(train, told, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-def test_one_that_does_not_start_ends_those_that_did(train, told, tmp_path, monkeypatch):
-    class Other(Told):
-        fails_at = ("start",)
-
-    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, "wandb", Other)
-    monkeypatch.setattr("selfsent.training.trackers.get_available_trackers", lambda: ["tensorboard", "wandb"])
-    with pytest.raises(SettingsError, match="--track wandb cannot start"):
-        train(trackers=("tensorboard", "wandb"))
-    assert told.last.heard[-1] == ("finish",)
-
-
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_the_files_of_wandb_lie_in_the_run(train, tmp_path, monkeypatch, elsewhere):
     monkeypatch.delenv("WANDB_DIR", raising=False)

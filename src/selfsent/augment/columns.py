@@ -10,7 +10,7 @@ from pathlib import Path
 
 from selfsent.augment.make import Pairing, augment, check_pairings, plan_key
 from selfsent.data.corpus import Corpus
-from selfsent.data.corpus.table import DESCRIPTION, TABLE, is_whole
+from selfsent.data.corpus.table import DESCRIPTION, TABLE, open_corpus
 from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.files import atomic_directory
 from selfsent.locks import lock_range
@@ -42,16 +42,16 @@ def with_views(
     directory = corpus.directory / f"views-{key}"
     made = directory.with_suffix(".parquet")
     # Another process may be making missing views.
-    while not is_whole(directory):
+    while (found := open_corpus(directory)) is None:
         with lock_range(directory.with_suffix(".lock"), 0, 1, patient=True):
-            if is_whole(directory):
-                break
+            if open_corpus(directory) is not None:
+                continue
             shutil.rmtree(directory, ignore_errors=True)
             if not made.exists():  # whole, where another call was stopped behind it
                 augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
             _build(corpus, made, directory, [maker.spec for maker in pairing], key)
             made.unlink(missing_ok=True)
-    return Corpus(directory)
+    return found
 
 
 def _build(corpus: Corpus, made: Path, directory: Path, makers: list[str], key: str) -> None:

@@ -31,8 +31,8 @@ class _Tasks(Reading):
     hold_out: int | None = setting(None, "score N of its documents, as many as selfsent train kept apart")
     judges: tuple[str, ...] = setting(
         (),
-        "label-free scores of its documents: context (the default), title, halves, document, crops, robust, spectrum,"
-        " or all; the last three need no documents",
+        "label-free scores of its documents: context (the default), title, halves, document, crops, robust, or all;"
+        " the last two need no documents",
     )
     pairs: str | None = setting(None, "file: sentence1, sentence2, score: Spearman of the cosine")
     relevance: str | None = setting(None, "file: query, text (a relevant one): MRR@10")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNSET = object()
 """Stands for defaults that depend on the method."""
-PAIRS_AND_NEAR = ("text_columns", "label_column", "score_column", "drop_near_duplicates")
+_OF_PAIRS = tuple(item.name for item in dataclasses.fields(PairOptions))
 
 
 @dataclass(kw_only=True)
@@ -157,7 +157,7 @@ class Reading(CorpusOptions, Command):
 
     def reading(self) -> dict[str, Any]:
         """The options of `read_corpus` that were given."""
-        more = {name: getattr(self, name) for name in PAIRS_AND_NEAR if getattr(self, name, None)}
+        more = {name: getattr(self, name) for name in _OF_PAIRS if getattr(self, name, None)}
         carry = {"carry": self.carried()} if isinstance(self, Carrying) else {}
         common: dict[str, Any] = {"text_column": self.texts, "document_column": self.document_column}
         common |= {"clean": self.clean or None, "exclude": list(self.exclude) or None}
@@ -209,7 +209,6 @@ def _named(source: str | tuple[str, ...]) -> str | list[dict[str, str]]:
 
 
 SPLIT_DEFAULT: Any = setting(None, "split texts of several sentences (default: where documents are needed and most do)")
-NEAR_DUPLICATES: Any = setting(False, "of texts alike but for a few words keep the first (extra `near-duplicates`)")
 SENTENCES: Any = setting(None, "train on N rows at most, drawn at random")
 HOLD_OUT: Any = setting(
     None,
@@ -227,7 +226,6 @@ class TrainingText(PairOptions, Reading):
     """A command that reads a corpus to train on."""
 
     split_sentences: bool | None = SPLIT_DEFAULT
-    drop_near_duplicates: bool = NEAR_DUPLICATES
 
 
 @dataclass(kw_only=True)
@@ -270,7 +268,7 @@ class Encoding(Command):
     def bits(self) -> Bits:
         """What the flags say; a notice tells what is no gain on this processor, and left undone."""
         from selfsent.cli.console import notice
-        from selfsent.training.precision import computes_bfloat16, computes_int8, inference_device
+        from selfsent.models.precision import computes_bfloat16, computes_int8, inference_device
 
         device = inference_device()
         short = computes_bfloat16(device)
@@ -291,8 +289,8 @@ class Encoding(Command):
 
         from selfsent.cli.console import notice
         from selfsent.models.loading import load_encoder
+        from selfsent.models.precision import inference_device, quicken
         from selfsent.models.reading import LOOKED_AT, complaint_of_text
-        from selfsent.training.precision import inference_device, quicken
 
         if corpus and (odd := _rows_read(corpus)):
             notice(odd)

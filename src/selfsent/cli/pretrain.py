@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from selfsent.cli.console import CommandProgress, show
-from selfsent.cli.options import CORPUS, HOLD_OUT, NEAR_DUPLICATES, Reading, Resumable
+from selfsent.cli.options import CORPUS, HOLD_OUT, Reading, Resumable
 from selfsent.pretraining.options import DEFAULTS, Options, TableOptions
 from selfsent.settings import Settings, setting
 
@@ -26,7 +26,6 @@ class Pretrain(Reading, Resumable):
     )
 
     corpus: tuple[str, ...] = CORPUS
-    drop_near_duplicates: bool = NEAR_DUPLICATES
     tokenizer: str | None = setting(None, "encoder whose tokenizer is used instead of a new one")
     keep: int = setting(2, "checkpoints kept")
     hold_out: int | None = HOLD_OUT

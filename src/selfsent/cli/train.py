@@ -96,9 +96,9 @@ class Train(TrainingText, Resumable):
     def _with_options_of_method(self) -> Train:
         """The command with the options of its method, which had to be imported before they could be parsed."""
         from selfsent.methods import get_method, whose_option
-        from selfsent.training.default import USUAL
+        from selfsent.training.defaults import DEFAULT_METHOD
 
-        method = get_method(self.method or USUAL)
+        method = get_method(self.method or DEFAULT_METHOD)
         add_method_options(self.parser, method, self.changes.get("head"))
         console.FLAGS.update(self.parser.flags())
         if not self.unknown:

@@ -38,15 +38,14 @@ from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.files import read_json
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
 from selfsent.settings import format_duration
-from selfsent.training.agreement import first_difference
 from selfsent.training.budget import Clock
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, first_difference
 
 
 def compare(

@@ -17,14 +17,13 @@ from selfsent.evaluation.hybrid import without_words
 from selfsent.evaluation.lexical import COUNTING
 from selfsent.evaluation.word_vectors import words_file
 from selfsent.methods import METHODS, get_method
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_static, is_trained_transformer
 from selfsent.naming import name_of
 from selfsent.settings import DURATIONS
-from selfsent.training.default import for_single
-from selfsent.training.identity import weights_digest
+from selfsent.training.defaults import for_single
 from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice
 

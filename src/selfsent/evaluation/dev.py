@@ -17,9 +17,9 @@ from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
-from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.evaluation.tasks.published import score_pairs
 from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.encoder import Encoder
 
@@ -57,7 +57,7 @@ def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | Non
     Raises:
         DataError: its data set is absent or damaged.
     """
-    if dev == "context":
+    if dev == "context" and hold_out.dev is not None:
         return ContextTask(corpus, hold_out.dev).score
     if dev == JUDGES_TOGETHER and hold_out.dev is not None:
         return TogetherTask(Held(corpus, hold_out.dev)).score

@@ -161,7 +161,7 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
     from sentence_transformers import SentenceTransformer
 
     from selfsent.models.loading import load_encoder, transformer_alone
-    from selfsent.training.precision import inference_device, quick_precision, quicken
+    from selfsent.models.precision import inference_device, quick_precision, quicken
 
     device = inference_device()
     try:

@@ -11,24 +11,24 @@ import numpy as np
 from selfsent.errors import DataError, SettingsError, guess
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.hold_out import WITHOUT_DOCUMENTS, Documented, Numbers, limited
 from selfsent.evaluation.results import Score, signature
 from selfsent.evaluation.stats.resampling import interval
-from selfsent.evaluation.tasks.context import WITHOUT_DOCUMENTS, ContextTask, Documented, limited
-from selfsent.evaluation.tasks.damage import crops_task, robust_task
-from selfsent.evaluation.tasks.partners import Rows
-from selfsent.evaluation.tasks.passages import halves_task, title_task
-from selfsent.evaluation.tasks.spectrum import SpectrumTask
-from selfsent.evaluation.tasks.together import DocumentTask
+from selfsent.evaluation.tasks.label_free import (
+    ContextTask,
+    DocumentTask,
+    crops_task,
+    halves_task,
+    robust_task,
+    title_task,
+)
 from selfsent.methods import METHODS
-from selfsent.methods.method import OF_DOCUMENTS
 
 SINGLE = 2000
 """Sentences that are damaged and cut, at most; of every other judge MAX_SENTENCES."""
 ALL = "all"
 JUDGES_TOGETHER = "judges"
 """The name of the mean of several."""
-MEAN_OF = (*OF_DOCUMENTS, "crops", "robust")
-"""Those that count right answers. Not `spectrum`, which rewards vectors that are spread, whatever they say."""
 LEAST_SCORE = 0.1
 """Below it a score weighs no more in the mean of several."""
 
@@ -49,7 +49,7 @@ class Held:
         most: sentences that are used, MAX_SENTENCES where it is not given; documents beyond it are left out.
     """
 
-    def __init__(self, corpus: Documented, rows: Rows, most: int | None = None) -> None:
+    def __init__(self, corpus: Documented, rows: Numbers, most: int | None = None) -> None:
         self.corpus = corpus
         self.has_documents = corpus.documents is not None
         self._names = np.arange(len(corpus)) if corpus.documents is None else np.asarray(corpus.documents)
@@ -61,7 +61,7 @@ class Held:
         return self.corpus.texts(self.rows)
 
     @cached_property
-    def document(self) -> Rows:
+    def document(self) -> Numbers:
         """Where each is from, (n,), counted from 0."""
         return np.unique(self._names[self.rows], return_inverse=True)[1].astype(np.int64)
 
@@ -80,7 +80,7 @@ class Held:
         return found
 
     @cached_property
-    def single(self) -> tuple[list[str], Rows]:
+    def single(self) -> tuple[list[str], Numbers]:
         """Distinct sentences for damage, as many as SINGLE, spread over all, and the document of each."""
         first = {text: row for row, text in reversed(list(enumerate(self.texts)))}
         rows = np.sort(np.fromiter(first.values(), np.int64))
@@ -96,11 +96,6 @@ def _document(held: Held) -> Judge:
     return DocumentTask([text for each in held.documents for text in each], np.sort(held.document))
 
 
-def _spectrum(held: Held) -> Judge:
-    task = robust_task(*held.single)
-    return SpectrumTask([each[0] for each in task.goals], [each[0] for each in task.asked])
-
-
 JUDGES: dict[str, Callable[[Held], Judge]] = {
     "context": _context,
     "title": lambda held: title_task(held.documents),
@@ -108,7 +103,6 @@ JUDGES: dict[str, Callable[[Held], Judge]] = {
     "document": _document,
     "crops": lambda held: crops_task(*held.single),
     "robust": lambda held: robust_task(*held.single),
-    "spectrum": _spectrum,
 }
 """How the task of each judge is made."""
 
@@ -159,7 +153,7 @@ class TogetherTask:
     """
 
     def __init__(self, held: Held) -> None:
-        self.judges, absent = make_judges(held, MEAN_OF)
+        self.judges, absent = make_judges(held)
         if not self.judges:
             raise DataError(next(iter(absent.values())))
 

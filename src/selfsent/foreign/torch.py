@@ -8,11 +8,8 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode, is_in_torch_dispatch_mode
 
 from selfsent.foreign.compat import lookup
-
-__all__ = ["TorchDispatchMode", "is_in_torch_dispatch_mode"]
 
 
 @cache

@@ -126,9 +126,9 @@ class BootstrapLearner(Learner):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch; both views go through each network in one pass, through the predictor one by one."""
         both = concatenate(views)
-        online, target = self.both(
-            lambda: self.model(both), torch.no_grad()(lambda: self.target(both)), random=self.options.target_dropout
-        )
+        online = self.model(both)
+        with torch.no_grad():
+            target = self.target(both)
         z = [self.predictor(vectors).float() for vectors in online.chunk(2)]
         return self.compare(views, z, target.float().chunk(2))
 

@@ -77,12 +77,7 @@ class TwinLearner(Learner):
         with ExitStack() as stack:
             for encoder in {"none": (self.first, self.model), "kept": (self.first,)}.get(self.options.dropout_in, ()):
                 stack.enter_context(without_dropout(encoder))
-            one, other = self.both(
-                lambda: self.first(first, leave_out),
-                lambda: self.model(second, leave_out),
-                random=self.options.dropout_in == "both",
-            )
-        return one.float(), other.float()
+            return self.first(first, leave_out).float(), self.model(second, leave_out).float()
 
 
 class TensionLearner(TwinLearner):
@@ -148,9 +143,9 @@ class InBatchTensionLearner(TwinLearner):
 
 
 CT.method = Method("ct", CT, TensionLearner).but(
-    published=Settings(
-        batch_size=16, learning_rate=1e-5, steps=50_000, schedule="stairs", warmup=0, max_length=200
-    ).but(optimizer="rmsprop", smoothing=0.9, epsilon=1e-7, clip=0),
+    published=Settings(batch_size=16, learning_rate=1e-5, steps=50_000, schedule="step", warmup=0, max_length=200).but(
+        optimizer="rmsprop", alpha=0.9, epsilon=1e-7, clip=0
+    ),
     defaults=Settings(batch_size=16, learning_rate=2e-4, epochs=1),
     large_learning_rate=1e-5,
 )

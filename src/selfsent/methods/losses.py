@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from selfsent.fast.filled_rows import filled
 from selfsent.fast.gradients import add_gradient, apply, block_for
+from selfsent.fast.padding import pad_rows
 
 _CHUNK = {"cpu": 2**23, "cuda": 2**26}
 """Scores computed at a time, by kind of device: those of a whole batch never lie in memory."""
@@ -97,7 +97,7 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
     """Sum of the cross-entropies of softmax(states weightᵀ + bias), without ever holding all scores in memory.
 
     Args:
-        states: (n, d), perhaps `filled` behind; what fills them counts for nothing.
+        states: (n, d), perhaps padded (`pad_rows`); padding counts for nothing.
         weight: (vocabulary, d).
         bias: (vocabulary,) or None.
         targets: (n,) indices into the vocabulary.
@@ -110,4 +110,4 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
 
 def head_cross_entropy(head: Any, states: Tensor, targets: Tensor) -> Tensor:
     """The same for what a language-model head makes of (n, d) states of the last layer."""
-    return linear_cross_entropy(head(filled(states)), head.output.weight, head.output.bias, targets)
+    return linear_cross_entropy(head(pad_rows(states)), head.output.weight, head.output.bias, targets)

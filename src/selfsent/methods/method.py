@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from selfsent.data.packed import Packed
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.two_threads import Network, at_once
 from selfsent.models.encoder import Encoder, Pooling
 from selfsent.models.heads.options import HEADS
 from selfsent.settings import Settings, check_limits
@@ -130,8 +129,6 @@ class Learner(nn.Module):
         super().__init__()
         self.model = model
         self.options = options
-        self.alone = False
-        """Whether one process trains it, on a CPU, so that two networks may run side by side; set by the loop."""
         self.class_names: tuple[str, ...] = ()
         """Names of the classes 0, 1, ... in the corpus, where the method learns classes."""
         if model.language_model_head is not None:
@@ -156,16 +153,6 @@ class Learner(nn.Module):
         A closed-form method, which looks at the data once in `prepare`, has none.
         """
         raise TypeError(f"{type(self).__name__} has no loss: it looks at the sentences once")
-
-    def both(self, one: Network, other: Network, random: bool = False) -> tuple[Tensor, Tensor]:
-        """Vectors of two networks without common weights: computed at the same time where it is `alone`, else in turn.
-
-        Args:
-            one: computes the first one's vectors.
-            other: computes the second one's.
-            random: whether both draw random numbers.
-        """
-        return at_once(one, other) if self.alone and not random else (one(), other())
 
     @property
     def paths(self) -> dict[str, str]:
@@ -200,7 +187,7 @@ STATIC_STEPS = 3000
 """Most steps for static embeddings, unless told otherwise: on much text, fewer passes."""
 OF_DOCUMENTS = ("context", "title", "halves", "document")
 """The label-free metrics that ask what stands in the same document."""
-OF_SENTENCES = ("crops", "robust", "spectrum")
+OF_SENTENCES = ("crops", "robust")
 """Those that ask whether a sentence is recognised although it is damaged, and whether vectors are spread."""
 RETIRED = (
     *(("clean_negatives", False), ("positive_scale", 1.0), ("dimension_weight", 0.0), ("dimension_temperature", 5.0)),

@@ -201,7 +201,6 @@ Whitening.method = Method("whitening", Whitening, WhiteningLearner).but(
     defaults=ONE_PASS,
     large_learning_rate=ONE_PASS.learning_rate,
     static=ONE_PASS,
-    aimed_at=("spectrum",),
     presets={"published": {"dimensions": 256, "layers": "first+last"}},
 )
 
@@ -318,5 +317,4 @@ Flow.method = Method("flow", Flow, FlowLearner).but(
     large_learning_rate=1e-3,
     static=_PUBLISHED.but(max_length=128),
     presets={"published": _LAYERS, "faithful": {**_LAYERS, "noisy": True, "initial": 64}},
-    aimed_at=("spectrum",),
 )

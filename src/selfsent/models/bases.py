@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import warnings
@@ -145,3 +146,12 @@ def _from_hub(name: str) -> Path:
             f" ({type(error).__name__}{': ' + reason if reason else ''}): check the name and the network,"
             " or copy the model here and give its directory"
         ) from None
+
+
+def weights_digest(directory: Path) -> str:
+    """A short digest of a base's weights."""
+    total = hashlib.sha256()
+    for file in sorted(directory.rglob("*.safetensors")):
+        with file.open("rb") as opened:
+            total.update(hashlib.file_digest(opened, "sha256").digest())
+    return total.hexdigest()[:16]

@@ -69,7 +69,7 @@ def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
     texts = [prompt + text for text in texts] if prompt else texts
     if isinstance(model, StaticEncoder):
         rows = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
-        read = model.reader(texts).parts(rows, model.tokenizer.model_max_length)
+        read = model.reader(texts).select(rows, model.tokenizer.model_max_length)
         return [(rows, Packed(read.ids, read.lengths, device=model.device))]
     limit = model.tokenizer.model_max_length
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
@@ -91,7 +91,7 @@ def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], roo
         chosen, left = np.split(left, [max(1, room // int(lengths[left[0]]))])
         ids = _joined([encoded["input_ids"][i] for i in chosen])
         types = _joined([encoded["token_type_ids"][i] for i in chosen]) if "token_type_ids" in encoded else None
-        packs.append((chosen, Packed(ids, lengths[chosen], device=model.device, types=types)))
+        packs.append((chosen, Packed(ids, lengths[chosen], device=model.device, given_types=types)))
     return packs
 
 

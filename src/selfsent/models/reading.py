@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from selfsent.data.corpus.duplicates import UNSPACED
+from selfsent.data.corpus.clean import UNSPACED
 from selfsent.models.encoder import Encoder
 
 LOOKED_AT = 500

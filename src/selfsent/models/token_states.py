@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
 from selfsent.fast import attention
-from selfsent.fast.filled_rows import filled
+from selfsent.fast.padding import pad_rows
 from selfsent.foreign.transformers import attention_of, not_packed
 from selfsent.models.dropout import without_dropout
 
@@ -72,8 +72,8 @@ class TokenStates:
         return torch.cat(parts)
 
     def _end_to_end(self, packed: Packed, read: Read = last_layer) -> Tensor:
-        ids, positions = filled(packed.ids), filled(packed.positions) + self.position_offset
-        typed = {} if (types := self.types(packed)) is None else {"token_type_ids": filled(types)[None]}
+        ids, positions = pad_rows(packed.ids), pad_rows(packed.positions) + self.position_offset
+        typed = {} if (types := self.types(packed)) is None else {"token_type_ids": pad_rows(types)[None]}
         output = self.transformer(input_ids=ids[None], position_ids=positions[None], packed=packed, **typed)
         return read(output)[0, : packed.tokens]
 

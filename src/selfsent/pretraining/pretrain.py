@@ -28,9 +28,8 @@ from selfsent.pretraining.vocabulary import Text, given_tokenizer, text_of, trai
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.training.budget import Clock
-from selfsent.training.fit import random_apart
-from selfsent.training.run_directory import RunDirectory
-from selfsent.training.save import save_model
+from selfsent.training.fit import isolated_rng
+from selfsent.training.run_directory import RunDirectory, save_model
 
 _DROPOUT = 0.1
 """Of later training."""
@@ -165,7 +164,7 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
         if options.start == "counts":
             advance = partial(progress.count, "tokenising", total=len(corpus))
             table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
-            with random_apart():
+            with isolated_rng():
                 torch.manual_seed(seed)
                 start_from_counts(model, table, tokenizer.mask_token_id, seed)
         model.save_pretrained(folder)

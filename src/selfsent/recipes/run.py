@@ -19,8 +19,8 @@ from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.encoders import check_model
 from selfsent.evaluation.hybrid import WITH_WORDS, without_words
 from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result
-from selfsent.evaluation.suites import evaluate
-from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
+from selfsent.evaluation.suites import TASKS, evaluate
+from selfsent.evaluation.tasks.published import cross_validate
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
@@ -28,8 +28,7 @@ from selfsent.recipes.needs import WORD_FILES, not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
 from selfsent.report.run import Run, load_run
-from selfsent.training.run_directory import RunDirectory
-from selfsent.training.save import take_over
+from selfsent.training.run_directory import RunDirectory, take_over
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -248,11 +247,11 @@ class _Runner:
         if folds := self.recipe.folds:
             self.folded = folds.data
             try:
-                rows = self.store.load(_arguments(folds.data))
+                rows = self.store.load(TASKS[folds.data].datasets[0])
             except DataError:
                 if folds.stand_in is None:
                     raise
-                self.folded, rows = folds.stand_in, self.store.load(_arguments(folds.stand_in))
+                self.folded, rows = folds.stand_in, self.store.load(TASKS[folds.stand_in].datasets[0])
                 self._stand_in(folds.stand_in, [folds.data])
             self.read[FOLD] = [self.folded, rows.fingerprint]
         if self.recipe.encoder:
@@ -339,7 +338,7 @@ class _Runner:
                 start = str(fold / "stages" / stage.name / "model")
             return start
 
-        score = cross_validate(_arguments(self.folded), trainer, self.store, by)  # type: ignore[arg-type]  # checked when read
+        score = cross_validate(self.store.load(TASKS[self.folded].datasets[0]), trainer, by)  # type: ignore[arg-type]  # checked when read
         result = Result(str(directory.path), {score.name: score})
         return StageRun(by, None, self._keep(result.to_json(), directory.path))
 
@@ -383,7 +382,3 @@ class _Runner:
         excluded = stage.reading.get("exclude")
         reading = {**stage.reading, **({"exclude": located(excluded, self.mirror)} if excluded else {})}
         return located(stage.source, self.mirror), reading
-
-
-def _arguments(name: str) -> Any:
-    return next(dataset for dataset in ARGUMENTS if dataset.name == name)

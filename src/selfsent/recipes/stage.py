@@ -26,9 +26,9 @@ Source = str | tuple[str | Mapping[str, Any], ...]
 FOLD = "fold"
 """The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""
 _SOURCE = ("source", *OPTIONS)
-_CORPUS = (*_SOURCE, "split_sentences", "clean", "without", "drop_near_duplicates", "stand_in")
+_CORPUS = (*_SOURCE, "split_sentences", "clean", "without", "stand_in")
 _TYPES = {"text_column": "names", "text_columns": "columns", "clean": "names", "stack": "bool"}
-_TYPES |= {"split_sentences": "bool", "drop_near_duplicates": "bool"}
+_TYPES |= {"split_sentences": "bool"}
 """Types of the options of `read_corpus` that name no single column."""
 
 

@@ -16,10 +16,10 @@ from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.hybrid import Hybrid
 from selfsent.evaluation.judges import Held
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.tasks.context import ContextTask
-from selfsent.evaluation.tasks.known_items import KnownItemTask, first_finds_rest, text_finds_partner
+from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.files import remove, write_json, write_text
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import needs_selfsent
@@ -27,7 +27,7 @@ from selfsent.report.card import licence_of, model_card
 from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample, slowness
 from selfsent.report.run_page import run_page
 from selfsent.search.vectors import unit
-from selfsent.training.identity import rows_digest, weights_digest
+from selfsent.training.plan import rows_digest
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
@@ -172,7 +172,7 @@ def _paired(before: Before, after: Scored) -> dict[str, Any]:
             "base_with_words": _plain(before.with_words),
             "words_over_base": _difference(with_words, before.with_words),
             "words_over_bm25": _difference(with_words, task.lexical["bm25"]),
-            "asked": task.asked,
+            "asked": task.summary,
         }
     return scores
 

@@ -7,8 +7,8 @@ import os
 from selfsent.errors import SettingsError
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import inference_device
 from selfsent.naming import name_of
-from selfsent.training.precision import inference_device
 
 
 def opened(model: Encoder | str | os.PathLike[str]) -> Encoder:

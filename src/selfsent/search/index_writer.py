@@ -223,7 +223,7 @@ class _Filling:
         if "text" not in self._source.columns:
             numbers, new = self.count + np.arange(size), np.ones(size, bool)
         else:
-            numbers = self._known.number(hash_keys(part.cells["text"], size))
+            numbers, _ = self._known.number(hash_keys(part.cells["text"], size))
             new = numbers > np.maximum.accumulate(np.concatenate([[self.count - 1], numbers]))[:-1]
         self.count += int(new.sum())
         return numbers, new

@@ -17,12 +17,11 @@ from selfsent.errors import TrainingError
 from selfsent.files import output_errors, write_json
 from selfsent.integrity import warn_damaged
 from selfsent.locks import lock_range
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
+from selfsent.models.precision import quicken
 from selfsent.settings import Precision
-from selfsent.training.identity import weights_digest
-from selfsent.training.precision import quicken
 
 _FORMAT = 2
 _PART = {"cpu": 1 << 10, "cuda": 1 << 14}

@@ -70,15 +70,6 @@ def test_average_precision_and_f1_match_scikit_learn_in_every_resample():
         assert f[row] == pytest.approx(f1_score(labels[items], scores[items] > 0.5))
 
 
-def test_all_and_mean_over_subsets_differ_when_the_subsets_have_other_levels():
-    gold = np.r_[np.linspace(0, 1, 20), np.linspace(4, 5, 40)]
-    similarity = np.r_[np.linspace(0.8, 0.9, 20), np.linspace(0.1, 0.2, 40)]  # right within, wrong across
-    parts = list(parts_of(["a"] * 20 + ["b"] * 40).values())
-    each = [spearman(similarity[part], gold[part]) for part in parts]
-    assert point(average(each, parts), 60) == pytest.approx(1.0)
-    assert point(spearman(similarity, gold), 60) < 0.2
-
-
 def test_sized_average_weighs_parts_by_their_items():
     values = np.r_[np.ones(10), np.zeros(30)]
     parts = list(parts_of(["a"] * 10 + ["b"] * 30).values())

@@ -23,12 +23,9 @@ from selfsent.errors import CorpusError, DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
 from selfsent.evaluation.datasets.publishers import columns_of
 
-Column = str | Sequence[str]
-"""A column by its name, or several whose texts are joined."""
-Clean = str | Sequence[str] | None
-"""What is taken out of texts, as for `read_corpus`."""
-NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")
-"""Files whose columns go by their names."""
+Column = str | Sequence[str]  # A column by its name, or several whose texts are joined
+Clean = str | Sequence[str] | None  # what is taken out of texts, as for `read_corpus`
+NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")  # files whose columns go by their names
 _NO_TEXT = ("label", "score")
 _NO_SCORE = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-", "?")
 """What stands for a score that is missing, and is no name of a column."""

@@ -19,7 +19,7 @@ from selfsent.data.packed import Packed
 from selfsent.data.views.tokens import Template
 from selfsent.errors import BaseEncoderError
 from selfsent.fast.attention import ATTENTION, register
-from selfsent.fast.filled_rows import filled
+from selfsent.fast.padding import pad_rows
 from selfsent.foreign.transformers import set_attention
 from selfsent.models.encoder import Encoder
 
@@ -86,7 +86,7 @@ class _LayerDecoder(nn.Module):
 
     def through(self, layers: Iterable[Any], states: Tensor, vectors: Tensor, packed: Packed) -> Tensor:
         """(tokens, d) states of (1, tokens, d) embeddings, from which each token of `packed` predicts the next."""
-        sentence = filled(packed.sentence)
+        sentence = pad_rows(packed.sentence)
         for layer, cross_attention in zip(layers, self.cross_attention, strict=True):
             states, _ = layer.attention(states, None, packed=packed, is_causal=True)
             states = layer.feed_forward_chunk(cross_attention(states, vectors, sentence))
@@ -115,7 +115,7 @@ class TiedDecoder(_LayerDecoder):
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
         """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
         embeddings, layers, *projection = self.copied or _parts(model.transformer)
-        ids, positions = filled(packed.ids), filled(packed.positions)
+        ids, positions = pad_rows(packed.ids), pad_rows(packed.positions)
         states = embeddings(input_ids=ids[None], position_ids=positions[None] + self.position_offset)
         for narrow_to_wide in projection:
             states = narrow_to_wide(states)
@@ -184,8 +184,8 @@ class SmallDecoder(_LayerDecoder):
 
     def forward(self, model: Encoder, vectors: Tensor, packed: Packed) -> Tensor:
         """(tokens, d) states, from which each token of `packed` predicts the next, given the (sentences, e) vectors."""
-        angles = filled(packed.positions)[:, None] * self.frequencies
+        angles = pad_rows(packed.positions)[:, None] * self.frequencies
         positions = torch.cat([angles.sin(), angles.cos()], dim=-1)[:, : model.hidden_size]
-        words = self.widen(model.word_vectors(filled(packed.ids)))
+        words = self.widen(model.word_vectors(pad_rows(packed.ids)))
         states = self.norm(words + positions.to(words.dtype))[None]
         return self.through(self.layers, states, vectors, packed)
