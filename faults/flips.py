@@ -208,16 +208,16 @@ def _die_in_rows() -> None:
 
     from selfsent.search import vectors
 
-    vectors._Part.finish = lambda self, corpus: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    vectors._write_rows = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
 
 
 def _die_in_parts() -> None:
     import os
     import signal
 
-    from selfsent.augment import make
+    from selfsent.resumable import Chunks
 
-    make._join = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+    Chunks.join = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
 
 
 def damage(file: Path, kind: str, place: float) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.augment.augmenter import Augmenter
-from selfsent.augment.columns import with_views
-from selfsent.augment.registry import parse_makers
+from selfsent.augment.make import with_views
+from selfsent.augment.registry import parse_augmenters
 from selfsent.data.corpus import Corpus, read_corpus
 from selfsent.distributed import by_first, join, rank, wait
 from selfsent.errors import DataError, SettingsError
@@ -39,8 +39,8 @@ from selfsent.report.run import Run, load_run
 from selfsent.report.scoring import finish, score_base
 from selfsent.report.seeds import Seeds, over_seeds
 from selfsent.search import Clusters, Pair, encode_corpus, find_clusters, most_similar_pairs
-from selfsent.search.encoder import opened
-from selfsent.search.pairs import by_words, proposed
+from selfsent.search.pairs import by_words, candidates_for
+from selfsent.search.vectors import open_encoder
 from selfsent.settings import Settings, non_defaults, split_arguments, with_signature_of
 from selfsent.training.budget import Clock
 from selfsent.training.defaults import DEFAULT_METHOD
@@ -87,7 +87,7 @@ class _Request:
         check_points(self.run_config.map_points)
         method, changes = get_method(self.method or DEFAULT_METHOD), self.changes
         views = ",".join(self.run_config.views)
-        augmenters = parse_makers(views) if views else []
+        augmenters = parse_augmenters(views) if views else []
         if augmenters and "columns" in {item.name for item in fields(method.options)}:
             changes = {"columns": True, **changes}
         plan = make_plan(method, self.base, **changes)
@@ -352,7 +352,7 @@ def encode(model: Model, texts: Sequence[str], *, side: Side | None = None) -> N
     Raises:
         SelfsentError: there is no such encoder, or one string is given instead of a list.
     """
-    return encode_texts(opened(model), texts, side=side)
+    return encode_texts(open_encoder(model), texts, side=side)
 
 
 def pairs(
@@ -378,7 +378,7 @@ def pairs(
     """
     check_weight(word_weight)
     vectors = encode_corpus(model, corpus)
-    found = most_similar_pairs(vectors, *proposed(top, threshold, word_weight))
+    found = most_similar_pairs(vectors, *candidates_for(top, threshold, word_weight))
     return by_words(found, corpus, top, threshold, word_weight, language) if word_weight else found
 
 
@@ -398,4 +398,4 @@ def export(model: Model, output: str | Path, *, normalize: bool = False, overwri
         SelfsentError: packages are missing, the encoder cannot become a graph, or the directory cannot be written.
     """
     check_export(Path(output), overwrite)
-    return export_graph(opened(model), Path(output), normalize)
+    return export_graph(open_encoder(model), Path(output), normalize)

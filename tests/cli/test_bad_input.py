@@ -115,7 +115,7 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
         ((), "the following arguments are required: COMMAND"),
         (("trian",), "invalid choice: 'trian'"),
         (("train",), "the following arguments are required"),
-        (("encode", "bundled-raw", "x.txt", "--output", "x.csv"), "must end in .npy, .npz or .parquet"),
+        (("encode", "bundled-raw", "x.txt", "--output", "x.csv"), "must end in .npy or .parquet"),
         (("encode", "bundled-raw", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
         (("search", "bundled-raw", "no-such.txt", " "), "the query is empty"),
         (("search", "bundled-raw", "no-such.txt", "query", "--top", "0"), "--top is 0; it must be at least 1"),

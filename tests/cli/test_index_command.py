@@ -1,6 +1,7 @@
 import csv
 import json
 
+import pyarrow as pa
 import pytest
 
 
@@ -109,6 +110,19 @@ def test_pairs_of_an_index(selfsent, model, index, tickets, tmp_path):
         )
 
 
+def without_texts(index):
+    """An index as earlier versions made it of vectors alone."""
+    with pa.OSFile(str(index / "rows.arrow")) as file:
+        table = pa.ipc.open_file(file).read_all().drop_columns(["text"])
+    with pa.ipc.new_file(str(index / "rows.arrow"), table.schema) as file:
+        file.write_table(table)
+    (index / "words.npy").unlink()
+    about = json.loads((index / "index.json").read_text())
+    del about["columns"]["text"], about["checksums"]
+    (index / "index.json").write_text(json.dumps(about))
+    return index
+
+
 def test_an_index_of_vectors_alone(selfsent, model, tickets, tmp_path):
     given = ("--text-column", "body", "--id-column", "id")
     assert selfsent("encode", model, tickets, "--output", tmp_path / "v.parquet", *given).status == 0
@@ -117,11 +131,13 @@ def test_an_index_of_vectors_alone(selfsent, model, tickets, tmp_path):
     found = selfsent("search", "--index", tmp_path / "i", "la nu po", "--top", 1)
     assert found.out == "1.000  9  la nu po\n"
     assert selfsent("encode", model, tickets, "--output", tmp_path / "v.npy", "--text-column", "body").status == 0
-    assert selfsent("index", model, "--encoded", tmp_path / "v.npy", "--output", tmp_path / "j").status == 0
-    assert selfsent("search", "--index", tmp_path / "j", "la nu po", "--top", 1).out == "1.000  row 2\n"
+    said = selfsent("index", model, "--encoded", tmp_path / "v.npy", "--output", tmp_path / "j").complaint
+    assert "v.npy has no texts: name their corpus, too" in said
+    without_texts(tmp_path / "i").rename(tmp_path / "j")
+    assert selfsent("search", "--index", tmp_path / "j", "la nu po", "--top", 1).out == "1.000  9  row 2\n"
     said = selfsent("search", "--index", tmp_path / "j", "la nu po", "--word-weight", 1).complaint
     assert "counts no words: leave out --word-weight" in said
-    assert "row 1\n" in selfsent("pairs", "--index", tmp_path / "j", "--top", 1).out
+    assert "  row 2\n" in selfsent("pairs", "--index", tmp_path / "j", "--top", 1).out
     for given in (("--word-weight", 1), ("--language", "english")):
         assert "j has no texts: leave out" in selfsent("pairs", "--index", tmp_path / "j", *given).complaint
 

@@ -58,7 +58,7 @@ def test_vectors_of_encode_serve_the_other_commands(selfsent, model, sentences, 
     expected = [selfsent(*command).out for command in commands]
     kept = tmp_path / "v.parquet"
     assert selfsent("encode", model, sentences, "--output", kept).status == 0
-    monkeypatch.setattr("selfsent.search.sources.encode_stream", None)
+    monkeypatch.setattr("selfsent.search.vectors.encode_stream", None)
     fewer = tmp_path / "fewer.txt"
     fewer.write_text("\n".join(sentences.read_text().splitlines()[:50]) + "\n")
     for command, out in zip(commands, expected, strict=True):

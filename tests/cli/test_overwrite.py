@@ -3,7 +3,7 @@
 import json
 import os
 
-from selfsent.training.best import Best
+from selfsent.training.checkpoint import BestCheckpoint
 
 
 def test_a_base_inside_the_run_stays(train, selfsent, documents, tmp_path):
@@ -43,7 +43,7 @@ def test_the_best_model_goes_where_a_kill_came_before_it_was_removed(train, docu
 
     options = ("--method", "mlm", "--dev", "context", "--dev-every", 1, "--keep-best")
     with monkeypatch.context() as patch:
-        patch.setattr(Best, "forget", killed)
+        patch.setattr(BestCheckpoint, "forget", killed)
         assert train(*options, corpus=documents).status == 130
     assert (tmp_path / "run" / "best").exists()
     assert train(*options, "--resume", corpus=documents).status == 0

@@ -68,18 +68,18 @@ def test_bad_options(selfsent, model, sentences, tmp_path, monkeypatch, argument
 
 
 def test_encode_goes_on_where_it_was_interrupted(selfsent, model, sentences, tmp_path, monkeypatch):
-    from selfsent.search.vectors import _Part
+    from selfsent.resumable import RowTable
 
     monkeypatch.setattr("selfsent.models.encoding.CHUNK", 50)
-    append = _Part.append
+    fill = RowTable.fill
 
-    def append_once(part, vectors):
-        if part.done:
+    def fill_once(table, rows, vectors):
+        if table.done.any():
             raise KeyboardInterrupt
-        append(part, vectors)
+        fill(table, rows, vectors)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Part, "append", append_once)
+        patch.setattr(RowTable, "fill", fill_once)
         stopped = selfsent("encode", model, sentences, "--output", tmp_path / "v.npy")
     assert stopped.status == 130
     assert "interrupted: 50 of 120 rows are done" in stopped.err

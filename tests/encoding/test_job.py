@@ -9,10 +9,9 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.encoding import BatchEncoder, Part, job as jobs
+from selfsent.encoding import BatchEncoder, Shard, job as jobs
 from selfsent.encoding.folder import Folder
-from selfsent.encoding.job import MANIFEST, make_job, missing
-from selfsent.encoding.part import encode_part
+from selfsent.encoding.job import MANIFEST, encode_shard, make_job, missing
 from selfsent.errors import CorpusError, OutputError
 from selfsent.models.loading import load_encoder
 from selfsent.search import encode_to_file
@@ -41,7 +40,7 @@ def files(tmp_path):
 
 
 def do(job, parts):
-    return [encode_part(job, part) for part in missing(job, parts)]
+    return [encode_shard(job, part) for part in missing(job, parts)]
 
 
 def test_parts_hold_each_row_once_as_plain_encode_has_it(base, files, tmp_path):
@@ -86,7 +85,7 @@ def test_a_part_that_is_cut_off_is_not_there(base, files, tmp_path, monkeypatch)
     with monkeypatch.context() as patched:
         patched.setattr(pq.ParquetWriter, "write_table", stop)
         with pytest.raises(KeyboardInterrupt):
-            encode_part(job, parts[0])
+            encode_shard(job, parts[0])
     (out / f".{parts[0].name}.selfsent-0123abcd").touch()  # as `kill -9` leaves it
     assert missing(job, parts) == parts
     do(job, parts)
@@ -114,16 +113,17 @@ def test_elsewhere_as_here(base, files, memory):
 
 def test_a_store_without_whole_files_gets_them_by_moving(tmp_path, monkeypatch):
     moved = []
-    monkeypatch.setattr("selfsent.encoding.folder._AT_ONCE", ())
+    monkeypatch.setattr("selfsent.encoding.folder._ATOMIC", ())
     memory = type(fsspec.filesystem("memory"))
     move = memory.mv
     monkeypatch.setattr(memory, "mv", lambda self, *names: moved.append(names) or move(self, *names))
     folder = Folder("memory://shelf/x")
-    folder.write_json("a.json", {"a": 1})
+    with folder.atomic_file("a.json") as path:
+        path.write_text('{"a": 1}')
     assert folder.names() == {"a.json"}
     assert folder.read_json("a.json") == {"a": 1}
     assert moved[0][0].rpartition("/")[2].startswith(".a.json.")
-    with pytest.raises(RuntimeError), folder.whole("b.json"):
+    with pytest.raises(RuntimeError), folder.atomic_file("b.json"):
         raise RuntimeError
     assert folder.names() == {"a.json"}
     fsspec.filesystem("memory").store.clear()
@@ -164,9 +164,9 @@ def test_faults_are_found_before_anything_is_begun_or_told_as_a_part_s(base, fil
         assert not (tmp_path / "out").exists()
     job, parts = make_job(BatchEncoder(base), [files], out)
     other = dataclasses.replace(job, fingerprint="0" * 16)
-    assert "is another model on one of the machines" in encode_part(other, parts[0]).problem
+    assert "is another model on one of the machines" in encode_shard(other, parts[0]).problem
     (tmp_path / "part-1.parquet").write_bytes(b"PAR1")
-    assert "part-1.parquet: not a whole parquet file" in encode_part(job, parts[-1]).problem
+    assert "part-1.parquet: not a whole parquet file" in encode_shard(job, parts[-1]).problem
 
 
 @pytest.mark.parametrize(
@@ -186,11 +186,11 @@ def test_a_number_in_one_file_and_text_in_another_is_text(base, tmp_path):
     job, parts = make_job(BatchEncoder(base), [str(tmp_path / "in")], str(tmp_path / "out"), carry=("x",))
     do(job, parts)
     assert pq.read_table(tmp_path / "out")["x"].to_pylist() == ["1", "2"]
-    assert parts[1] == Part(1, 0, 0, None)
+    assert parts[1] == Shard(1, 0, 0, None)
 
 
 def test_large_numbers_and_long_texts_are_as_plain_encode_has_them(base, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfsent.encoding.part.LONGEST_TEXT", 30)
+    monkeypatch.setattr("selfsent.encoding.job.LONGEST_TEXT", 30)
     ids = pa.array([1, (1 << 63) + 5], pa.uint64())
     pq.write_table(pa.table({"text": ["ba de", "ko mi " * 20], "id": ids}), tmp_path / "in.parquet")
     job, parts = make_job(BatchEncoder(base), [str(tmp_path / "in.parquet")], str(tmp_path / "out"), carry=("id",))

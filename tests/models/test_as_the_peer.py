@@ -195,7 +195,7 @@ def test_a_search_puts_the_prompts_of_both_sides(prompted, base, tmp_path):
     from selfsent.errors import DataError
     from selfsent.models.fingerprint import fingerprint
     from selfsent.search import Index, encode_to_file, search, write_index
-    from selfsent.search.index_sources import from_corpus
+    from selfsent.search.index_writer import from_corpus
 
     encoder, peer, corpus = load_encoder(prompted), peer_of(prompted), read_corpus(TEXTS)
     queries, documents = peer.encode_query(TEXTS[:2]), peer.encode_document(TEXTS)

@@ -11,11 +11,10 @@ from selfsent.data.vector_files import VectorsFile, write_vectors
 from selfsent.errors import DataError, OutputError, SelfsentError, SettingsError
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import fingerprint
-from selfsent.search import cells as cells_file, encode_to_file, search, write_index
-from selfsent.search.cells import Cells, wanted
-from selfsent.search.index import ABOUT, FILES, REPEATS, VECTORS, Index
-from selfsent.search.index_sources import from_corpus, from_files
-from selfsent.search.index_writer import check_index_output
+from selfsent.search import encode_to_file, ivf, search, write_index
+from selfsent.search.index import FILES, MANIFEST, REPEATS, VECTORS, Index
+from selfsent.search.index_writer import check_index_output, from_corpus, from_files
+from selfsent.search.ivf import IVF, training_rows
 
 
 def in_groups(groups, each=10, size=16, seed=0, noise=0.3):
@@ -26,9 +25,9 @@ def in_groups(groups, each=10, size=16, seed=0, noise=0.3):
 
 
 def filled(vectors):
-    cells = Cells.around(vectors[: wanted(len(vectors))], len(vectors))
-    cells.add(vectors)
-    return cells
+    found = IVF.trained(vectors[: training_rows(len(vectors))], len(vectors))
+    found.add(vectors, np.arange(len(vectors)))
+    return found
 
 
 def nearest(vectors, top):
@@ -37,38 +36,38 @@ def nearest(vectors, top):
     return np.argsort(-cosine, axis=1)[:, :top]
 
 
-def test_cells_are_searched_until_enough_is_found(monkeypatch):
-    monkeypatch.setattr(cells_file, "SAMPLE", 2000)
+def test_lists_are_searched_until_enough_is_found(monkeypatch):
+    monkeypatch.setattr(ivf, "SAMPLE", 2000)
     vectors = in_groups(200, noise=1)
-    cells = filled(vectors)
+    lists = filled(vectors)
     told = []
-    recall = cells.tune(0.9, advance=told.append)
+    recall = lists.tune(0.9, advance=told.append)
     assert sum(told) == 2000
-    assert 1 <= cells.probed < cells.count
-    found = cells.search(vectors, 11)[1]
+    assert 1 <= lists.nprobe < lists.nlist
+    found = lists.search(vectors, 11)[1]
     exact = nearest(vectors, 10)
     share = np.mean([len(set(a) & set(b)) for a, b in zip(found, exact, strict=True)]) / 10
     assert share == pytest.approx(recall, abs=0.01)
     assert recall >= 0.9
-    fewer, probed = cells.tune(0.3), cells.probed
-    assert cells.tune(1) == 1
+    fewer, probed = lists.tune(0.3), lists.nprobe
+    assert lists.tune(1) == 1
     assert fewer < recall
-    assert probed < cells.probed <= cells.count
+    assert probed < lists.nprobe <= lists.nlist
 
 
-def test_vectors_come_back_from_cells_and_from_a_file(tmp_path):
+def test_vectors_come_back_from_lists_and_from_a_file(tmp_path):
     vectors = in_groups(30)
-    cells = filled(vectors)
-    cells.write(tmp_path / "v")
-    for each in (cells, Cells.read(tmp_path / "v"), Cells.read(tmp_path / "v", mapped=False)):
+    lists = filled(vectors)
+    lists.write(tmp_path / "v")
+    for each in (lists, IVF.read(tmp_path / "v"), IVF.read(tmp_path / "v", mapped=False)):
         back = np.zeros_like(vectors)
-        for rows, part in each.parts():
+        for rows, part in each.lists():
             back[rows] = part
         np.testing.assert_allclose(back, vectors, atol=3e-4)
         np.testing.assert_array_equal(each.take(np.array([3, 70, 299])), back[[3, 70, 299]])
     (tmp_path / "v").write_bytes(b"nothing")
     with pytest.raises(DataError, match="damaged"):
-        Cells.read(tmp_path / "v")
+        IVF.read(tmp_path / "v")
 
 
 def test_equal_vectors_count_as_found():
@@ -104,7 +103,7 @@ def test_an_index_finds_what_comparing_all_finds(encoder, rows, sentences, tmp_p
     for mine, exact in zip(found, search(encoder, rows, queries, 5, word_weight=0), strict=True):
         assert [hit.row for hit in mine] == [hit.row for hit in exact]
         assert [hit.cosine for hit in mine] == pytest.approx([hit.cosine for hit in exact], abs=1e-3)
-    [best] = index.told([found[0][0][0]])
+    [best] = index.describe([found[0][0][0]])
     assert best == {"row": 3, "id": "t3", "repeats": 1, "text": sentences[3]}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["i"]
 
@@ -124,14 +123,14 @@ def test_words_put_the_nearest_in_order(encoder, rows, more, sentences, tmp_path
     write_index(from_corpus(encoder, more), tmp_path / "i", "name", fingerprint(encoder), old)
     index = Index(tmp_path / "i")
     [[hit, *_]] = index.search(vectors[:1], 3, queries[:1])
-    others = [index.told([row])[0]["text"] for row in range(len(index))]
+    others = [index.describe([row])[0]["text"] for row in range(len(index))]
     assert index.words.texts == len(others) == 60
     [everything] = index.search(vectors[1:], 60, queries[1:])
     shared = [naive.shared_words(queries[1], others[each.row], others) for each in everything]
     assert [each.words for each in everything] == pytest.approx(shared, abs=1e-5)
     assert max(shared) > 0
     assert hit == (3, pytest.approx(1, abs=1e-3), pytest.approx(1, abs=1e-5))
-    monkeypatch.setattr("selfsent.search.index.ORDERED", 2)
+    monkeypatch.setattr("selfsent.search.index.RERANKED", 2)
     [few] = index.search(vectors[1:], 2, queries[1:])
     [near] = index.search(vectors[1:], 2)
     assert {hit.row for hit in few} == {hit.row for hit in near}
@@ -162,7 +161,7 @@ def test_an_index_that_counts_no_words(encoder, rows, more, sentences, tmp_path)
 
 def test_adding_is_as_one_index_of_both(encoder, rows, more, sentences, tmp_path, monkeypatch):
     for grown in (1, 100):  # arranged anew, and not
-        monkeypatch.setattr("selfsent.search.index_writer.GROWN", grown)
+        monkeypatch.setattr("selfsent.search.index_writer.GROWTH", grown)
         output = tmp_path / f"i{grown}"
         write_index(from_corpus(encoder, rows), output, "name", fingerprint(encoder))
         old = check_index_output(output, add=True, overwrite=False)
@@ -170,9 +169,9 @@ def test_adding_is_as_one_index_of_both(encoder, rows, more, sentences, tmp_path
         assert (added.new, added.known) == (20, 1)
         index = Index(output)
         assert (len(index), index.rows) == (60, 42 + 22)
-        assert index.about["trained"] == (60 if grown == 1 else 40)
+        assert index.manifest["trained"] == (60 if grown == 1 else 40)
         hits = index.search(encode(encoder, [sentences[3], sentences[45], sentences[59]]), 1)
-        assert [index.told([row])[0] for [(row, *_)] in hits] == [
+        assert [index.describe([row])[0] for [(row, *_)] in hits] == [
             {"row": 3, "id": "t3", "repeats": 2, "text": sentences[3]},
             {"row": 42 + 6, "id": "m6", "repeats": 1, "text": sentences[45]},
             {"row": 42 + 20, "id": "m20", "repeats": 0, "text": sentences[59]},
@@ -202,7 +201,7 @@ def test_whole_or_not_at_all(encoder, rows, more, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Cells, "write", killed)
+        patch.setattr(IVF, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             write_index(from_corpus(encoder, more), output, "name", fingerprint(encoder), Index(output))
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
@@ -214,23 +213,15 @@ def test_whole_or_not_at_all(encoder, rows, more, tmp_path, monkeypatch):
     assert len(Index(output)) == 60
 
 
-@pytest.mark.parametrize("name", ["v.npy", "v.npz", "v.parquet", "folder"])
+@pytest.mark.parametrize("name", ["v.parquet", "folder"])
 def test_an_index_from_vectors_alone(encoder, rows, tmp_path, name):
-    if name == "folder":
-        for part in ("a", "b"):
-            encode_to_file(encoder, rows, tmp_path / name / f"{part}.parquet")
-    else:
-        encode_to_file(encoder, rows, tmp_path / name)
+    for file in (name,) if name == "v.parquet" else ("folder/a.parquet", "folder/b.parquet"):
+        encode_to_file(encoder, rows, tmp_path / file)
     write_index(from_files(encoder, tmp_path / name), tmp_path / "i", "name", fingerprint(encoder))
     index = Index(tmp_path / "i")
-    with_texts = name in ("v.parquet", "folder")
-    # Of arrays nobody knows which vectors are those of one text.
-    assert (len(index), index.rows) == (40 if with_texts else 41, 84 if name == "folder" else 42)
-    [told] = index.told([39])
-    expected = {"row": 39, "repeats": int(name == "folder")}
-    if with_texts:
-        expected |= {"id": "t39", "text": rows.texts([39])[0]}
-    assert told == expected
+    assert (len(index), index.rows) == (40, 84 if name == "folder" else 42)
+    expected = {"row": 39, "id": "t39", "repeats": int(name == "folder"), "text": rows.texts([39])[0]}
+    assert index.describe([39]) == [expected]
 
 
 def test_vectors_of_another_model_are_refused(encoder, encoder_of, rows, tmp_path):
@@ -241,22 +232,23 @@ def test_vectors_of_another_model_are_refused(encoder, encoder_of, rows, tmp_pat
     write_vectors(tmp_path / "w.parquet", ["a", "b"], np.ones((2, 3), np.float32))
     with pytest.raises(DataError, match="vectors of 3 numbers"):
         from_files(encoder, tmp_path / "w.parquet")
-    bad = np.full((2, encoder.embedding_size), np.nan, np.float32)
-    np.save(tmp_path / "nan.npy", bad)
-    with pytest.raises(DataError, match="not finite in row 0"):
-        write_index(from_files(encoder, tmp_path / "nan.npy"), tmp_path / "i", "name", "f")
-    np.save(tmp_path / "zeros.npy", np.zeros_like(bad))
-    with pytest.raises(DataError, match="no vector to put into an index"):
-        write_index(from_files(encoder, tmp_path / "zeros.npy"), tmp_path / "i", "name", "f")
+    for value, complaint in ((np.nan, "not finite in row 0"), (0, "no vector to put into an index")):
+        vectors = np.full((2, encoder.embedding_size), value, np.float32)
+        write_vectors(tmp_path / "bad.parquet", ["a", "b"], vectors)
+        with pytest.raises(DataError, match=complaint):
+            write_index(from_files(encoder, tmp_path / "bad.parquet"), tmp_path / "i", "name", "f")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"holds no \.parquet files"):
+    with pytest.raises(DataError, match=r"holds no vectors in \.parquet files"):
         from_files(encoder, tmp_path / "empty")
+    np.save(tmp_path / "v.npy", vectors)
+    with pytest.raises(DataError, match=r"v\.npy has no texts: name their corpus, too"):
+        from_files(encoder, tmp_path / "v.npy")
     assert not (tmp_path / "i").exists()
 
 
 def test_a_file_of_vectors_saves_encoding(encoder, rows, tmp_path, monkeypatch):
     encode_to_file(encoder, rows, tmp_path / "v.npy")
-    monkeypatch.setattr("selfsent.search.sources.encode_stream", None)
+    monkeypatch.setattr("selfsent.search.vectors.encode_stream", None)
     source = from_corpus(encoder, rows, VectorsFile(tmp_path / "v.npy"))
     assert write_index(source, tmp_path / "i", "name", "f").new == 40
 
@@ -276,7 +268,7 @@ def test_places_that_cannot_be_used(encoder, rows, tmp_path):
     assert check_index_output(tmp_path / "i", add=False, overwrite=True) is None
 
 
-@pytest.mark.parametrize("file", [ABOUT, VECTORS, REPEATS, "rows.arrow"])
+@pytest.mark.parametrize("file", [MANIFEST, VECTORS, REPEATS, "rows.arrow"])
 def test_a_damaged_index_is_one_line(encoder, rows, tmp_path, file):
     write_index(from_corpus(encoder, rows), tmp_path / "i", "name", "f")
     path = tmp_path / "i" / file
@@ -303,15 +295,7 @@ def test_rows_of_parts_are_those_of_the_file_they_were_made_of(encoder, sentence
     write("part-2-0.parquet", "c", range(2), sentences[7:9], vectors[7:9])
     source = from_files(encoder, tmp_path)
     assert source.rows == 9
-    assert [row for part in source.parts for row in part.cells["row"]] == [*range(9)]
-
-
-def test_arrays_of_sentences_tell_their_rows(encoder, tmp_path, sentences):
-    (tmp_path / "t.txt").write_text(f"{sentences[0].capitalize()}. {sentences[1].capitalize()}.\n{sentences[2]}\n")
-    corpus = read_corpus(tmp_path / "t.txt", split_sentences=True, carry=(), cache=tmp_path)
-    encode_to_file(encoder, corpus, tmp_path / "v.npz")
-    [part] = from_files(encoder, tmp_path / "v.npz").parts
-    assert part.cells == {"row": [0, 0, 1], "sentence": [0, 1, 0]}
+    assert [row for block in source.blocks for row in block.cells["row"]] == [*range(9)]
 
 
 def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path):
@@ -325,7 +309,7 @@ def test_columns_of_another_order_or_look_are_added(encoder, sentences, tmp_path
         corpus = read_corpus(path, carry=carry, cache=tmp_path, min_rows=1)
         old = Index(output) if output.exists() else None
         write_index(from_corpus(encoder, corpus), output, "name", fingerprint(encoder), old)
-    assert [(told["a"], told["b"]) for told in Index(output).told([0, 1, 2])] == [("x1", 1), ("x2", 2), ("5", 3)]
+    assert [(told["a"], told["b"]) for told in Index(output).describe([0, 1, 2])] == [("x1", 1), ("x2", 2), ("5", 3)]
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -351,6 +335,6 @@ def test_a_cosine_or_a_row_that_is_none_is_refused(encoder, rows, tmp_path, monk
     index, query = Index(str(tmp_path / "i")), encode(encoder, ["ba du"])
     for cosine, row in ((5.4, 1), (float("nan"), 1), (0.5, 10**6)):
         found = np.array([[cosine]], np.float32), np.array([[row]])
-        monkeypatch.setattr(index.cells, "search", lambda *_, found=found: found)
+        monkeypatch.setattr(index.ivf, "search", lambda *_, found=found: found)
         with pytest.raises(DataError, match="its vectors or row numbers are not as they were written"):
             index.search(query, 1)

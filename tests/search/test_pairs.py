@@ -6,8 +6,7 @@ from naive.similar import most_similar
 from naive.words import shared_words
 from selfsent.data.corpus import read_corpus
 from selfsent.errors import SettingsError
-from selfsent.search.approximate import approximately_most_similar_pairs
-from selfsent.search.pairs import Best, Pair, blocks, by_words, most_similar_pairs, proposed
+from selfsent.search.pairs import Pair, TopPairs, approximate_pairs, by_words, candidates_for, most_similar_pairs
 
 
 def some_vectors(count, size=8, seed=0, values=None):
@@ -47,21 +46,12 @@ def test_pairs_are_those_of_the_whole_matrix(count, top, threshold, values, rows
         patch.setattr("selfsent.search.pairs.COLUMNS", rows * columns)
         told = []
         found = most_similar_pairs(vectors, top, threshold, told.append)
-        assert sum(told) == blocks(count)
+        assert sum(told) == count
     same(found, most_similar(vectors, top, threshold))
 
 
-def test_blocks_of_the_usual_size():
-    vectors = some_vectors(5000, size=3)
-    found = most_similar_pairs(vectors, 20)
-    cosines = np.triu(vectors.astype(np.float64) @ vectors.T.astype(np.float64), 1)
-    np.testing.assert_allclose([pair.cosine for pair in found], np.sort(cosines.ravel())[::-1][:20], atol=1e-6)
-    assert all(pair.first < pair.second for pair in found)
-    assert len({pair[1:3] for pair in found}) == 20
-
-
 def test_a_pair_that_comes_twice_counts_once():
-    best = Best(3)
+    best = TopPairs(3)
     best.add(np.float32([0.5, 0.5, 0.9]), np.array([1, 2, 4]), np.array([2, 1, 3]))
     assert best.pairs() == [Pair(pytest.approx(0.9), 3, 4), Pair(0.5, 1, 2)]
 
@@ -78,7 +68,7 @@ def small_parts(monkeypatch):
 def test_words_put_pairs_in_order_as_all_pairs_would_be(small_parts, tmp_path, top, threshold, weight):
     corpus, vectors = read_corpus(TEXTS, cache=tmp_path), some_vectors(len(TEXTS))
     found = by_words(
-        most_similar_pairs(vectors, *proposed(top, threshold, weight)), corpus, top, threshold, weight, "none"
+        most_similar_pairs(vectors, *candidates_for(top, threshold, weight)), corpus, top, threshold, weight, "none"
     )
     scores = {
         (first, second): (float(vectors[first] @ vectors[second]) + weight * shared_words(one, other, TEXTS))
@@ -104,9 +94,9 @@ def test_words_are_compared_by_their_stems(tmp_path):
 
 
 def test_what_a_threshold_lets_cosines_propose():
-    assert proposed(20, 0.8, 0.5) == (10_000, pytest.approx(0.7))  # 0.7 and all words are (0.7 + 0.5) / 1.5
-    assert proposed(5000, -1.0, 0.5) == (20_000, -2.0)
-    assert proposed(20, 0.8, 0) == (20, 0.8)
+    assert candidates_for(20, 0.8, 0.5) == (10_000, pytest.approx(0.7))  # 0.7 and all words are (0.7 + 0.5) / 1.5
+    assert candidates_for(5000, -1.0, 0.5) == (20_000, -2.0)
+    assert candidates_for(20, 0.8, 0) == (20, 0.8)
 
 
 def clusters(count, size=16, seed=0):
@@ -119,7 +109,7 @@ def clusters(count, size=16, seed=0):
 def test_the_index_finds_near_pairs_and_knows_how_many_it_misses(small_blocks):
     vectors = clusters(2000)
     told = []
-    found, recall = approximately_most_similar_pairs(vectors, 50, advance=told.append)
+    found, recall = approximate_pairs(vectors, 50, advance=told.append)
     assert sum(told) == 2000
     expected = most_similar_pairs(vectors, 50)
     shared = {pair[1:3] for pair in found} & {pair[1:3] for pair in expected}
@@ -130,37 +120,30 @@ def test_the_index_finds_near_pairs_and_knows_how_many_it_misses(small_blocks):
 
 
 def test_recall_says_when_the_index_misses_much(monkeypatch):
-    monkeypatch.setattr("selfsent.search.approximate.PROBED", 1)
-    monkeypatch.setattr("selfsent.search.approximate.SAMPLE", 200)
+    monkeypatch.setattr("selfsent.search.pairs.NPROBE", 1)
+    monkeypatch.setattr("selfsent.search.pairs.SAMPLE", 200)
     vectors = some_vectors(2000, size=24)
-    found, recall = approximately_most_similar_pairs(vectors, 400)
+    found, recall = approximate_pairs(vectors, 400)
     exact = {pair[1:3] for pair in most_similar_pairs(vectors, 400)}
     share = len({pair[1:3] for pair in found} & exact) / 400
     assert recall < 0.9
     assert recall == pytest.approx(share, abs=0.15)
-
-
-def test_more_pairs_than_the_recall_is_of(monkeypatch):
-    monkeypatch.setattr("selfsent.search.approximate.PROBED", 1)
-    monkeypatch.setattr("selfsent.search.approximate.SAMPLE", 200)
-    vectors = some_vectors(2000, size=24)
-    some, recall = approximately_most_similar_pairs(vectors, 50)
-    more, recall_of_the_same = approximately_most_similar_pairs(vectors, 50, proposed=400)
-    assert (len(some), len(more)) == (50, 400)
-    assert more[:50] == some
-    assert recall == recall_of_the_same != approximately_most_similar_pairs(vectors, 400)[1]
+    some, recall_of_fewer = approximate_pairs(vectors, 50)
+    assert approximate_pairs(vectors, 50, candidates=400) == (found, recall_of_fewer)
+    assert found[:50] == some
+    assert recall_of_fewer != recall
 
 
 def test_a_few_sentences_and_none_that_count(capfd):
     vectors = some_vectors(5)
-    found, recall = approximately_most_similar_pairs(vectors, 100)
+    found, recall = approximate_pairs(vectors, 100)
     same(found, most_similar(vectors, 100))
     assert recall == 1
-    assert approximately_most_similar_pairs(some_vectors(5), 3, threshold=0.9999) == ([], None)
+    assert approximate_pairs(some_vectors(5), 3, threshold=0.9999) == ([], None)
     assert capfd.readouterr().err == ""  # faiss warns of so few
 
 
 def test_without_the_library_of_the_index(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "faiss", None)
     with pytest.raises(SettingsError, match=r"selfsent\[index\]"):
-        approximately_most_similar_pairs(some_vectors(50))
+        approximate_pairs(some_vectors(50))

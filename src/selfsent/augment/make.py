@@ -1,4 +1,4 @@
-"""Augmentation of a whole corpus in chunks, resumable after an interruption."""
+"""Views of a whole corpus, in a file or as columns of the corpus; interrupted work goes on."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import hashlib
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
+from operator import add
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from selfsent.augment.augmenter import Augmenter, Change, Sentences
-from selfsent.augment.difference import Difference
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean
+from selfsent.data.corpus.table import DESCRIPTION, TABLE, open_corpus
+from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
 from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
-from selfsent.files import atomic_file, is_half_written, read_json, sweep_half_written, write_json
-from selfsent.integrity import warn_damaged
-from selfsent.locks import lock_file
+from selfsent.files import atomic_directory, sweep_half_written
+from selfsent.locks import lock_file, lock_range
+from selfsent.resumable import Chunks
 
 ORIGINAL = "original"
 """The entry of `maker1` and `maker2` for the sentence itself."""
@@ -32,10 +34,49 @@ _ENOUGH = 20
 """Sentences in a first chunk from which on at least one must change."""
 _FEW = 0.1
 """Share of changed sentences below which a notice is shown."""
-_PLAN, _LOCK, _STATISTICS = "plan.json", "lock", b"statistics"
+_MEASURED = 2000
+"""Characters of each text whose edit distance is computed: the time is quadratic."""
 
 Pairing = Sequence[Augmenter]
 """One augmenter: the sentence itself and its view. Two: a view of each."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Sums over views of one augmenter; those of chunks can be added.
+
+    Args:
+        views: how many.
+        unchanged: views that are the sentence itself.
+        distance: edit distances of the first 2,000 characters, each as a share of the longer text's.
+        ratio: lengths in characters, each divided by the sentence's.
+    """
+
+    views: int = 0
+    unchanged: int = 0
+    distance: float = 0.0
+    ratio: float = 0.0
+
+    @classmethod
+    def of(cls, texts: Iterable[str], views: Iterable[str]) -> Difference:
+        """The difference between (n,) sentences, none empty, and (n,) views of them."""
+        from rapidfuzz.distance.Levenshtein import normalized_distance
+
+        pairs = list(zip(texts, views, strict=True))
+        distance = sum(normalized_distance(text[:_MEASURED], view[:_MEASURED]) for text, view in pairs)
+        unchanged, ratio = sum(view == text for text, view in pairs), sum(len(view) / len(text) for text, view in pairs)
+        return cls(len(pairs), unchanged, distance, ratio)
+
+    def __add__(self, other: Difference) -> Difference:
+        return Difference(*map(add, astuple(self), astuple(other)))
+
+    def summary(self) -> str:
+        """The means, in one line."""
+        views = max(1, self.views)
+        return (
+            f"{self.unchanged / views:.1%} unchanged, mean edit distance {self.distance / views:.1%} of the characters,"
+            f" length ratio {self.ratio / views:.2f}"
+        )
 
 
 @dataclass(frozen=True)
@@ -46,7 +87,7 @@ class Views:
         path: the parquet file.
         rows: pairs of views in it.
         made: views made by this call; the others were there from an earlier one.
-        differences: by the name of each maker, how its views differ from the sentences.
+        differences: by the name of each augmenter, how its views differ from the sentences.
     """
 
     path: Path
@@ -77,61 +118,69 @@ def augment(
     advance: Callable[[int], None] = lambda count: None,
     notice: Callable[[str], None] = lambda line: None,
 ) -> Views:
-    """Make two views of every sentence of a corpus, into a parquet file.
+    """Write two views of every sentence of a corpus into a parquet file.
 
     Its columns: `text`, `view1`, `view2`, `maker1`, `maker2`, and `document`, `label`, `score` where the corpus has
-    them. What was made is kept in `OUTPUT.parts` until all is done: after an interruption the same call goes on from
+    them. Finished chunks are kept in `OUTPUT.parts` until all is done: after an interruption the same call goes on from
     there, and the result is the same as without it.
 
     Args:
         corpus: the sentences.
-        pairings: each gives one row a sentence; of one maker (the sentence itself and a view) or of two (two views).
+        pairings: each gives one row a sentence; of one augmenter (the sentence itself and a view) or two (two views).
         output: the file, which ends in `.parquet`.
         seed: of everything random.
-        overwrite: throw away the file, and what was kept of another call.
-        advance: called with the number of pairs made since the last call, those kept from before included.
+        overwrite: throw away the file, and the chunks of another call.
+        advance: called with the number of pairs made since the last call, those of earlier calls included.
         notice: called with lines the user should see.
 
     Raises:
-        SettingsError: the makers do not go together, or something they need is not there.
-        MakerError: a maker went wrong, or changes nothing.
+        SettingsError: the augmenters do not go together, or something they need is not there.
+        MakerError: an augmenter failed, or changes nothing.
         OutputError: the file is there already, or cannot be written.
     """
     path = Path(output)
     check_pairings(pairings)
     check_output(path, overwrite)
-    parts = path.with_name(path.name + ".parts")
-    with lock_file(parts / _LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
+    directory = path.with_name(path.name + ".parts")
+    made, differences = 0, defaultdict[str, Difference](Difference)
+    with lock_file(directory / Chunks.LOCK, f"another selfsent is making {path}: wait for it, or name another output"):
         sweep_half_written(path.parent, path.name)  # the lock says that nobody is writing it
-        plan = _plan(corpus, pairings, seed)
-        _begin(parts, plan, overwrite)
-        files: list[Path] = []
-        made, differences = 0, defaultdict[str, Difference](Difference)
+        chunks = Chunks(directory, _plan(corpus, pairings, seed), overwrite)
         try:
             for number, pairing in enumerate(pairings):
-                for file, changed, new in _make(corpus, pairing, parts, number, seed, advance):
-                    files.append(file)
-                    made += new
-                    for name, difference in changed.items():
-                        differences[name] += difference
+                size, key = min(augmenter.chunk for augmenter in pairing), make_key(seed, number)
+                with ExitStack() as opened:
+                    changes: list[Change] = []
+                    for start in range(0, len(corpus), size):
+                        rows = np.arange(start, min(start + size, len(corpus)))
+                        name = f"{number}-{start:012d}"
+                        notes = chunks.find(name)
+                        if notes is None:
+                            # Opened late: a finished plan loads nothing.
+                            changes = changes or [opened.enter_context(each.start()) for each in pairing]
+                            columns, notes = _chunk(corpus, rows, pairing, changes, key)
+                            chunks.write(name, columns, notes)
+                            made += len(rows) * len(pairing)
+                        for spec, sums in notes.items():
+                            differences[spec] += Difference(**sums)
+                        advance(len(rows))
         except SelfsentError:
-            if not files:  # nothing is worth keeping
-                shutil.rmtree(parts, ignore_errors=True)
+            if not len(chunks):  # nothing is worth keeping
+                chunks.remove()
             raise
-        rows = _join(files, path, plan)
-        shutil.rmtree(parts, ignore_errors=True)
-    for maker in dict.fromkeys(maker for pairing in pairings for maker in pairing):
-        changed_share = 1 - differences[maker.spec].unchanged / differences[maker.spec].views
+        total = chunks.join(path)
+    for augmenter in dict.fromkeys(augmenter for pairing in pairings for augmenter in pairing):
+        changed_share = 1 - differences[augmenter.spec].unchanged / differences[augmenter.spec].views
         if changed_share < _FEW:
-            notice(f"{maker.spec} changed only {changed_share:.1%} of the texts: {maker.unchanged}")
-    return Views(path, rows, made, dict(differences))
+            notice(f"{augmenter.spec} changed only {changed_share:.1%} of the texts: {augmenter.unchanged}")
+    return Views(path, total, made, dict(differences))
 
 
 def check_pairings(pairings: Sequence[Pairing]) -> None:
     """Reject augmenters that cannot give two different views.
 
     Raises:
-        SettingsError: three makers for two views, or one maker twice that says the same each time.
+        SettingsError: three augmenters for two views, or one twice that says the same each time.
     """
     for pairing in pairings:
         if not 1 <= len(pairing) <= 2:
@@ -156,74 +205,34 @@ def check_output(path: Path, overwrite: bool) -> None:
         raise OutputError(f"{path} exists already: give --overwrite, or another --output")
 
 
-def plan_key(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> str:
-    """Cache key of views."""
-    plan = json.dumps(_plan(corpus, pairings, seed), sort_keys=True)
-    return hashlib.blake2b(plan.encode(), digest_size=8).hexdigest()
-
-
 def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
     """Everything views depend on, as JSON; the seed only if something is random."""
-    plan = {
-        "version": _VERSION,
-        "corpus": corpus.fingerprint,
-        "makers": json.loads(json.dumps([[maker.identity() for maker in pairing] for pairing in pairings])),
-    }
-    return plan | ({"seed": seed} if any(maker.random for pairing in pairings for maker in pairing) else {})
-
-
-def _begin(parts: Path, plan: dict[str, Any], overwrite: bool) -> None:
-    """Resume from the parts of the same plan, or start over."""
-    kept = [each for each in parts.glob("*") if each.name != _LOCK and not is_half_written(each)]
-    if kept and not overwrite and read_json(parts / _PLAN) != plan:
-        raise OutputError(f"{parts} keeps what other makers, another seed or corpus made: give --overwrite")
-    for each in kept if overwrite else ():
-        each.unlink(missing_ok=True)
-    write_json(parts / _PLAN, plan)
-
-
-def _make(
-    corpus: Corpus, pairing: Pairing, parts: Path, number: int, seed: int, advance: Callable[[int], None]
-) -> Iterator[tuple[Path, dict[str, Difference], int]]:
-    """For each chunk: its part, how its views differ, and how many were made by this call."""
-    size = min(maker.chunk for maker in pairing)
-    with ExitStack() as opened:
-        changes: list[Change] = []
-        for start in range(0, len(corpus), size):
-            rows = np.arange(start, min(start + size, len(corpus)))
-            file = parts / f"{number}-{start:012d}.parquet"
-            differences, new = _statistics(file), 0
-            if differences is None:
-                new = len(rows) * len(pairing)
-                # Opened lazily: a finished plan loads nothing.
-                changes = changes or [opened.enter_context(maker.start()) for maker in pairing]
-                columns, differences = _chunk(corpus, rows, pairing, changes, make_key(seed, number))
-                _write(file, columns, differences)
-            advance(len(rows))
-            yield file, differences, new
+    identities = [[augmenter.identity() for augmenter in pairing] for pairing in pairings]
+    plan = {"version": _VERSION, "corpus": corpus.fingerprint, "makers": json.loads(json.dumps(identities))}
+    return plan | ({"seed": seed} if any(augmenter.random for pairing in pairings for augmenter in pairing) else {})
 
 
 def _chunk(
     corpus: Corpus, rows: np.ndarray, pairing: Pairing, changes: Sequence[Change], key: int
-) -> tuple[dict[str, list[Any]], dict[str, Difference]]:
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """The columns of some rows, and how the views differ.
 
     Raises:
-        MakerError: these are the first rows, and a maker changes none of them.
+        MakerError: these are the first rows, and an augmenter changes none of them.
     """
     texts = corpus.texts(rows)
     others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
     views, names = [texts] * (2 - len(pairing)), [ORIGINAL] * (2 - len(pairing))
     differences = defaultdict[str, Difference](Difference)
-    for maker, change in zip(pairing, changes, strict=True):
+    for augmenter, change in zip(pairing, changes, strict=True):
         made, _ = clean(change(Sentences(texts, rows, others), make_key(key, len(views))))
         views.append([view or text for view, text in zip(made, texts, strict=True)])
-        names.append(maker.spec)
-        differences[maker.spec] += Difference.of(texts, views[-1])
-    for maker in pairing if rows[0] == 0 else ():
-        count = differences[maker.spec].views
-        if differences[maker.spec].unchanged == count >= _ENOUGH:
-            raise MakerError(f"{maker.spec} changed none of the first {count} texts: {maker.unchanged}")
+        names.append(augmenter.spec)
+        differences[augmenter.spec] += Difference.of(texts, views[-1])
+    for augmenter in pairing if rows[0] == 0 else ():
+        count = differences[augmenter.spec].views
+        if differences[augmenter.spec].unchanged == count >= _ENOUGH:
+            raise MakerError(f"{augmenter.spec} changed none of the first {count} texts: {augmenter.unchanged}")
     columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
     columns |= {f"maker{place}": [name] * len(texts) for place, name in enumerate(names, start=1)}
     if corpus.documents is not None:
@@ -233,44 +242,63 @@ def _chunk(
         columns["label"] = [known[label] for label in labels] if known else labels
     if corpus.scores is not None:
         columns["score"] = corpus.scores[rows].tolist()
-    return columns, differences
+    return columns, {name: asdict(difference) for name, difference in differences.items()}
 
 
-def _write(file: Path, columns: dict[str, list[Any]], differences: dict[str, Difference]) -> None:
-    import pyarrow as pa
+def with_views(
+    corpus: Corpus,
+    pairing: Pairing,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda count: None,
+    notice: Callable[[str], None] = lambda line: None,
+) -> Corpus:
+    """The same sentences, with two views of each as the columns that methods read.
+
+    They are made on the first call and cached in the corpus' directory; an interrupted call goes on where it stopped.
+
+    Args:
+        corpus: the sentences.
+        pairing: one augmenter (the sentence itself and a view) or two (two views).
+        seed: of everything random.
+        advance: called with the number of sentences done since the last call.
+        notice: called with lines the user should see.
+
+    Raises:
+        SelfsentError: as `augment`.
+    """
+    check_pairings([pairing])
+    plan = json.dumps(_plan(corpus, [pairing], seed), sort_keys=True)
+    key = hashlib.blake2b(plan.encode(), digest_size=8).hexdigest()
+    directory = corpus.directory / f"views-{key}"
+    made = directory.with_suffix(".parquet")
+    # Another process may be making missing views.
+    while (found := open_corpus(directory)) is None:
+        with lock_range(directory.with_suffix(".lock"), 0, 1, patient=True):
+            if open_corpus(directory) is not None:
+                continue
+            shutil.rmtree(directory, ignore_errors=True)
+            if not made.exists():  # whole, if an earlier call was killed after it
+                augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
+            _build(corpus, made, directory, [augmenter.spec for augmenter in pairing], key)
+            made.unlink(missing_ok=True)
+    return found
+
+
+def _build(corpus: Corpus, made: Path, directory: Path, specs: list[str], key: str) -> None:
+    """Turn the file of views into a corpus; with one augmenter, the sentence itself is the first view."""
     import pyarrow.parquet as pq
 
-    described = json.dumps({name: asdict(difference) for name, difference in differences.items()})
-    table = pa.table(columns).replace_schema_metadata({_STATISTICS: described})
-    with atomic_file(file) as temporary:
-        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
-
-
-def _statistics(file: Path) -> dict[str, Difference] | None:
-    """How the views of a part differ; None if it is not there, or damaged."""
-    import pyarrow.parquet as pq
-
-    if not file.is_file():
-        return None
-    try:
-        with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-            opened.read()
-            described = json.loads(opened.schema_arrow.metadata[_STATISTICS])
-        return {name: Difference(**sums) for name, sums in described.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        warn_damaged(file)
-        return None
-
-
-def _join(files: Sequence[Path], path: Path, plan: dict[str, Any]) -> int:
-    """Write all parts into one file; the number of rows."""
-    import pyarrow.parquet as pq
-
-    schema = pq.read_schema(files[0]).with_metadata({b"selfsent": json.dumps(plan)})
-    rows = 0
-    with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-        for file in files:
-            table = pq.read_table(file)
-            writer.write_table(table.replace_schema_metadata(schema.metadata))
-            rows += len(table)
-    return rows
+    columns = ("text", "view2") if len(specs) == 1 else ("text", "view1", "view2")
+    with atomic_directory(directory) as temporary:
+        with ExitStack() as opened:
+            table = TableFile(temporary / TABLE, columns, False, opened)
+            for batch in opened.enter_context(pq.ParquetFile(made)).iter_batches(columns=list(columns)):
+                table.append([batch.column(name).to_pylist() for name in columns])
+            table.close()
+        for file in corpus.directory.glob("*.npy"):
+            shutil.copyfile(file, temporary / file.name)
+        description = json.loads((corpus.directory / DESCRIPTION).read_text(encoding="utf-8"))
+        description.pop("checksum", None)
+        description |= {"text_columns": columns, "view_columns": columns[-2:], "fingerprint": key}
+        description["source"] += f", views by {', '.join(specs)}"
+        describe(temporary, description)

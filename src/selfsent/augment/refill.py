@@ -12,7 +12,7 @@ from torch import Tensor
 
 from selfsent.augment.augmenter import Sentences
 from selfsent.augment.inflection import with_capitals_of
-from selfsent.augment.marian import batches
+from selfsent.augment.translate import batches
 from selfsent.data.packed import IGNORED
 from selfsent.data.random import uniforms
 from selfsent.data.views.tokens import Template, Tokens

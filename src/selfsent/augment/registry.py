@@ -12,10 +12,10 @@ from selfsent.augment.synonym import Synonym
 from selfsent.augment.translate import Translate
 from selfsent.errors import SettingsError, guess
 
-MAKERS: dict[str, type[Augmenter]] = {each.name: each for each in (Synonym, MaskAndRefill, Translate, Pairs)}
+AUGMENTERS: dict[str, type[Augmenter]] = {each.name: each for each in (Synonym, MaskAndRefill, Translate, Pairs)}
 
 
-def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter:
+def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter:
     """Parse an augmenter from `NAME[:OPTION=VALUE]...`.
 
     Args:
@@ -26,9 +26,9 @@ def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter
         SettingsError: there is no such augmenter or option, or the value is out of range.
     """
     name, *parts = spec.split(":")
-    if name not in MAKERS:
-        raise SettingsError(f"there is no maker {name!r}; {guess(name, MAKERS)}")
-    fields = {item.name: item for item in dataclasses.fields(MAKERS[name])}
+    if name not in AUGMENTERS:
+        raise SettingsError(f"there is no maker {name!r}; {guess(name, AUGMENTERS)}")
+    fields = {item.name: item for item in dataclasses.fields(AUGMENTERS[name])}
     values = {option: value for option, value in (common or {}).items() if option in fields}
     for part in parts:
         option, given, value = part.partition("=")
@@ -37,16 +37,16 @@ def parse_maker(spec: str, common: Mapping[str, Any] | None = None) -> Augmenter
             has = f"it has {', '.join(fields)}" if fields else "it has none"
             raise SettingsError(f"{spec}: {name} has no option {part!r} ({has}); write {name}:OPTION=VALUE")
         values[option] = _converted(value, str(fields[option].type), spec)
-    return MAKERS[name](**values)
+    return AUGMENTERS[name](**values)
 
 
-def parse_makers(views: str) -> list[Augmenter]:
+def parse_augmenters(views: str) -> list[Augmenter]:
     """Parse one or two augmenters, separated by a comma, as in `selfsent train --views`.
 
     Raises:
-        SettingsError: as `parse_maker`.
+        SettingsError: as `parse_augmenter`.
     """
-    return [parse_maker(spec.strip()) for spec in views.split(",")]
+    return [parse_augmenter(spec.strip()) for spec in views.split(",")]
 
 
 def _converted(value: str, kind: str, spec: str) -> Any:

@@ -1,8 +1,8 @@
-"""A reader of WordNet's own files by binary search, without loading them."""
+"""A reader of WordNet's own files."""
 
 from __future__ import annotations
 
-import mmap
+from bisect import bisect_left
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -38,13 +38,19 @@ class WordNet:
 
     def __init__(self, directory: str | Path | None = None) -> None:
         self.directory = find_wordnet(directory)
-        self._index = {part: _map(self.directory / f"index.{part}") for part in PARTS}
-        self._data = {part: _map(self.directory / f"data.{part}") for part in PARTS}
+        try:
+            self._index = {part: (self.directory / f"index.{part}").read_bytes().splitlines() for part in PARTS}
+            self._data = {part: (self.directory / f"data.{part}").read_bytes() for part in PARTS}
+        except OSError as error:
+            raise SettingsError(f"{self.directory} cannot be read as WordNet: {error}") from None
         self._bases = {part: _read_exceptions(self.directory / f"{part}.exc") for part in PARTS}
         self._counts = _read_counts(self.directory / "cntlist.rev")
-        self.irregular = {part: _inverted(bases) for part, bases in self._bases.items()}
+        self.irregular: dict[Part, dict[str, list[str]]] = {part: {} for part in PARTS}
         """By part of speech and lemma, the irregular forms, in the order of the file."""
-        # Words recur.
+        for part, forms in self._bases.items():
+            for form, bases in forms.items():
+                for base in bases:
+                    self.irregular[part].setdefault(base, []).append(form)
         self.senses = lru_cache(1 << 16)(self._senses)
         self.lemma = lru_cache(1 << 16)(self._lemma)
 
@@ -82,19 +88,10 @@ class WordNet:
 
     def _line(self, lemma: str, part: Part) -> str:
         """The line of a lemma in the index, which is sorted by bytes; empty when it is not there."""
-        index, wanted = self._index[part], lemma.encode() + b" "
-        low, high = 0, len(index)
-        while low < high:
-            start = index.rfind(b"\n", 0, (low + high) // 2) + 1
-            end = index.find(b"\n", start)
-            end = len(index) if end < 0 else end
-            if index[start : start + len(wanted)] == wanted:
-                return index[start:end].decode("ascii", "replace")
-            if index[start:end] < wanted:
-                low = end + 1
-            else:
-                high = start
-        return ""
+        lines, start = self._index[part], lemma.encode() + b" "
+        place = bisect_left(lines, start)
+        found = place < len(lines) and lines[place].startswith(start)
+        return lines[place].decode("ascii", "replace") if found else ""
 
 
 def find_wordnet(directory: str | Path | None) -> Path:
@@ -113,25 +110,9 @@ def find_wordnet(directory: str | Path | None) -> Path:
     )
 
 
-def _map(path: Path) -> mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} cannot be read as WordNet: {error}") from None
-
-
 def _read_exceptions(path: Path) -> dict[str, list[str]]:
     lines = path.read_text("ascii", "replace").splitlines() if path.is_file() else []
     return {form: bases for form, *bases in (line.split() for line in lines if line.strip())}
-
-
-def _inverted(bases: dict[str, list[str]]) -> dict[str, list[str]]:
-    forms: dict[str, list[str]] = {}
-    for form, found in bases.items():
-        for base in found:
-            forms.setdefault(base, []).append(form)
-    return forms
 
 
 def _read_counts(path: Path) -> dict[tuple[str, Part], int]:

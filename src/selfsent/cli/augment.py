@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from selfsent.augment.registry import MAKERS, parse_maker
+from selfsent.augment.registry import AUGMENTERS, parse_augmenter
 from selfsent.cli.console import counting, notice, shortened, show
 from selfsent.cli.options import CORPUS, Reading
 from selfsent.cli.outputs import check_outputs
@@ -21,8 +21,8 @@ _SHOWN = 300
 
 def _maker(text: str) -> str:
     """The spec of an augmenter; --with takes all that follows it, a corpus as well."""
-    if text.partition(":")[0] not in MAKERS:
-        raise SettingsError(f"there is no maker {text!r}; {guess(text, MAKERS)} (a CORPUS goes in front of --with)")
+    if text.partition(":")[0] not in AUGMENTERS:
+        raise SettingsError(f"there is no maker {text!r}; {guess(text, AUGMENTERS)} (a CORPUS goes in front of --with)")
     return text
 
 
@@ -40,12 +40,13 @@ class Augment(PairOptions, Reading):
     Was the command interrupted? Give it again, and it goes on where it stopped.
     """
 
-    also: ClassVar = tuple((f"options of {name}", maker, None) for name, maker in MAKERS.items())
+    also: ClassVar = tuple((f"options of {name}", maker, None) for name, maker in AUGMENTERS.items())
 
     corpus: tuple[str, ...] = CORPUS
     makers: tuple[tuple[str, ...], ...] = setting(
         MISSING,
-        "NAME[:OPTION=VALUE]..., one or two: " + ", ".join(f"{name} ({each.about})" for name, each in MAKERS.items()),
+        "NAME[:OPTION=VALUE]..., one or two: "
+        + ", ".join(f"{name} ({each.about})" for name, each in AUGMENTERS.items()),
         flags=("--with",),
         nargs="+",
         repeat=True,
@@ -60,7 +61,7 @@ class Augment(PairOptions, Reading):
         """Make the views, then show how they differ, and some of them."""
         from selfsent.augment.make import augment, check_output, check_pairings
 
-        pairings = [[parse_maker(spec, self.changes) for spec in specs] for specs in self.makers]
+        pairings = [[parse_augmenter(spec, self.changes) for spec in specs] for specs in self.makers]
         check_pairings(pairings)
         check_output(Path(self.output), self.overwrite)
         check_outputs({"--output": self.output}, [*self.corpus, *self.exclude])

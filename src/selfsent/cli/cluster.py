@@ -38,7 +38,7 @@ class Cluster(Results):
         from selfsent.report.cluster_page import cluster_page
         from selfsent.report.maps import check_points, slowness
         from selfsent.search import find_clusters
-        from selfsent.search.tables import group_columns, grouped
+        from selfsent.search.tables import cluster_columns, cluster_rows
 
         check_points(self.map_points)
         corpus, stored = self.read_with_vectors(self.corpus, page=self.page)
@@ -66,16 +66,16 @@ class Cluster(Results):
             equal = f"the other {unit}s have equal vectors"
             notice(f"{counted(len(found.sizes), 'group')} instead of {self.clusters}: {equal}")
         count = int(found.sizes.sum())
-        self.write_rows(grouped(found, corpus), group_columns(corpus), count, corpus.input_rows.unit)
+        self.write_rows(cluster_rows(found, corpus), cluster_columns(corpus), count, corpus.input_rows.unit)
 
 
 def _groups(found: Clusters, corpus: Corpus) -> list[dict[str, Any]]:
     """Number, size, telling words and most typical sentence of each group."""
     from selfsent.search import telling_words
-    from selfsent.search.tables import told
+    from selfsent.search.tables import describe
 
     words = telling_words((text for batch in corpus.batches() for text in batch), found)
-    typical = told(corpus, (int(found.typical(number)[0]) for number in range(len(found.sizes))))
+    typical = describe(corpus, (int(found.typical(number)[0]) for number in range(len(found.sizes))))
     return [
         {"cluster": number, "size": size, "words": words[number], "typical": typical[number]}
         for number, size in enumerate(found.sizes.tolist())

@@ -14,7 +14,7 @@ from selfsent.errors import OutputError, SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
-    from selfsent.encoding.part import Done
+    from selfsent.encoding.job import Done
 
 
 @dataclass(kw_only=True)
@@ -30,7 +30,7 @@ class Encode(Carrying, Encoding):
     corpus: tuple[str, ...] = CORPUS
     output: str = setting(
         MISSING,
-        ".npy; .npz, as `embeddings`; or .parquet, with row numbers, ids and texts beside the vectors; with --engine"
+        ".npy; or .parquet, with row numbers, ids and texts beside the vectors; with --engine"
         " ray a folder, here or elsewhere (s3://bucket/vectors)",
     )
     prompt: Literal["query", "document"] | None = setting(
@@ -80,7 +80,7 @@ class Encode(Carrying, Encoding):
             what = "is all zeros: its text is" if made.zeros == 1 else "are all zeros: their texts are"
             notice(f"{made.zeros:,} of them {what} {why}")
         if corpus.input_rows.split and output.suffix == ".npy":
-            notice(f"{output} does not say which row a sentence is of: .parquet and .npz files do")
+            notice(f"{output} does not say which row a sentence is of: .parquet files do")
 
     def _check_bulk(self) -> None:
         """Refuse what does not go together, before anything is looked at.

@@ -14,7 +14,7 @@ from selfsent.errors import SettingsError
 from selfsent.settings import setting
 
 if TYPE_CHECKING:
-    from selfsent.search.index_sources import Source
+    from selfsent.search.index_writer import Source
 
 
 @dataclass(kw_only=True)
@@ -30,8 +30,8 @@ class Index(Carrying, Encoding):
     output: str = setting(MISSING, "the directory of the index")
     encoded: str | None = setting(
         None,
-        "vectors that selfsent encode wrote with this model: nothing is encoded again. Without CORPUS, texts and"
-        " columns are those of the .parquet file, or of all such files of a folder",
+        "vectors that selfsent encode wrote with this model: nothing is encoded again. Without CORPUS, a"
+        " .parquet file, whose texts and columns are taken, or a folder of such files",
     )
     add: bool = setting(False, "keep what the index in OUTPUT holds, and add to it")
     overwrite: bool = setting(False, "throw away the index in OUTPUT")
@@ -39,14 +39,14 @@ class Index(Carrying, Encoding):
 
     def run(self) -> None:
         """Write it."""
-        from selfsent.search.cells import require_index
         from selfsent.search.index import Index
         from selfsent.search.index_writer import check_index_output, write_index
+        from selfsent.search.ivf import require_faiss
 
         if not self.corpus and self.encoded is None:
             raise SettingsError("there is nothing to index: give a corpus, or --encoded FILE")
         output, seen = Path(self.output), list[str]()
-        require_index()
+        require_faiss()
         old = check_index_output(output, self.add, self.overwrite)
         source = self._source(output, seen)
         with counting("reading vectors" if self.encoded else "encoding") as done:
@@ -60,15 +60,15 @@ class Index(Carrying, Encoding):
             known = f", {added.known:,} of the texts were there already" if added.known else ""
             notice(f"{counted(added.new, 'vector')} added{known}")
         notice(index.summary)
-        if index.cells.probed * 4 > index.cells.count > 4:
+        if index.ivf.nprobe * 4 > index.ivf.nlist > 4:
             notice("that is many: the vectors lie in no groups. A smaller --recall would be quicker")
 
     def _source(self, output: Path, seen: list[str]) -> Source:
         """What goes into the index; the fingerprint of the encoder goes into `seen`."""
         from selfsent.data.corpus.remote import path_of
         from selfsent.data.vector_files import VectorsFile
-        from selfsent.search.index_sources import from_corpus, from_files
-        from selfsent.search.sources import check_rows
+        from selfsent.search.index_writer import from_corpus, from_files
+        from selfsent.search.vectors import check_rows
 
         if not self.corpus:
             if self.carried():

@@ -54,7 +54,7 @@ class Results(Carrying, Encoding):
             DataError: `--encoded` holds no vectors, or more or fewer than there are rows.
         """
         from selfsent.data.vector_files import VectorsFile
-        from selfsent.search.sources import check_rows
+        from selfsent.search.vectors import check_rows
 
         self.check_files([source, self.encoded, *self.exclude], page)
         stored = None if self.encoded is None else VectorsFile(Path(self.encoded))
@@ -125,11 +125,19 @@ class Searching(Results):
 
     def shown_columns(self, place: Corpus | Index) -> list[str]:
         """The columns that a terminal shows before a text: those that were carried along."""
-        from selfsent.search.index_sources import PLACES
+        from selfsent.search.index_writer import PLACES
 
         if self.index is None:
             return list(self.carried())
         return [name for name in getattr(place, "columns", ()) if name not in (*PLACES, "text")]
+
+    def unit(self, place: Corpus | Index) -> str:
+        """What a text is called."""
+        from selfsent.search.index import Index
+
+        if isinstance(place, Index):
+            return "sentence" if "sentence" in place.columns else "text"
+        return place.report.unit
 
     def open_index(self) -> Index:
         """The index of `--index`, beside which nothing else says what to read.

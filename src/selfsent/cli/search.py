@@ -52,8 +52,7 @@ class Search(Searching):
         """Search."""
         from selfsent.data.corpus.clean import clean
         from selfsent.lexical.scores import check_weight
-        from selfsent.search.index import Index
-        from selfsent.search.tables import hit_columns, hits_with_texts
+        from selfsent.search.tables import hit_columns, hit_rows
 
         if self.word_weight is not None:
             check_weight(self.word_weight)
@@ -67,12 +66,12 @@ class Search(Searching):
                 f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes"
             )
         place, found, how = self._in_corpus(queries) if self.index is None else self._in_index(queries)
-        rows = [list(hits_with_texts(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
+        rows = [list(hit_rows(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
         found_of = [
             {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
             for query, hits in zip(queries, rows, strict=True)
         ]
-        unit = place.unit if isinstance(place, Index) else place.report.unit
+        unit = self.unit(place)
         self.write_rows(chain.from_iterable(rows), hit_columns(place), sum(map(len, rows)), unit)
         if write_outputs({self.json: lambda: as_line({**self.searched, **how, "queries": found_of})}) or self.output:
             return
@@ -154,10 +153,9 @@ class Pairs(Searching):
         """Find them."""
         from selfsent.lexical import Analyzer
         from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
-        from selfsent.search.approximate import pairs_in_cells
-        from selfsent.search.cells import require_index
-        from selfsent.search.pairs import by_words, proposed
-        from selfsent.search.tables import pair_columns, with_texts
+        from selfsent.search.ivf import require_faiss
+        from selfsent.search.pairs import by_words, candidates_for, pairs_in_ivf
+        from selfsent.search.tables import pair_columns, pair_rows
 
         weight = PAIR_WEIGHT if self.word_weight is None else self.word_weight
         check_weight(weight)
@@ -170,23 +168,23 @@ class Pairs(Searching):
                 if self.word_weight or self.language:
                     raise SettingsError(f"{place.path} has no texts: leave out --word-weight and --language")
                 weight = 0.0
-            count, least = proposed(self.top, self.threshold, weight)
+            count, least = candidates_for(self.top, self.threshold, weight)
             with counting("comparing") as compared:
                 size = len(place)
-                pairs, recall = pairs_in_cells(
-                    place.cells, self.top, least, advance=lambda n: compared(n, size), proposed=count
+                pairs, recall = pairs_in_ivf(
+                    place.ivf, self.top, least, advance=lambda n: compared(n, size), candidates=count
                 )
         else:
             if self.approximate:
-                require_index()
-            place, pairs, recall = self._in_corpus(*proposed(self.top, self.threshold, weight))
+                require_faiss()
+            place, pairs, recall = self._in_corpus(*candidates_for(self.top, self.threshold, weight))
         measured = self.approximate or self.index is not None
         if measured:
             share = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
             notice(f"share of the most similar pairs that the index finds, measured on a sample: {share}")
         if weight:
             pairs = by_words(pairs, place, self.top, self.threshold, weight, self.language)
-        rows = list(with_texts(pairs, place, weight))
+        rows = list(pair_rows(pairs, place, weight))
         about: dict[str, Any] = {**self.searched, "word_weight": weight, "pairs": rows}
         about |= {"recall": recall} if measured else {}
         self.write_rows(rows, pair_columns(place), len(pairs), "pair")
@@ -199,16 +197,14 @@ class Pairs(Searching):
 
     def _in_corpus(self, count: int, least: float) -> tuple[Corpus, list[Pair], float | None]:
         """The pairs by cosine, and what share of them an approximate answer finds."""
-        from selfsent.search.approximate import approximately_most_similar_pairs
-        from selfsent.search.pairs import blocks, most_similar_pairs
+        from selfsent.search.pairs import approximate_pairs, most_similar_pairs
 
         corpus, stored = self.read_with_vectors(self.corpus)
         model = self.load(str(self.model), corpus)
         vectors = self.vectors(model, corpus, stored)
         with counting("comparing") as compared:
             if not self.approximate:
-                total = blocks(len(vectors))
-                return corpus, most_similar_pairs(vectors, count, least, lambda n: compared(n, total)), None
-            return corpus, *approximately_most_similar_pairs(
-                vectors, self.top, least, advance=lambda n: compared(n, len(vectors)), proposed=count
+                return corpus, most_similar_pairs(vectors, count, least, lambda n: compared(n, len(vectors))), None
+            return corpus, *approximate_pairs(
+                vectors, self.top, least, advance=lambda n: compared(n, len(vectors)), candidates=count
             )

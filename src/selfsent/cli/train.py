@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from selfsent.augment.registry import parse_makers
+from selfsent.augment.registry import parse_augmenters
 from selfsent.cli import console
 from selfsent.cli.console import show
 from selfsent.cli.options import HOLD_OUT, UNSET, Resumable, TrainingText, add_method_options
@@ -68,7 +68,7 @@ class Train(TrainingText, Resumable):
         if not any(word.startswith("-") for word in self.unknown):  # else a value of theirs may pass for a corpus
             self.check_corpus(self.corpus)
         if views := self.changes.get("views"):
-            parse_makers(",".join(views))
+            parse_augmenters(",".join(views))
         command = self._with_options_of_method()
         from selfsent import api
         from selfsent.report.scores import neighbours_text, scores_table

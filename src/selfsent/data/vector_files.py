@@ -59,8 +59,6 @@ class VectorsFile:
         self._texts: list[str] | None = None
         self._vectors: NDArray[Any] | None = None
         """Of a `.npy` file they stay on disk."""
-        self.places: dict[str, NDArray[Any]] = {}
-        """Of a `.npz` file, where in the input each vector stands: `row` and `sentence`, (n,) each, if it has them."""
         with self._saying():
             (self._open_parquet if path.suffix == ".parquet" else self._open_arrays)()
 
@@ -98,7 +96,6 @@ class VectorsFile:
             with np.load(self.path, allow_pickle=False) as file:
                 vectors = file["embeddings"]
                 self._texts = [str(text) for text in file["texts"]] if "texts" in file else None
-                self.places = {name: file[name] for name in ("row", "sentence") if name in file}
                 self.pooling = str(file["pooling"]) if "pooling" in file else UNKNOWN
                 self.trained_on, self.trained_by = (
                     str(file[name]).splitlines() if name in file else [] for name in ("trained_on", "trained_by")

@@ -1,6 +1,6 @@
-"""Many texts on many machines: a callable for engines that share out batches, and whole inputs on Ray Data."""
+"""Bulk encoding: a callable for engines that distribute batches, and whole inputs on Ray Data."""
 
 from selfsent.encoding.batch import BatchEncoder
-from selfsent.encoding.job import Job, Part
+from selfsent.encoding.job import Job, Shard
 
-__all__ = ["BatchEncoder", "Job", "Part"]
+__all__ = ["BatchEncoder", "Job", "Shard"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from selfsent.models.encoding import Side
 
 _ONE = threading.Lock()
-"""A tokenizer serves one thread at a time; inside, encoding uses the cores by itself."""
+"""A tokenizer serves one thread at a time, and encoding uses all cores by itself."""
 
 
 class BatchEncoder:
@@ -71,12 +70,6 @@ class BatchEncoder:
         self.fast, self.int8, self.threads, self.prompt = fast, int8, threads, prompt
         self.clean = Cleaners(clean if clean is None or isinstance(clean, str) else list(clean)).names
 
-    def with_threads(self, threads: int | None) -> BatchEncoder:
-        """The same one, with so many threads in each process."""
-        changed = copy.copy(self)
-        changed.threads = threads
-        return changed
-
     @property
     def size(self) -> int:
         """Numbers of a vector."""
@@ -97,12 +90,24 @@ class BatchEncoder:
             CorpusError: a text is no string, or there is no such column.
             SettingsError: there is a column of the vectors' name already, or the batch is of another kind.
         """
-        names = _names(batch)
+        arrow, frame = hasattr(batch, "schema") and hasattr(batch, "num_rows"), hasattr(batch, "assign")
+        if not arrow and not frame and not isinstance(batch, Mapping):
+            raise SettingsError(
+                f"a batch is {type(batch).__name__}; it must be a pandas DataFrame, a pyarrow Table or a dictionary of"
+                " numpy arrays"
+            )
+        names = list(batch.schema.names if arrow else batch)
         if self.text_column not in names:
             raise CorpusError(f"a batch has no column {self.text_column!r}; it has {', '.join(map(repr, names))}")
         if self.vector_column in names:
             raise SettingsError(f"a batch has a column {self.vector_column!r} already: name another vector_column")
-        return _with_column(batch, self.vector_column, self.vectors(_texts(batch, self.text_column)))
+        texts = batch[self.text_column]
+        vectors = self.vectors(texts.to_pylist() if arrow else texts)
+        if frame:
+            return batch.assign(**{self.vector_column: list(vectors)})
+        if not arrow:
+            return {**batch, self.vector_column: vectors}
+        return batch.append_column(self.vector_column, as_column(vectors))
 
     def vectors(self, texts: Iterable[Any]) -> NDArray[np.float32]:
         """The vectors of texts, (n, d); zeros for what is empty, None or NaN.
@@ -124,10 +129,9 @@ class BatchEncoder:
         with _ONE:
             encoder = self._encoder()
             found = encode(encoder, list(place), side=self.prompt)
-        vectors = np.zeros((len(texts), encoder.embedding_size), dtype=np.float32)
-        filled = [row for row, text in enumerate(texts) if text]
-        if filled:
-            vectors[filled] = found[[place[texts[row]] for row in filled]]
+        zeros = np.zeros((1, encoder.embedding_size), dtype=np.float32)
+        rows = np.array([place.get(text, len(place)) for text in texts], np.int64)
+        vectors: NDArray[np.float32] = np.concatenate([found, zeros])[rows]
         return vectors
 
     def _encoder(self) -> Encoder:
@@ -153,38 +157,6 @@ def _as_text(value: Any, row: int) -> str:
     if is_missing(value):
         return ""
     raise CorpusError(f"row {row} of a batch: {type(value).__name__} {str(value)[:40]!r} where a text must be")
-
-
-def _names(batch: Any) -> list[str]:
-    if isinstance(batch, Mapping):
-        return list(batch)
-    if hasattr(batch, "schema") and hasattr(batch, "num_rows"):
-        return list(batch.schema.names)
-    if hasattr(batch, "columns") and hasattr(batch, "assign"):
-        return list(batch.columns)
-    kind = type(batch).__name__
-    raise SettingsError(
-        f"a batch is {kind}; it must be a pandas DataFrame, a pyarrow Table or a dictionary of numpy arrays"
-    )
-
-
-def _texts(batch: Any, name: str) -> list[Any]:
-    column = batch[name]
-    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
-
-
-def _with_column(batch: Any, name: str, vectors: NDArray[np.float32]) -> Any:
-    if isinstance(batch, Mapping):
-        return {**batch, name: vectors}
-    if hasattr(batch, "assign"):
-        return batch.assign(**{name: list(vectors)})
-    import pyarrow as pa
-
-    column = as_column(vectors)
-    if isinstance(batch, pa.RecordBatch):
-        schema = batch.schema.append(pa.field(name, column.type))
-        return pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
-    return batch.append_column(name, column)
 
 
 def as_column(vectors: NDArray[np.float32]) -> Any:

@@ -1,43 +1,49 @@
-"""What is to be encoded, cut into parts that any process can do, in any order, and again."""
+"""Bulk encoding: the input is cut into shards, which any process can encode, in any order, and again."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from selfsent.data.corpus.batch import Columns, common_kind
+import numpy as np
+
+from selfsent.data.corpus.batch import Batch, Columns, as_kind, common_kind
+from selfsent.data.corpus.clean import LONGEST_TEXT, clean
+from selfsent.data.corpus.cleaners import Cleaners
 from selfsent.data.corpus.formats import read_file
 from selfsent.data.corpus.parquet import look_at_parquet, read_parquet
 from selfsent.data.corpus.remote import RemoteFile
-from selfsent.data.corpus.sources import Files, find_files, size_of, state_of
-from selfsent.encoding.batch import BatchEncoder
+from selfsent.data.corpus.sentences import split_sentences
+from selfsent.data.corpus.sources import find_files, size_of, state_of
+from selfsent.data.corpus.streams import open_file
+from selfsent.encoding.batch import BatchEncoder, as_column
 from selfsent.encoding.folder import Folder
-from selfsent.errors import OutputError, SettingsError
-from selfsent.models.bases import resolve
+from selfsent.errors import BaseEncoderError, OutputError, SelfsentError, SettingsError
+from selfsent.models.fingerprint import files_fingerprint
 
 MANIFEST = "_manifest.json"
-"""Beside the parts; those who read a folder of parquet files pass over names that begin with `_`."""
+"""Beside the shards; readers of a folder of parquet files ignore names that begin with `_`."""
 ROWS = 1 << 16
-"""Rows of a part, at most: some hundred megabytes of vectors, some minutes of a small encoder."""
-_AT_ONCE = 16
-"""Files that are looked into at the same time: they may lie far away."""
-_LOOKED_INTO = 8
-_OF_THE_MODEL = (".json", ".safetensors", ".txt", ".model", ".bin")
+"""Rows of a shard at most: some hundred megabytes of vectors, some minutes of a small encoder."""
+_OPENED, _LOOKED_INTO = 16, 8
+"""Files opened at the same time, as they may lie far away; files other than parquet of which the start is read."""
+_ARROW = {"bool": "bool", "int": "int64", "float": "float64", "str": "string"}
 
 
 @dataclass(frozen=True)
-class Part:
-    """Consecutive rows of one file of the input.
+class Shard:
+    """Consecutive rows of one input file.
 
     Args:
         file: its number, from 0.
-        number: of the part in the file, from 0.
+        number: of the shard in the file, from 0.
         start: the first row, from 0.
         rows: how many; None for all of a file whose rows are counted when it is read.
     """
@@ -54,16 +60,26 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Done:
+    """Result of a shard: its name, the number of vectors, those of empty texts, and what went wrong."""
+
+    name: str
+    rows: int = 0
+    zeros: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class Job:
-    """All that a worker must know; it can be pickled.
+    """All that a worker needs; it can be pickled.
 
     Args:
         encoder: makes the vectors.
         files: the input.
-        columns: of the input: a text, and those that go with it.
-        kinds: of the columns that go with each row: bool, int, float or str, by name.
-        split: each text is split into sentences.
-        output: where the parts go.
+        columns: of the input: a text, and carried ones.
+        kinds: of the carried columns: bool, int, float or str, by name.
+        split: split each text into sentences.
+        output: where the shards go.
         fingerprint: of the model's files.
     """
 
@@ -75,20 +91,10 @@ class Job:
     output: Folder
     fingerprint: str
 
-    def manifest(self, parts: Sequence[Part]) -> dict[str, Any]:
-        """What the folder holds, as JSON."""
-        model = {"name": self.encoder.model, "fingerprint": self.fingerprint}
-        files = [state_of(file) or [str(file), size_of(file)] for file in self.files]
-        return {
-            "model": model,
-            "options": self.options(),
-            "files": [[str(value) for value in state] for state in files],
-            "parts": [dataclasses.astuple(part) for part in parts],
-        }
-
-    def options(self) -> dict[str, Any]:
-        """The flags that the vectors depend on."""
-        return {
+    def manifest(self) -> dict[str, Any]:
+        """Everything that the shards depend on, as JSON; options by their flags."""
+        states = [state_of(file) or [str(file), size_of(file)] for file in self.files]
+        options: dict[str, Any] = {
             "--text-column": self.encoder.text_column,
             "--id-column and --keep": list(self.columns.carried or ()),
             "--split-sentences": self.split,
@@ -97,20 +103,23 @@ class Job:
             "--int8": self.encoder.int8,
             **({"--prompt": self.encoder.prompt} if self.encoder.prompt else {}),
         }
+        return {
+            "model": {"name": self.encoder.model, "fingerprint": self.fingerprint},
+            "options": options,
+            "files": [[str(value) for value in state] for state in states],
+        }
 
 
 def make_job(
     encoder: BatchEncoder, inputs: Sequence[str], output: str, *, carry: Sequence[str] = (), split: bool = False
-) -> tuple[Job, list[Part]]:
-    """Look at the input and at the output folder: the job, and all its parts.
-
-    A folder that was begun is gone on with, if it was begun with the same model, files and options.
+) -> tuple[Job, list[Shard]]:
+    """The job and all its shards; goes on with a folder that was begun with the same model, files and options.
 
     Args:
         encoder: makes the vectors.
-        inputs: files, folders and patterns, here or elsewhere.
+        inputs: files, folders and patterns, local or remote.
         output: a folder.
-        carry: columns that go with each row.
+        carry: columns to copy to each row of the output.
         split: split each text into sentences.
 
     Raises:
@@ -118,59 +127,50 @@ def make_job(
         OutputError: the folder holds something else, or cannot be written.
         BaseEncoderError: there is no such model.
     """
-    folder = Folder.of(output)
-    fingerprint = fingerprint_of(encoder.model)
-    files = tuple(path.absolute() if isinstance(path, Path) else path for path in _files(inputs))
+    if "-" in inputs:
+        raise SettingsError("--engine ray reads files, not standard input")
+    folder, fingerprint = Folder.of(output), files_fingerprint(encoder.model)
+    files = [file for name in inputs for file in find_files(name)]
     columns = Columns((encoder.text_column,), carried=tuple(dict.fromkeys(carry)))
-    job = Job(encoder, files, columns, {}, split, folder, fingerprint)
+    absolute = tuple(path.absolute() if isinstance(path, Path) else path for path in files)
+    job = Job(encoder, absolute, columns, {}, split, folder, fingerprint)
     begun = folder.read_json(MANIFEST)
     if begun is not None:
         _check_same(begun, job)
-        return dataclasses.replace(job, kinds=begun["kinds"]), [Part(*part) for part in begun["parts"]]
+        return dataclasses.replace(job, kinds=begun["kinds"]), [Shard(*shard) for shard in begun["parts"]]
     if others := folder.names():
         raise OutputError(f"{folder} holds other files, such as {min(others)}: name a new folder")
-    parts, kinds = _look(files, columns)
+    shards, kinds = _find_shards(job.files, columns)
     job = dataclasses.replace(job, kinds=kinds)
-    folder.write_json(MANIFEST, {**job.manifest(parts), "kinds": kinds})
-    return job, parts
+    manifest = {**job.manifest(), "parts": [dataclasses.astuple(shard) for shard in shards], "kinds": kinds}
+    with folder.atomic_file(MANIFEST) as path:
+        path.write_text(json.dumps(manifest, ensure_ascii=False) + "\n", encoding="utf-8")
+    return job, shards
 
 
-def missing(job: Job, parts: Sequence[Part]) -> list[Part]:
-    """The parts that are not in the folder yet."""
+def missing(job: Job, shards: Sequence[Shard]) -> list[Shard]:
+    """The shards that are not in the folder yet."""
     there = job.output.names()
-    return [part for part in parts if part.name not in there]
-
-
-def fingerprint_of(model: str) -> str:
-    """A short digest of the files of a model, the same on every machine that has the same model."""
-    directory, found = resolve(model), hashlib.sha256()
-    for path in sorted(directory.rglob("*")):
-        if path.suffix in _OF_THE_MODEL and path.is_file():
-            found.update(path.relative_to(directory).as_posix().encode())
-            with path.open("rb") as file:
-                found.update(hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()[:16]
-
-
-def _files(inputs: Sequence[str]) -> Files:
-    if "-" in inputs:
-        raise SettingsError("--engine ray reads files, not standard input")
-    return [file for name in inputs for file in find_files(name)]
+    return [shard for shard in shards if shard.name not in there]
 
 
 def _check_same(begun: Mapping[str, Any], job: Job) -> None:
-    """Refuse a folder that was begun with something else.
+    """Reject a folder that was begun with another model, options or files.
 
     Raises:
         OutputError: it was.
     """
-    now = job.manifest([])
+    now = job.manifest()
     try:
         changed = [flag for flag, value in now["options"].items() if begun["options"][flag] != value]
         if begun["model"]["fingerprint"] != now["model"]["fingerprint"]:
             what = f"another model ({begun['model']['name']}, {begun['model']['fingerprint']})"
         elif changed:
-            what = f"{changed[0]} {_told(begun['options'][changed[0]])}, not {_told(now['options'][changed[0]])}"
+            was, new = (
+                (",".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
+                for value in (begun["options"][changed[0]], now["options"][changed[0]])
+            )
+            what = f"{changed[0]} {was}, not {new}"
         elif begun["files"] != now["files"]:
             same = len({tuple(file) for file in begun["files"]} & {tuple(file) for file in now["files"]})
             what = f"other files, or they have changed since: {same} of {len(now['files'])} are as they were"
@@ -181,38 +181,90 @@ def _check_same(begun: Mapping[str, Any], job: Job) -> None:
     raise OutputError(f"{job.output} was begun with {what}: give the same, or name another folder")
 
 
-def _told(value: Any) -> str:
-    return (",".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
+def _find_shards(files: Sequence[Path | RemoteFile], columns: Columns) -> tuple[list[Shard], dict[str, str]]:
+    """The shards of files, and the kinds of carried columns."""
 
-
-def _look(files: Sequence[Path | RemoteFile], columns: Columns) -> tuple[list[Part], dict[str, str]]:
-    """The parts of files, and the kinds of carried columns, after a look into each parquet file and some others."""
-    kinds = dict.fromkeys(columns.carried or (), "str")
-
-    def look(number: int) -> tuple[list[Part], dict[str, str]]:
+    def look(number: int) -> tuple[list[Shard], dict[str, str]]:
         file = files[number]
         if file.suffix == ".parquet":
             rows, found = look_at_parquet(file, columns)
             starts = range(0, rows, ROWS)
-            return [Part(number, k, start, min(ROWS, rows - start)) for k, start in enumerate(starts)], found
+            return [Shard(number, k, start, min(ROWS, rows - start)) for k, start in enumerate(starts)], found
         if number < _LOOKED_INTO:
             next(islice(read_file(file, columns), 1, None), None)
-        return [Part(number, 0, 0, None)], dict.fromkeys(columns.wanted, "str")
+        return [Shard(number, 0, 0, None)], dict.fromkeys(columns.wanted, "str")
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_OPENED) as pool:
         looked = list(pool.map(look, range(len(files))))
-    for name in kinds:
-        kinds[name] = common_kind({found[name] for _, found in looked})
-    return [part for parts, _ in looked for part in parts], kinds
+    kinds = {name: common_kind({found[name] for _, found in looked}) for name in columns.carried or ()}
+    return [shard for shards, _ in looked for shard in shards], kinds
 
 
-def batches(job: Job, part: Part) -> Iterator[Any]:
-    """The rows of a part as they are read, some thousand at a time."""
-    from selfsent.data.corpus.streams import open_file
+_fingerprint = cache(files_fingerprint)
 
-    file = job.files[part.file]
-    if part.rows is None:
+
+def encode_shard(job: Job, shard: Shard) -> Done:
+    """Write the vectors of a shard, whole or not at all; encoding it again writes the same.
+
+    Columns: `file` and `row`, the number of the row in it, from 0; `sentence`, where texts are split, the place in its
+    row; those that are carried; `text` as it was encoded; and `embedding`, float32.
+
+    Returns:
+        The result. A fault of the input or the model is returned, not raised: it is the same on each machine.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if _fingerprint(job.encoder.model) != job.fingerprint:
+            raise BaseEncoderError(f"{job.encoder.model} is another model on one of the machines: give all the same")
+        schema = pa.schema(
+            [
+                ("file", pa.string()),
+                ("row", pa.int64()),
+                *([("sentence", pa.int64())] if job.split else []),
+                *((name, _ARROW[kind]) for name, kind in job.kinds.items()),
+                ("text", pa.string()),
+                ("embedding", pa.list_(pa.float32(), job.encoder.size)),
+            ]
+        )
+        rows, zeros, start = 0, 0, shard.start
+        with (
+            job.output.atomic_file(shard.name) as path,
+            pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer,
+        ):
+            for batch in filter(len, _batches(job, shard)):
+                table, empty = _table(job, shard, batch, start, schema)
+                writer.write_table(table)
+                rows, zeros, start = rows + table.num_rows, zeros + empty, start + len(batch)
+        return Done(shard.name, rows, zeros)
+    except SelfsentError as error:
+        return Done(shard.name, problem=str(error))
+
+
+def _batches(job: Job, shard: Shard) -> Iterator[Batch]:
+    file = job.files[shard.file]
+    if shard.rows is None:
         yield from read_file(file, job.columns)
         return
     with open_file(file) as opened:
-        yield from read_parquet(opened, str(file), job.columns, range(part.start, part.start + part.rows))
+        yield from read_parquet(opened, str(file), job.columns, range(shard.start, shard.start + shard.rows))
+
+
+def _table(job: Job, shard: Shard, batch: Batch, start: int, schema: Any) -> tuple[Any, int]:
+    """The rows of a batch with their vectors, and the number of empty texts."""
+    import pyarrow as pa
+
+    texts, rows = Cleaners(job.encoder.clean)([text[:LONGEST_TEXT] for text in batch.texts[0]]), np.arange(len(batch))
+    cells: dict[str, Any] = {}
+    if job.split:
+        sentences = [split_sentences(text) or [""] for text in texts]
+        rows = np.repeat(rows, list(map(len, sentences)))
+        texts = [sentence for each in sentences for sentence in each]
+        cells["sentence"] = [number for each in sentences for number in range(len(each))]
+    texts, _ = clean(texts)
+    cells |= {"file": [str(job.files[shard.file])] * len(rows), "row": start + rows, "text": texts}
+    cells["embedding"] = as_column(job.encoder.vectors_of_clean(texts))
+    for (name, kind), column in zip(job.kinds.items(), batch.carried or [], strict=False):
+        cells[name] = pa.array([as_kind(column[row], kind) for row in rows.tolist()], _ARROW[kind])
+    return pa.table({name: cells[name] for name in schema.names}, schema=schema), texts.count("")

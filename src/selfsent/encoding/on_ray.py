@@ -1,47 +1,47 @@
-"""The parts of a job on Ray Data: one machine or many, each core or GPU at work on a part of its own."""
+"""The shards of a job on Ray Data: one machine or many, each core or GPU at work on a shard of its own."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
-from selfsent.encoding.job import Job, Part
-from selfsent.encoding.part import Done, encode_part
+from selfsent.encoding.job import Done, Job, Shard, encode_shard
 from selfsent.errors import SelfsentError, SettingsError
 
 OBJECTS = 200 << 20
 """Bytes of Ray's shared memory where it is started for this alone: rows and vectors never go through it."""
 _BLOCKS = 4096
-"""Tasks, at most: of more parts, each does several."""
+"""Tasks at most: of more shards, each encodes several."""
 
 
 def encode_on_ray(
     job: Job,
-    parts: Sequence[Part],
+    shards: Sequence[Shard],
     workers: int | None = None,
     cores: int = 1,
     advance: Callable[[Done], None] = lambda done: None,
 ) -> None:
-    """Encode parts on the cluster of `$RAY_ADDRESS`, else on one of this machine alone that ends with the call.
+    """Encode shards on the cluster of `$RAY_ADDRESS`, else on one of this machine alone that ends with the call.
 
-    A part is a task, not a call of an actor: where a process or a machine is lost, any other one takes it over at once,
-    while an actor's calls would wait until there is room to start it again. Each process keeps the model for the parts
-    that come next.
+    A shard is a task, not a call of an actor: if a process or a machine is lost, any other one takes it over at once,
+    while an actor's calls would wait until there is room to start it again. Each process keeps the model for the next
+    shards.
 
     Args:
-        job: what is to be done.
-        parts: of it.
+        job: what to encode.
+        shards: of it.
         workers: processes at a time; by default one for each GPU, or as many as the cores allow.
         cores: of each.
-        advance: called with each part that is done.
+        advance: called with each shard that is done.
 
     Raises:
-        SettingsError: Ray is not installed, or the cluster has less room than asked for.
-        SelfsentError: a part cannot be read, encoded or written.
+        SettingsError: Ray is not installed, or the cluster has too little room.
+        SelfsentError: a shard cannot be read, encoded or written, or a machine lacks a package or memory.
     """
     with _cluster(workers, cores) as ray:
         room = ray.cluster_resources()
@@ -49,10 +49,11 @@ def encode_on_ray(
         most = graphic or int(room.get("CPU", 0)) // cores
         if (workers or 1) > most:
             raise SettingsError(f"--workers {workers or 1} of {cores} cores are more than this cluster has room for")
-        work = _Work(dataclasses.replace(job, encoder=job.encoder.with_threads(None if graphic else cores)))
-        rows = [dataclasses.asdict(part) for part in parts]
+        encoder = copy.copy(job.encoder)
+        encoder.threads = None if graphic else cores
+        rows = [dataclasses.asdict(shard) for shard in shards]
         done = ray.data.from_items(rows, override_num_blocks=min(len(rows), _BLOCKS)).map_batches(
-            work,
+            _Work(dataclasses.replace(job, encoder=encoder)),
             batch_size=1,
             batch_format="pyarrow",
             zero_copy_batch=True,
@@ -68,43 +69,36 @@ def encode_on_ray(
                     raise SelfsentError(found.problem)
                 advance(found)
         except ray.exceptions.RayError as error:
-            _explain(error, isinstance(error, ray.exceptions.RayTaskError))
-
-
-def _explain(error: Exception, raised: bool) -> NoReturn:
-    """Tell what a cluster could not do; whatever else code of ours raised there is a bug, and raised here.
-
-    Raises:
-        SelfsentError: a machine lacks what it needs.
-    """
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    if absent := next((line for line in reversed(lines) if "No module named" in line), None):
-        said = absent.rpartition("ModuleNotFoundError: ")[2]
-        raise SelfsentError(f"a machine of the cluster lacks a package ({said}): install the same on all") from error
-    if raised:
-        raise error
-    raise SelfsentError(
-        f"a worker was lost again and again ({lines[0][:200]}): has a machine too little memory? The same command goes"
-        " on with what is missing"
-    ) from error
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            if absent := next((line for line in reversed(lines) if "No module named" in line), None):
+                what = absent.rpartition("ModuleNotFoundError: ")[2]
+                raise SelfsentError(
+                    f"a machine of the cluster lacks a package ({what}): install the same on all"
+                ) from error
+            if isinstance(error, ray.exceptions.RayTaskError):  # a bug of ours
+                raise
+            raise SelfsentError(
+                f"a worker was lost again and again ({lines[0][:200]}): has a machine too little memory? The same"
+                " command goes on with what is missing"
+            ) from error
 
 
 @dataclasses.dataclass(frozen=True)
 class _Work:
-    """Does the parts of a batch, wherever it is sent."""
+    """Encodes the shards of a batch, wherever it is sent."""
 
     job: Job
 
     def __call__(self, batch: Any) -> Any:
         import pyarrow as pa
 
-        done = [dataclasses.asdict(encode_part(self.job, Part(**part))) for part in batch.to_pylist()]
+        done = [dataclasses.asdict(encode_shard(self.job, Shard(**shard))) for shard in batch.to_pylist()]
         return pa.Table.from_pylist(done)
 
 
 @contextmanager
 def _cluster(workers: int | None, cores: int) -> Iterator[Any]:
-    """Ray, connected; what was started here ends here."""
+    """Ray, connected; a cluster started here is shut down at the end."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray

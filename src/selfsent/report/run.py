@@ -20,7 +20,7 @@ from selfsent.models.saved import load_sentence_transformer
 from selfsent.report.run_page import run_page
 from selfsent.report.scores import scores_table
 from selfsent.search import Hit, search
-from selfsent.search.encoder import opened
+from selfsent.search.vectors import open_encoder
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -89,7 +89,7 @@ class Run:
 
     def encode(self, texts: list[str], side: Side | None = None) -> NDArray[np.float32]:
         """The vectors of texts, (n, d), by the trained encoder; `side` is `query` or `document` of a search."""
-        return encode(opened(self), texts, side=side)
+        return encode(open_encoder(self), texts, side=side)
 
     def search(self, corpus: Corpus, queries: list[str], top: int = 10, **how: Any) -> list[list[Hit]]:
         """The sentences of a corpus nearest to each query, as `selfsent.search` finds them."""

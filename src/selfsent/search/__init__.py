@@ -1,12 +1,11 @@
-"""What vectors are good for: files of them, the sentences nearest to a query, the most similar pairs, groups."""
+"""Files of vectors, the sentences nearest to a query, the most similar pairs, and clusters."""
 
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
 from selfsent.search.index import Index
 from selfsent.search.index_writer import write_index
 from selfsent.search.nearest import Hit, search
 from selfsent.search.pairs import Pair, most_similar_pairs
-from selfsent.search.sources import encode_corpus
-from selfsent.search.vectors import FORMATS, check_output, encode_to_file
+from selfsent.search.vectors import FORMATS, check_output, encode_corpus, encode_to_file
 
 __all__ = [
     "FORMATS",

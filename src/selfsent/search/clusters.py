@@ -1,4 +1,4 @@
-"""Sentences in groups of like meaning: k-means on vectors of length 1, and what tells a group from the others."""
+"""Clusters of sentences by k-means on vectors of length 1, and the words that are typical of each."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from selfsent.errors import SettingsError
 from selfsent.search.vectors import unit
 
 MANY, BLOCK = 100_000, 1 << 16
-"""Sentences from which on the centres are moved by samples of them, not by all of them at once."""
+"""Sentences from which on k-means runs on mini-batches; rows whose cosines are computed together."""
 WORDS = 5
 LIFT = 2.0
-"""Times as frequent as elsewhere, at least, is a word that tells a group."""
+"""Smallest ratio of a telling word's frequency in its cluster to that elsewhere."""
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Groups of rows, the largest first.
+    """Clusters of rows, the largest first.
 
     Args:
-        cluster: (n,) number of each row's group.
-        cosine: (n,) cosine of each row to the centre of its group.
+        cluster: (n,) number of each row's cluster.
+        cosine: (n,) cosine of each row to the centre of its cluster.
         repeats: (n,) how many texts each row stands for; one each when None.
     """
 
@@ -36,11 +36,11 @@ class Clusters:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(k,) texts of each group."""
+        """(k,) texts of each cluster."""
         return np.bincount(self.cluster, self.repeats).astype(np.int64)
 
     def typical(self, cluster: int, count: int = 1) -> NDArray[np.int64]:
-        """The rows of a group that are nearest to its centre, the nearest first."""
+        """The rows of a cluster that are nearest to its centre, the nearest first."""
         rows = np.flatnonzero(self.cluster == cluster)
         found: NDArray[np.int64] = rows[np.argsort(-self.cosine[rows], kind="stable")[:count]]
         return found
@@ -49,16 +49,16 @@ class Clusters:
 def find_clusters(
     vectors: NDArray[np.float32], count: int, seed: int = 0, repeats: NDArray[np.int64] | None = None
 ) -> Clusters:
-    """Group rows by k-means.
+    """Cluster rows by k-means.
 
     Args:
         vectors: (n, d) of length 1.
-        count: how many groups; fewer come out where rows are equal.
+        count: how many clusters; fewer come out where rows are equal.
         seed: of the first centres.
-        repeats: (n,) how many texts each row stands for, which counts for the sizes of groups, not for their centres.
+        repeats: (n,) how many texts each row stands for, which counts for the sizes of clusters, not their centres.
 
     Raises:
-        SettingsError: there are fewer than two groups, or fewer rows than groups.
+        SettingsError: there are fewer than two clusters, or fewer rows than clusters.
     """
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -72,26 +72,25 @@ def find_clusters(
         warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are equal
         fitted = kind(n_clusters=count, n_init=3, random_state=seed).fit(vectors)
     names, label = np.unique(fitted.labels_, return_inverse=True)
-    order = names[np.argsort(-np.bincount(label, repeats), kind="stable")]
-    number = np.empty(count, dtype=np.int64)
-    number[order] = np.arange(len(order))
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[np.argsort(-np.bincount(label, repeats), kind="stable")] = np.arange(len(names))
     centres, cosine = unit(fitted.cluster_centers_), np.empty(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), BLOCK):
         part = slice(start, start + BLOCK)
         cosine[part] = np.einsum("nd,nd->n", vectors[part], centres[fitted.labels_[part]])
-    return Clusters(number[fitted.labels_], cosine, repeats)
+    return Clusters(rank[label], cosine, repeats)
 
 
 def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) -> list[list[str]]:
-    """The words that tell each group from the rest, the most telling first.
+    """The most telling words of each cluster, best first.
 
-    Of the words at least twice as frequent in the group (p) as in the other groups together (q), those with the largest
+    Of the words at least twice as frequent in the cluster (p) as in the others together (q), those with the largest
     p log (p / q), their part in the divergence of the one from the other. q is smoothed by half a word.
 
     Args:
         texts: of the rows, in order.
-        clusters: the groups.
-        count: words of a group, at most.
+        clusters: the clusters.
+        count: words of a cluster, at most.
     """
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
@@ -103,14 +102,12 @@ def telling_words(texts: Iterable[str], clusters: Clusters, count: int = WORDS) 
         return [[] for _ in clusters.sizes]
     rows = len(clusters.cluster)
     member = csr_array((np.ones(rows), (clusters.cluster, np.arange(rows))), shape=(len(clusters.sizes), rows))
-    inside = (member @ counts).tocsr()
+    inside, names, found = (member @ counts).tocsr(), vectorizer.get_feature_names_out(), []
     total = inside.sum(0)
-    names = vectorizer.get_feature_names_out()
-    found = []
-    for group in range(len(clusters.sizes)):
-        own = inside[[group]].toarray()[0]
-        share = own / max(own.sum(), 1)
-        elsewhere = (total - own + 0.5) / (total - own + 0.5).sum()
+    for cluster in range(len(clusters.sizes)):
+        own = inside[[cluster]].toarray()[0]
+        share, elsewhere = own / max(own.sum(), 1), total - own + 0.5
+        elsewhere = elsewhere / elsewhere.sum()
         weight = np.where(share >= LIFT * elsewhere, share * np.log(np.maximum(share, 1e-300) / elsewhere), 0)
         best = np.argsort(-weight, kind="stable")[:count]
         found.append([str(names[place]) for place in best if weight[place] > 0])

@@ -1,4 +1,4 @@
-"""An index on disk: vectors in cells, with their texts and columns beside them; search it without encoding again."""
+"""An index on disk: an IVF of vectors and a table with their texts and columns, described by a manifest."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from selfsent.errors import ONE_STRING, DataError, SettingsError
 from selfsent.files import read_json
 from selfsent.integrity import damaged
 from selfsent.lexical.scores import BUCKETS, WordCounts, check_weight
-from selfsent.search.cells import Cells
-from selfsent.search.nearest import Best, Hit
-from selfsent.search.rows import KINDS
-from selfsent.search.vectors import unit
+from selfsent.search.ivf import IVF
+from selfsent.search.nearest import Hit, TopHits
+from selfsent.search.vectors import ARROW_TYPES, unit
 
-ABOUT, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
+MANIFEST, VECTORS, ROWS, REPEATS = "index.json", "vectors.faiss", "rows.arrow", "repeats.npy"
 FILES = (VECTORS, ROWS, REPEATS)
 WORDS = "words.npy"
-"""Beside them where there are texts: the numbers of words, and in how many texts each is."""
+"""Numbers of terms, and in how many texts each is; indexes of older versions have none."""
 VERSION = 1
 """Of the files in an index: raise it when older ones cannot be read."""
 TFIDF_WEIGHT = 0.5
 """Of TF-IDF beside the cosine: an index ranks by it still, and `search` without an index by BM25."""
-ORDERED = 300
-"""Texts that words put in order: on five tasks of 820 to 8,600 texts as good as all of them, within 0.04 (docs/log)."""
-_LARGEST = 1.01
-"""Of a cosine, in 16 bits."""
+RERANKED = 300
+"""Nearest texts that are ranked again by words: on five tasks within 0.04 of ranking all texts (docs/log)."""
+_LARGEST_COSINE = 1.01
+"""In 16 bits."""
 _READ_WHOLE = 1 << 27
-"""Bytes of an index that is looked through when it is opened; a larger one is when something is added to it."""
+"""Bytes of an index whose checksums are verified when it is opened; those of a larger one are before adding to it."""
 
 
 class Index:
@@ -51,49 +50,46 @@ class Index:
         >>> index = Index("tickets.index")  # doctest: +SKIP
         >>> query = "printer does not answer"  # doctest: +SKIP
         >>> [hits] = index.search(model.encode_query([query]), top=3, texts=[query])  # doctest: +SKIP
-        >>> index.told(hit.row for hit in hits)  # doctest: +SKIP
+        >>> index.describe(hit.row for hit in hits)  # doctest: +SKIP
     """
 
     def __init__(self, path: str | Path) -> None:
         path = Path(path)
-        self.path, self.about = path, read_json(path / ABOUT)
+        self.path, self.manifest = path, read_json(path / MANIFEST)
         if not is_index(path):
             what = "does not exist" if not path.exists() else "holds no index"
             raise DataError(f"{path} {what}: make one with selfsent index MODEL CORPUS --output {path}")
-        if self.about["version"] != VERSION:
+        if self.manifest["version"] != VERSION:
             raise DataError(f"{path} was made by another version of selfsent: make the index again")
         try:
-            kinds = {kind.__name__: kind for kind in KINDS}
-            self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.about["columns"].items()}
-            self.model, self.fingerprint = str(self.about["model"]), str(self.about["fingerprint"])
-            self.rows, self.recall = int(self.about["rows"]), float(self.about["recall"])
-            self.cells = Cells.read(path / VECTORS)
-            self.cells.probed = int(self.about["probed"])
-            self._repeats: NDArray[np.int64] = np.load(path / REPEATS, mmap_mode="r", allow_pickle=False)
-            whole = len(self) == len(self._repeats) == int(self.about["vectors"]) == len(self.table)
+            kinds = {kind.__name__: kind for kind in ARROW_TYPES}
+            self.columns: dict[str, type] = {name: kinds[kind] for name, kind in self.manifest["columns"].items()}
+            self.model, self.fingerprint = str(self.manifest["model"]), str(self.manifest["fingerprint"])
+            self.rows, self.recall = int(self.manifest["rows"]), float(self.manifest["recall"])
+            self.ivf = IVF.read(path / VECTORS)
+            self.ivf.nprobe = int(self.manifest["probed"])
+            self.repeats: NDArray[np.int64] = np.load(path / REPEATS, mmap_mode="r", allow_pickle=False)
+            if not len(self) == len(self.repeats) == int(self.manifest["vectors"]) == len(self.table):
+                raise ValueError("its files do not fit")
         except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-            raise DataError(f"{path} is damaged ({error}): make the index again") from error
-        if not whole:
-            raise DataError(f"{path} is damaged (its files do not fit): make the index again")
+            raise self._damaged(error) from error
         if sum((path / name).stat().st_size for name in FILES) <= _READ_WHOLE:
             self.check_files()
 
+    def _damaged(self, why: object) -> DataError:
+        return DataError(f"{self.path} is damaged ({why}): make the index again")
+
     def check_files(self) -> None:
-        """Read all files, to see whether they are as they were written; an index of an older version does not say.
+        """Verify the checksums of all files; an index of an older version has none.
 
         Raises:
-            DataError: one is not.
+            DataError: a file has changed.
         """
-        if name := damaged(self.path, self.about.get("checksums", {})):
-            raise DataError(f"{self.path} is damaged ({name} is not as it was written): make the index again")
+        if name := damaged(self.path, self.manifest.get("checksums", {})):
+            raise self._damaged(f"{name} is not as it was written")
 
     def __len__(self) -> int:
-        return len(self.cells)
-
-    @property
-    def unit(self) -> str:
-        """What a text is called."""
-        return "sentence" if "sentence" in self.columns else "text"
+        return len(self.ivf)
 
     @cached_property
     def table(self) -> MappedTable:
@@ -101,7 +97,7 @@ class Index:
         return MappedTable(self.path / ROWS)
 
     def check_model(self, fingerprint: str, name: str) -> None:
-        """Refuse an encoder other than the one that made the vectors.
+        """Reject an encoder other than the one that made the vectors.
 
         Raises:
             DataError: it is another one.
@@ -116,19 +112,19 @@ class Index:
 
     @cached_property
     def words(self) -> WordCounts | None:
-        """In how many of the texts each word is; None where the index has no texts, or was made before it counted.
+        """Document frequencies of terms; None where the index has no texts, or is of a version without them.
 
         Raises:
             DataError: the index is damaged.
         """
         if "text" not in self.columns or not (self.path / WORDS).is_file():
             return None
+        frequencies = np.zeros(BUCKETS, np.int32)
         try:
-            frequencies = np.zeros(BUCKETS, np.int32)
-            held = np.load(self.path / WORDS, allow_pickle=False)
-            frequencies[held[0]] = held[1]
-        except (OSError, ValueError, IndexError, EOFError) as error:
-            raise DataError(f"{self.path} is damaged ({error}): make the index again") from error
+            terms, counts = np.load(self.path / WORDS, allow_pickle=False)
+            frequencies[terms] = counts
+        except (OSError, ValueError, IndexError, TypeError, EOFError) as error:
+            raise self._damaged(error) from error
         return WordCounts(frequencies, len(self))
 
     def search(
@@ -138,65 +134,55 @@ class Index:
         texts: Sequence[str] | None = None,
         word_weight: float = TFIDF_WEIGHT,
     ) -> list[list[Hit]]:
-        """The numbers of the vectors nearest to each query, best first: by cosine, or by cosine + word_weight · words.
+        """The vectors nearest to each query, best first: by cosine, or by cosine + word_weight · words.
 
         Args:
             queries: (q, d), of any length but 0.
             top: how many vectors a query.
-            texts: the queries themselves: then the 300 with the largest cosines are put in order by words, too, where
-                the index has texts.
+            texts: the queries themselves: then the 300 nearest are ranked by words, too, where the index has texts.
             word_weight: of the words.
 
         Raises:
             DataError: the index is damaged.
-            SettingsError: a weight that is none, or not one text for each vector.
+            SettingsError: an invalid weight, or not one text for each vector.
         """
         check_weight(word_weight)
         if isinstance(texts, str):
             raise SettingsError(ONE_STRING)
         if texts is not None and len(texts) != len(queries):
             raise SettingsError(f"{len(queries)} vectors of queries were given, and {len(texts)} texts of them")
-        if texts is None or not word_weight or self.words is None:
-            found = self._nearest(queries, top)
-            return [[Hit(row, cosine, 0.0) for row, cosine in each] for each in found]
-        asked, hits = self.words.weighed(texts), []
-        for number, each in enumerate(self._nearest(queries, max(top, ORDERED))):
-            rows = np.array([row for row, _ in each], np.int64)
-            held = self.words.weighed(self.texts(rows))
-            best = Best(1, top)
-            cosines = np.array([[cosine for _, cosine in each]], np.float32)
-            best.take(rows, cosines, (asked[number] @ held.T).toarray(), word_weight)
-            hits += best.hits()
-        return hits
-
-    def _nearest(self, queries: NDArray[np.float32], top: int) -> list[list[tuple[int, float]]]:
-        """The numbers of the vectors with the largest cosines, and these."""
-        cosine, rows = self.cells.search(unit(np.ascontiguousarray(queries, np.float32)), min(top, len(self)))
-        if not (np.abs(cosine[rows >= 0]) < _LARGEST).all() or rows.max(initial=-1) >= len(self):
-            what = "its vectors or row numbers are not as they were written"
-            raise DataError(f"{self.path} is damaged ({what}): make the index again")
-        return [
-            [(row, near) for row, near in zip(some, nears, strict=True) if row >= 0]
-            for some, nears in zip(rows.tolist(), cosine.tolist(), strict=True)
-        ]
+        counts = self.words if texts is not None and word_weight else None
+        count = min(top if counts is None else max(top, RERANKED), len(self))
+        cosines, rows = self.ivf.search(unit(np.ascontiguousarray(queries, np.float32)), count)
+        if not (np.abs(cosines[rows >= 0]) < _LARGEST_COSINE).all() or rows.max(initial=-1) >= len(self):
+            raise self._damaged("its vectors or row numbers are not as they were written")
+        terms: Any = counts.weighed(texts or ()) if counts else None
+        found = []
+        for number, (near, cosine) in enumerate(zip(rows, cosines, strict=True)):
+            near, cosine = near[near >= 0], cosine[near >= 0]
+            words = (terms[number] @ counts.weighed(self.texts(near)).T).toarray() if counts else None
+            best = TopHits(1, top)
+            best.add(near, cosine[None], words, word_weight)
+            found += best.hits()
+        return found
 
     def texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """The texts of some vectors (n,), in any order."""
+        """The texts of vectors (n,), in any order."""
         return self.table.take([*self.columns].index("text"), rows)
 
-    def told(self, rows: Iterable[int]) -> list[dict[str, Any]]:
-        """Of each vector its columns, with `repeats`, how many more rows have its text, before `text`."""
-        wanted = np.fromiter(rows, dtype=np.int64)
-        columns = {name: self.table.take(place, wanted) for place, name in enumerate(self.columns)}
+    def describe(self, rows: Iterable[int]) -> list[dict[str, Any]]:
+        """The columns of each vector, with `repeats`, how many more rows have its text, before `text`."""
+        numbers = np.fromiter(rows, dtype=np.int64)
+        columns = {name: self.table.take(place, numbers) for place, name in enumerate(self.columns)}
         last = {"text": columns.pop("text")} if "text" in columns else {}
-        columns |= {"repeats": (np.asarray(self._repeats[wanted]) - 1).tolist()} | last
+        columns |= {"repeats": (np.asarray(self.repeats[numbers]) - 1).tolist()} | last
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     @property
     def summary(self) -> str:
-        """How many vectors, and what of their neighbours is found, for a line."""
-        cells = self.cells
-        compared = "all vectors are" if cells.probed >= cells.count else f"{cells.probed / cells.count:.1%} of them are"
+        """Size and recall, in one line."""
+        ivf = self.ivf
+        compared = "all vectors are" if ivf.nprobe >= ivf.nlist else f"{ivf.nprobe / ivf.nlist:.1%} of them are"
         return (
             f"{counted(len(self), 'vector')} in {self.path}; recall@10 {self.recall:.1%} on a sample, where {compared}"
             " compared with a query"
@@ -205,4 +191,4 @@ class Index:
 
 def is_index(path: Path) -> bool:
     """Whether a directory holds an index of some version."""
-    return read_json(path / ABOUT).get("kind") == "selfsent index"
+    return read_json(path / MANIFEST).get("kind") == "selfsent index"

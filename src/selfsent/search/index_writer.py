@@ -1,55 +1,202 @@
-"""Making an index, and adding to one: whole or not at all, in memory that holds the vectors in 16 bits once."""
+"""Writing an index, and adding to one: whole or not at all, in memory that holds the vectors in 16 bits once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.batch import as_text
 from selfsent.data.corpus.duplicates import KeySet, hash_keys
+from selfsent.data.corpus.parquet import kind_of
+from selfsent.data.vector_files import TOGETHER, VectorsFile
 from selfsent.errors import DataError, OutputError, SettingsError
 from selfsent.files import atomic_directory, read_json, write_json
 from selfsent.integrity import checksums
 from selfsent.lexical import WordCounts
-from selfsent.search.cells import Cells, wanted
-from selfsent.search.index import ABOUT, FILES, REPEATS, ROWS, VECTORS, VERSION, WORDS, Index, is_index
-from selfsent.search.index_sources import Part, Source, schema_of
-from selfsent.search.vectors import unit
+from selfsent.models.encoder import Encoder
+from selfsent.search.index import FILES, MANIFEST, REPEATS, ROWS, VECTORS, VERSION, WORDS, Index, is_index
+from selfsent.search.ivf import IVF, training_rows
+from selfsent.search.tables import check_carried
+from selfsent.search.vectors import (
+    ARROW_TYPES,
+    CHECKED,
+    check_finite,
+    check_size,
+    check_vectors,
+    corpus_vectors,
+    sentences,
+    unit,
+)
 from selfsent.version import __version__
 
-WANTED = 0.95
-"""The share of the ten nearest neighbours that a search finds."""
-GROWN = 4
-"""Times as many vectors as its centres were made for, from which on an index is arranged anew."""
-_STAGED = "staged.f16"
-_TOGETHER = 1 << 14
+PLACES = ("row", "sentence")
+"""Columns that say where in the input a text stands."""
+MIN_RECALL = 0.95
+"""Of the ten nearest neighbours."""
+GROWTH = 4
+"""How many times its training vectors an index may hold before its centroids are trained anew."""
+_STAGED, _STAGED_TOGETHER = "staged.f16", 1 << 14
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a source.
+
+    Args:
+        vectors: (n, d).
+        cells: column -> (n,) values.
+        counts: (n,) how many rows of the input have each text.
+    """
+
+    vectors: NDArray[np.float32]
+    cells: dict[str, list[Any]]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What goes into an index.
+
+    Args:
+        columns: those of the blocks, with the type of each: `row` among them, and `text` last.
+        size: numbers of a vector.
+        count: vectors at most.
+        rows: of the input.
+        blocks: in the order of the input.
+    """
+
+    columns: dict[str, type]
+    size: int
+    count: int
+    rows: int
+    blocks: Iterator[Block]
 
 
 @dataclass(frozen=True)
 class Added:
-    """What became of the texts of a source.
-
-    Args:
-        new: vectors added.
-        known: texts that the index had already.
-    """
+    """Counts of new vectors, and of texts that the index had already."""
 
     new: int
     known: int
 
 
-def check_index_output(output: Path, add: bool, overwrite: bool) -> Index | None:
-    """The index to add to, if any; refuses a directory that cannot be used as asked.
+def from_corpus(model: Encoder, corpus: Corpus, file: VectorsFile | None = None) -> Source:
+    """The distinct texts of a corpus; their vectors are computed, or read from a file as `encode_to_file` writes it."""
+    inputs = corpus.input_rows
+
+    def blocks() -> Iterator[Block]:
+        texts, done = sentences(corpus), 0
+        for vectors in corpus_vectors(model, corpus, file, "document"):
+            rows = np.arange(done, done + len(vectors))
+            cells = inputs.describe(np.asarray(inputs.first[rows])) | {"text": list(islice(texts, len(rows)))}
+            yield Block(vectors, cells, inputs.repeats[rows])
+            done += len(rows)
+
+    return Source({**inputs.columns, "text": str}, model.embedding_size, len(corpus), inputs.rows, blocks())
+
+
+def from_files(model: Encoder, path: Path) -> Source:
+    """The vectors, texts and columns of a `.parquet` file, or of all those in a folder, in the order of their names.
+
+    Columns of truth values, numbers and text are kept. Rows whose vector is all zeros had no text, and are left out.
+    Some texts of each block are encoded again, to see whether the vectors are the model's.
+
+    Args:
+        model: the encoder that made the vectors.
+        path: a file with columns `embedding` and `text`, or a folder of such files.
 
     Raises:
-        SettingsError: both are asked for.
-        OutputError: there is an index and neither was asked for, or something else.
-        DataError: there is none to add to.
+        DataError: there is no such file, or it is damaged, or holds vectors of another model.
+        SettingsError: a column is called like one of the results.
+    """
+    paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    files = [file for file in map(VectorsFile, paths) if file.rows]
+    if not files or any(file.suffix != ".parquet" for file in paths):
+        what = "has no texts: name their corpus, too" if files else "holds no vectors in .parquet files"
+        raise DataError(f"{path} {what}")
+    columns = _columns(files[0])
+    for file in files:
+        if _columns(file) != columns:
+            raise DataError(f"{file.path} has other columns than {files[0].path}: index them apart")
+        check_size(model, file)
+    check_carried([name for name in columns if name not in (*PLACES, "text")], f"a column of {path}")
+    starts, rows = _first_rows(files, columns)
+    return Source(
+        {"row": int, **{name: kind for name, kind in columns.items() if name != "row"}},
+        model.embedding_size,
+        sum(file.rows for file in files),
+        rows,
+        (block for file, start in zip(files, starts, strict=True) for block in _blocks(model, file, columns, start)),
+    )
+
+
+def _columns(file: VectorsFile) -> dict[str, type]:
+    """The columns of a file that an index keeps, `text` last."""
+    import pyarrow.parquet as pq
+
+    found = {field.name: kind for field in pq.read_schema(file.path) if (kind := kind_of(field.type))}
+    return {**{name: kind for name, kind in found.items() if name != "text"}, "text": str}
+
+
+def _first_rows(files: Sequence[VectorsFile], columns: Mapping[str, type]) -> tuple[list[int], int]:
+    """The number of input rows before each file, and in all.
+
+    Consecutive files with one and the same value in their column `file` are shards of it, whose rows count through.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    starts, start, end, before = list[int](), 0, 0, None
+    for file in files:
+        rows, origin = file.rows, None
+        if columns.get("row") is int:
+            table = pq.read_table(file.path, columns=[name for name in ("row", "file") if name in columns])
+            rows = int(pc.max(table["row"]).as_py()) + 1
+            origins = pc.unique(table["file"]).to_pylist() if "file" in columns else []
+            origin = origins[0] if len(origins) == 1 else None
+        start = start if origin is not None and origin == before else end
+        starts.append(start)
+        before, end = origin, max(end, start + rows)
+    return starts, end
+
+
+def _blocks(model: Encoder, file: VectorsFile, columns: Mapping[str, type], start: int) -> Iterator[Block]:
+    import pyarrow.parquet as pq
+
+    draw, done = np.random.default_rng(0), 0
+    with pq.ParquetFile(file.path) as opened:
+        batches = opened.iter_batches(TOGETHER, columns=list(columns))
+        for (vectors, texts), batch in zip(file.parts(), batches, strict=True):
+            check_finite(file, vectors, done)
+            filled = np.flatnonzero(vectors.any(1))
+            if texts is not None and len(filled):
+                chosen = draw.permutation(filled)[:CHECKED]
+                sample = [texts[row] for row in chosen]
+                check_vectors(model, file, vectors[chosen], sample, done + chosen, "document")
+            cells = batch.to_pydict()
+            rows = cells["row"] if columns.get("row") is int else range(done, done + len(vectors))
+            cells["row"] = [start + int(row) for row in rows]
+            for name, kind in columns.items():
+                cells[name] = list(map(as_text, cells[name])) if kind is str else cells[name]
+            cells = {name: [values[row] for row in filled.tolist()] for name, values in cells.items()}
+            yield Block(vectors[filled], cells, np.ones(len(filled), np.int64))
+            done += len(vectors)
+
+
+def check_index_output(output: Path, add: bool, overwrite: bool) -> Index | None:
+    """The index to add to, if any; rejects a directory that cannot be used.
+
+    Raises:
+        SettingsError: both are wanted.
+        OutputError: there is an index and neither is wanted, or something else.
+        DataError: there is no index to add to.
     """
     if add and overwrite:
         raise SettingsError("--add and --overwrite contradict each other: give one")
@@ -70,10 +217,10 @@ def write_index(
     model: str,
     fingerprint: str,
     add_to: Index | None = None,
-    least_recall: float = WANTED,
+    min_recall: float = MIN_RECALL,
     advance: Callable[[int], None] = lambda count: None,
 ) -> Added:
-    """Write an index, in place of one that is there.
+    """Write an index, replacing one that is there.
 
     A text that the index has already only counts once more. Row numbers go on where those of the index end. Killed, it
     leaves the old index as it was.
@@ -84,7 +231,7 @@ def write_index(
         model: the name of the encoder, by which later searches load it.
         fingerprint: of the encoder.
         add_to: the index in `output`, to keep what it holds.
-        least_recall: the share of the ten nearest neighbours that searches shall find, 0 to 1.
+        min_recall: of the ten nearest neighbours in searches, 0 to 1.
         advance: called with the number of rows of the input done since the last call; there are about `source.rows`.
 
     Raises:
@@ -92,173 +239,140 @@ def write_index(
         DataError: the index is of another model, or there is nothing to put in.
         OutputError: it cannot be written, or another process wrote it meanwhile.
     """
-    _check_still(add_to, output)
+    _check_unchanged(add_to, output)
     if add_to is not None:
         add_to.check_files()
         add_to.check_model(fingerprint, model)
-        source = _fitting(source, add_to.columns)
+        source = _fitted(source, add_to.columns)
         if add_to.columns != source.columns:
-            was, now = _named(add_to.columns), _named(source.columns)
+            was, now = (
+                ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items())
+                for columns in (add_to.columns, source.columns)
+            )
             raise SettingsError(
                 f"{output} has the columns {was}, and not {now}: give the options that it was made with"
             )
     with atomic_directory(output) as temporary:
-        filling = _Filling(temporary, source, add_to)
-        known = filling.fill(advance)
-        if not filling.count:
+        writer = _Writer(temporary, source, add_to)
+        known = writer.fill(advance)
+        if not writer.count:
             raise DataError("there is no vector to put into an index: every text is empty")
-        cells, trained = filling.arranged()
-        recall = cells.tune(least_recall)
-        if recall < least_recall:
-            raise DataError(
-                f"the index finds {recall:.1%} of the nearest neighbours, and {least_recall:.1%} are wanted"
-            )
-        cells.write(temporary / VECTORS)
-        np.save(temporary / REPEATS, filling.repeats[: filling.count])
-        if has_texts := "text" in source.columns:
-            held = np.flatnonzero(filling.words.frequencies)
-            np.save(temporary / WORDS, np.stack([held.astype(np.int32), filling.words.frequencies[held]]))
-        about = {
+        ivf, trained = writer.arrange()
+        recall = ivf.tune(min_recall)
+        if recall < min_recall:
+            raise DataError(f"the index finds {recall:.1%} of the nearest neighbours, and {min_recall:.1%} are wanted")
+        ivf.write(temporary / VECTORS)
+        np.save(temporary / REPEATS, writer.repeats[: writer.count])
+        terms = np.flatnonzero(writer.words.frequencies)
+        np.save(temporary / WORDS, np.stack([terms.astype(np.int32), writer.words.frequencies[terms]]))
+        manifest = {
             "kind": "selfsent index",
             "version": VERSION,
             "selfsent": __version__,
             "model": model,
             "fingerprint": fingerprint,
             "columns": {name: kind.__name__ for name, kind in source.columns.items()},
-            "rows": filling.start + source.rows,
-            "vectors": filling.count,
+            "rows": writer.start + source.rows,
+            "vectors": writer.count,
             "trained": trained,
-            "cells": cells.count,
-            "probed": cells.probed,
+            "cells": ivf.nlist,
+            "probed": ivf.nprobe,
             "recall": recall,
-            "checksums": checksums(temporary, (*FILES, WORDS) if has_texts else FILES),
+            "checksums": checksums(temporary, (*FILES, WORDS)),
         }
-        write_json(temporary / ABOUT, about)
-        _check_still(add_to, output)
-    return Added(filling.count - filling.old, known)
+        write_json(temporary / MANIFEST, manifest)
+        _check_unchanged(add_to, output)
+    return Added(writer.count - writer.old, known)
 
 
-def _fitting(source: Source, columns: Mapping[str, type]) -> Source:
+def _fitted(source: Source, columns: Mapping[str, type]) -> Source:
     """A source whose values become text in columns that are text in the index: one of x1, x2 may go on with 5, 6."""
     numbers = [name for name, kind in source.columns.items() if kind is not columns.get(name, kind) is str]
 
-    def fitted() -> Iterator[Part]:
-        for part in source.parts:
-            cells = {name: list(map(as_text, part.cells[name])) for name in numbers}
-            yield replace(part, cells=part.cells | cells)
+    def blocks() -> Iterator[Block]:
+        for block in source.blocks:
+            yield replace(block, cells=block.cells | {name: list(map(as_text, block.cells[name])) for name in numbers})
 
-    return replace(source, columns={**source.columns, **dict.fromkeys(numbers, str)}, parts=fitted())
-
-
-def _named(columns: dict[str, type]) -> str:
-    return ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items())
+    return replace(source, columns={**source.columns, **dict.fromkeys(numbers, str)}, blocks=blocks())
 
 
-def _check_still(index: Index | None, output: Path) -> None:
-    """Refuse to put an index in the place of another one than that which it adds to."""
-    if index is not None and read_json(output / ABOUT) != index.about:
+def _check_unchanged(index: Index | None, output: Path) -> None:
+    """Reject replacing an index other than the one to add to."""
+    if index is not None and read_json(output / MANIFEST) != index.manifest:
         raise OutputError(f"{output} was changed by another process meanwhile: add again")
 
 
-class _Filling:
-    """Texts and columns on their way into a new directory; their vectors wait in a file until all are there."""
+class _Writer:
+    """Texts and columns on their way into a new directory; their vectors are staged in a file until all are there."""
 
     def __init__(self, directory: Path, source: Source, add_to: Index | None) -> None:
         self._directory, self._source, self._index = directory, source, add_to
-        self.old = self.count = 0 if add_to is None else len(add_to)
-        self.start = 0 if add_to is None else add_to.rows
+        self.old, self.start = (0, 0) if add_to is None else (len(add_to), add_to.rows)
+        self.count = self.old
         self.repeats: NDArray[np.int64] = np.zeros(self.old + source.count, np.int64)
-        self._known = KeySet(numbered=True)
         self.words = WordCounts()
-        self._schema = schema_of(source.columns)
 
     def fill(self, advance: Callable[[int], None]) -> int:
-        """Write the texts and stage the vectors; how many texts were known."""
+        """Write the texts and stage the vectors; returns how many texts were known."""
         import pyarrow as pa
 
-        known, done = 0, 0
+        schema = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in self._source.columns.items()])
+        keys, known, done = KeySet(numbered=True), 0, 0
         with (
             (self._directory / ROWS).open("wb") as file,
-            pa.ipc.new_file(file, self._schema) as table,
+            pa.ipc.new_file(file, schema) as table,
             (self._directory / _STAGED).open("wb") as staged,
         ):
-            self._take_over(table)
-            for part in self._source.parts:
-                numbers, new = self._numbered(part)
-                np.add.at(self.repeats, numbers, part.counts)
+            if self._index is not None:
+                self.repeats[: self.old] = self._index.repeats
+                with pa.OSFile(str(self._index.path / ROWS)) as opened:
+                    reader = pa.ipc.open_file(opened)
+                    for batch in map(reader.get_batch, range(reader.num_record_batches)):
+                        table.write_batch(batch.select(schema.names))
+                        texts = batch.column("text").to_pylist()
+                        keys.number(hash_keys(texts, len(texts)))
+                        self.words.add(texts)
+            for block in self._source.blocks:
+                numbers, _ = keys.number(hash_keys(block.cells["text"], len(block.vectors)))
+                new = numbers > np.maximum.accumulate(np.concatenate([[self.count - 1], numbers]))[:-1]
+                self.count += int(new.sum())
+                np.add.at(self.repeats, numbers, block.counts)
+                rows = block.cells["row"]
                 cells = {
-                    name: [v for v, is_new in zip(part.cells[name], new.tolist(), strict=True) if is_new]
+                    name: [value for value, is_new in zip(block.cells[name], new.tolist(), strict=True) if is_new]
                     for name in self._source.columns
                 }
                 cells["row"] = [self.start + row for row in cells["row"]]
-                self.words.add(cells.get("text", []))
-                table.write_batch(pa.record_batch(cells, schema=self._schema))
-                staged.write(unit(part.vectors[new]).astype(np.float16).data)
+                self.words.add(cells["text"])
+                table.write_batch(pa.record_batch(cells, schema=schema))
+                staged.write(unit(block.vectors[new]).astype(np.float16).data)
                 known += int((numbers < self.old).sum())
-                if part.cells["row"]:
-                    advance(max(part.cells["row"]) + 1 - done)
-                    done = max(part.cells["row"]) + 1
+                if rows:
+                    advance(max(rows) + 1 - done)
+                    done = max(rows) + 1
         return known
 
-    def _take_over(self, table: Any) -> None:
-        """Copy what the old index has."""
-        if self._index is None:
-            return
-        import pyarrow as pa
-
-        self.repeats[: self.old] = np.load(self._index.path / REPEATS)
-        with pa.OSFile(str(self._index.path / ROWS)) as file:
-            reader = pa.ipc.open_file(file)
-            for number in range(reader.num_record_batches):
-                batch = reader.get_batch(number)
-                table.write_batch(batch.select(self._schema.names))
-                if "text" in self._source.columns and len(batch):
-                    texts = batch.column(self._schema.get_field_index("text")).to_pylist()
-                    self._known.number(hash_keys(texts, len(batch)))
-                    self.words.add(texts)
-
-    def _numbered(self, part: Part) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The number in the index of each text of a part, and which are new."""
-        size = len(part.vectors)
-        if "text" not in self._source.columns:
-            numbers, new = self.count + np.arange(size), np.ones(size, bool)
-        else:
-            numbers, _ = self._known.number(hash_keys(part.cells["text"], size))
-            new = numbers > np.maximum.accumulate(np.concatenate([[self.count - 1], numbers]))[:-1]
-        self.count += int(new.sum())
-        return numbers, new
-
-    def arranged(self) -> tuple[Cells, int]:
-        """All vectors in cells, and how many these were made for; what was staged is removed."""
+    def arrange(self) -> tuple[IVF, int]:
+        """All vectors in an IVF, and the number it was trained for; removes the staged ones."""
         index, path = self._index, self._directory / _STAGED
-        trained = 0 if index is None else int(index.about["trained"])
-        if index is None or self.count > GROWN * trained:
+        size, new = self._source.size, self.count - self.old
+        staged = np.memmap(path, np.float16, "r", shape=(new, size)) if new else np.empty((0, size), np.float16)
+        trained = 0 if index is None else int(index.manifest["trained"])
+        if index is None or self.count > GROWTH * trained:
             trained = self.count
-            cells = Cells.around(self._sample(), self.count)
-            for rows, vectors in () if index is None else index.cells.parts():
-                cells.add(vectors, rows)
+            rows = np.sort(np.random.default_rng(0).permutation(self.count)[: training_rows(self.count)])
+            sample = np.asarray(staged[rows[rows >= self.old] - self.old], np.float32)
+            if index is not None:
+                sample = np.concatenate([index.ivf.take(rows[rows < self.old]), sample])
+            ivf = IVF.trained(sample, self.count)
+            for numbers, vectors in () if index is None else index.ivf.lists():
+                ivf.add(vectors, numbers)
         else:
-            cells = Cells.read(index.path / VECTORS, mapped=False)
-        done = self.old
-        for vectors in self._staged():
-            cells.add(vectors, np.arange(done, done + len(vectors)))
-            done += len(vectors)
+            ivf = IVF.read(index.path / VECTORS, mapped=False)
+        del staged
+        with path.open("rb") as file:  # not mapped, as pages of a map stay with the process
+            for start in range(0, new, _STAGED_TOGETHER):
+                vectors = np.fromfile(file, np.float16, _STAGED_TOGETHER * size).reshape(-1, size).astype(np.float32)
+                ivf.add(vectors, self.old + np.arange(start, start + len(vectors)))
         path.unlink()
-        return cells, trained
-
-    def _staged(self) -> Iterator[NDArray[np.float32]]:
-        size = self._source.size
-        with (self._directory / _STAGED).open("rb") as file:
-            while len(block := np.fromfile(file, np.float16, _TOGETHER * size)):
-                yield block.reshape(-1, size).astype(np.float32)
-
-    def _sample(self) -> NDArray[np.float32]:
-        """Random ones of all vectors, old and new."""
-        rows = np.sort(np.random.default_rng(0).permutation(self.count)[: wanted(self.count)])
-        old, new = rows[rows < self.old], rows[rows >= self.old] - self.old
-        stored = (
-            np.memmap(self._directory / _STAGED, np.float16, "r").reshape(-1, self._source.size) if len(new) else ()
-        )
-        parts = [self._index.cells.take(old)] if self._index is not None else []
-        parts += [np.asarray(stored[new], np.float32)] if len(new) else []
-        return np.concatenate(parts)
+        return ivf, trained

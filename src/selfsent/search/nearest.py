@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,7 @@ from selfsent.lexical.analyzer import SAMPLED
 from selfsent.lexical.scores import check_weight
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
-from selfsent.search.encoder import opened
-from selfsent.search.rows import sentences
-from selfsent.search.sources import corpus_vectors
-from selfsent.search.vectors import unit
+from selfsent.search.vectors import corpus_vectors, open_encoder, sentences, unit
 
 if TYPE_CHECKING:
     from selfsent.search.index import Index
@@ -35,8 +32,8 @@ class Hit(NamedTuple):
     Args:
         row: of the corpus' distinct sentences, or number of the vector of an index.
         cosine: of its vector and the query's.
-        words: how much of the query's words it shares, from 0 to 1: BM25 as a share of what the query can reach (in an
-            index still the cosine by TF-IDF). 0 where words were not looked at.
+        words: lexical score, 0 to 1: BM25 as a share of what the query can reach (in an index the TF-IDF cosine). 0
+            where it was not computed.
     """
 
     row: int
@@ -64,48 +61,43 @@ def search(
         advance: called with the number of rows of the input done since the last call.
         file: with the vectors of the corpus, as `encode_to_file` writes it; without it they are computed.
         word_weight: of BM25 beside the cosine; 0: the cosine alone. By default the encoder's own.
-        language: whose stems are compared, one of `LANGUAGES`; by default the one that most sentences are in.
+        language: of the stemmer, one of `LANGUAGES`; by default the one of most sentences.
 
     Raises:
         DataError: the file is damaged, or holds other vectors.
-        SettingsError: one query that is in no list, no encoder, no such language, or a weight that is none.
+        SettingsError: one query that is in no list, no encoder, no such language, or an invalid weight.
     """
     if isinstance(queries, str):
         raise SettingsError(ONE_STRING)
     analyzer = Analyzer(language)
-    model = opened(model)
+    model = open_encoder(model)
     word_weight = model.lexical_weight if word_weight is None else word_weight
     check_weight(word_weight)
-    wanted = unit(encode(model, queries, side="query"))
-    if word_weight and language is None:
-        analyzer = Analyzer(corpus_language(corpus))
-    bm25 = _counted(queries, corpus, analyzer) if word_weight else None
-    best = Best(len(queries), top)
+    query_vectors = unit(encode(model, queries, side="query"))
+    if word_weight:
+        bm25 = BM25(queries, analyzer if language else Analyzer(corpus_language(corpus)))
+        left = sentences(corpus)
+        while texts := list(islice(left, _COUNTED_TOGETHER)):
+            bm25.add(texts)
+        query_terms, terms = bm25.queries, bm25.texts
+    best = TopHits(len(queries), top)
     start, tell = 0, corpus.input_rows.progress_callback(advance)
     for vectors in corpus_vectors(model, corpus, file, "document"):
-        cosines = wanted @ unit(vectors).T
-        words = None if bm25 is None else (bm25[0] @ bm25[1][start : start + len(vectors)].T).toarray()
-        best.take(np.arange(start, start + len(vectors)), cosines, words, word_weight)
+        rows = np.arange(start, start + len(vectors))
+        words = (query_terms @ terms[start : start + len(vectors)].T).toarray() if word_weight else None
+        best.add(rows, query_vectors @ unit(vectors).T, words, word_weight)
         start += len(vectors)
         tell(len(vectors))
     return best.hits()
 
 
 def corpus_language(corpus: Corpus | Index) -> str | None:
-    """The language that most sentences of a corpus are in, told by a sample; None where they are in several."""
+    """The language of most sentences of a corpus, by a sample; None if they are in several."""
     return language_of(corpus.texts(np.unique(np.linspace(0, len(corpus) - 1, SAMPLED).astype(np.int64))))
 
 
-def _counted(queries: list[str], corpus: Corpus, analyzer: Analyzer) -> tuple[Any, Any]:
-    """The words of queries and of the distinct sentences of a corpus, whose inner products are BM25."""
-    bm25, texts = BM25(queries, analyzer), sentences(corpus)
-    while part := list(islice(texts, _COUNTED_TOGETHER)):
-        bm25.add(part)
-    return bm25.queries, bm25.texts
-
-
-class Best:
-    """The best hits of each query among those that it was shown.
+class TopHits:
+    """The best hits of each query so far; among equals, those that came first.
 
     Args:
         queries: how many there are.
@@ -118,21 +110,14 @@ class Best:
         self._found = np.zeros((3, queries, 0), np.float32)
         """Score, cosine and words."""
 
-    def take(
+    def add(
         self,
         rows: NDArray[np.int64],
         cosines: NDArray[np.float32],
         words: NDArray[np.float32] | None,
         word_weight: float,
     ) -> None:
-        """Show it some more, which come behind those of before where they are as good.
-
-        Args:
-            rows: (n,) or (queries, n), their numbers.
-            cosines: (queries, n).
-            words: likewise; None for none.
-            word_weight: of the words.
-        """
+        """Consider rows (n,) with their cosines and lexical scores, (queries, n) each."""
         words = np.zeros_like(cosines) if words is None else words
         new = np.stack([cosines + np.float32(word_weight) * words, cosines, words])
         found = np.concatenate([self._found, new], axis=2)
@@ -143,7 +128,5 @@ class Best:
 
     def hits(self) -> list[list[Hit]]:
         """Those of each query, best first."""
-        return [
-            list(map(Hit, rows, cosines, words))
-            for rows, cosines, words in zip(*(part.tolist() for part in (self._rows, *self._found[1:])), strict=True)
-        ]
+        columns = (self._rows.tolist(), *self._found[1:].tolist())
+        return [list(map(Hit, *each)) for each in zip(*columns, strict=True)]

@@ -1,49 +1,50 @@
-"""The vectors of a corpus in a file. What is done when a run is killed is kept beside it, and the next run goes on."""
+"""Vectors of a corpus: computed, read from a file, or written to one that lines up with the rows of the input."""
 
 from __future__ import annotations
 
 import glob
 import hashlib
-import io
-import json
 import os
 import shutil
-import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
-from selfsent.data.vector_files import CONTENT
+from selfsent.data.vector_files import VectorsFile
 from selfsent.display import counted
-from selfsent.errors import OutputError, SettingsError
-from selfsent.files import output_errors, write_json
-from selfsent.integrity import warn_damaged
+from selfsent.errors import DataError, OutputError, SettingsError
+from selfsent.files import atomic_file, output_errors
 from selfsent.locks import lock_directory
 from selfsent.models.encoder import Encoder
-from selfsent.models.encoding import CHARACTERS, CHUNK, Side, encode_stream, prompt_of, tokens_at_once
-from selfsent.models.fingerprint import hash_weights
-from selfsent.search.encoder import opened
-from selfsent.search.rows import sentences, write_rows
+from selfsent.models.encoding import CHARACTERS, CHUNK, Side, encode, encode_stream, prompt_of, tokens_at_once
+from selfsent.models.fingerprint import fingerprint
+from selfsent.models.loading import load_encoder
+from selfsent.models.precision import inference_device
+from selfsent.naming import name_of
+from selfsent.resumable import RowTable
 
-FORMATS = tuple(CONTENT)
+FORMATS = (".npy", ".parquet")
+ARROW_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string"}
+CHECKED = 16
+"""Rows of each block of a file that are encoded again, to see whether the file is of this model and corpus."""
+MEAN_COSINE, LEAST_COSINE = 0.99, 0.9
+"""Between stored and computed vectors, which differ a little where one of them was computed in 8 bits."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """How many vectors a file holds, of how many numbers.
+    """Counts of a file of vectors.
 
     Args:
-        rows: one vector each.
+        rows: number of vectors.
         size: numbers of a vector.
-        kept: how many of the rows an earlier run had done.
+        kept: rows that an earlier run had done.
         zeros: rows without text, whose vectors are zeros.
     """
 
@@ -53,23 +54,43 @@ class Encoded:
     zeros: int
 
 
-def check_output(output: Path) -> None:
-    """Refuse what cannot become a file of vectors.
+def open_encoder(model: Encoder | str | os.PathLike[str]) -> Encoder:
+    """The encoder itself, or the one of that name, on a GPU if there is one.
 
     Raises:
-        SettingsError: its name ends otherwise than in one of `FORMATS`.
-        OutputError: it is a directory.
+        BaseEncoderError: there is none of that name.
+        SettingsError: it is something else.
     """
-    if output.is_dir():
-        raise OutputError(f"{output} is a directory: name a file")
-    if output.suffix not in FORMATS:
-        raise SettingsError(f"--output {output} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    named = name_of(model)
+    if isinstance(named, str):
+        return load_encoder(named).to(inference_device()).eval()
+    if not isinstance(named, Encoder):
+        raise SettingsError(f"{type(named).__name__} is no encoder of selfsent: give the directory that it lies in")
+    return named
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Vectors of length 1; one of zeros stays as it is."""
     ones: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return ones
+
+
+def sentences(corpus: Corpus, start: int = 0) -> Iterator[str]:
+    """The distinct sentences of a corpus from one on, few in memory at a time."""
+    return islice((text for batch in corpus.batches(size=256) for text in batch), start, None)
+
+
+def check_output(output: Path) -> None:
+    """Reject a path that cannot become a file of vectors.
+
+    Raises:
+        SettingsError: it ends in none of `FORMATS`.
+        OutputError: it is a directory.
+    """
+    if output.is_dir():
+        raise OutputError(f"{output} is a directory: name a file")
+    if output.suffix not in FORMATS:
+        raise SettingsError(f"--output {output} must end in {' or '.join(FORMATS)}")
 
 
 def encode_to_file(
@@ -81,17 +102,17 @@ def encode_to_file(
 ) -> Encoded:
     """Write a vector for each row of the input, in its order; memory hardly grows with the corpus.
 
-    What was repeated is computed once. An empty text has a vector of zeros. Where texts were split, there is a vector
-    for each sentence. A corpus that was read without `carry` knows no rows of the input, only its own.
+    Repeated texts are computed once, and an empty one has a vector of zeros. Where texts were split, there is a vector
+    for each sentence. For a corpus that was read without `carry`, rows are its distinct sentences.
 
-    Killed or interrupted, it leaves the vectors made so far in a hidden directory beside `output`. The same call
-    continues from there; the file is the same, bit for bit, as if nothing had happened.
+    After an interruption, finished vectors stay in a hidden directory beside `output`. The same call continues from
+    there, and the file is the same, bit for bit.
 
     Args:
         model: the encoder, or the name of one.
         corpus: the sentences.
-        output: a `.npy` file of (n, d) float32; a `.npz` file with that as `embeddings`, and `row` and `sentence` where
-            texts were split; or a `.parquet` file with the columns of `InputRows.describe`, `text` and `embedding`.
+        output: a `.npy` file of (n, d) float32, or a `.parquet` file with the columns of `InputRows.describe`, `text`
+            and `embedding`.
         advance: called with the number of rows done since the last call.
         side: of a search, for models that want a prompt in front of queries or documents.
 
@@ -100,114 +121,214 @@ def encode_to_file(
         OutputError: the file cannot be written.
         KeyboardInterrupt: with a message that says how far it came.
     """
-    model, output = opened(model), Path(output)
+    model, output = open_encoder(model), Path(output)
     check_output(output)
-    inputs = corpus.input_rows
+    inputs, tell = corpus.input_rows, corpus.input_rows.progress_callback(advance)
+    directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
     with output_errors(output):
-        part = _Part(output, corpus, model, side)
-        kept, tell = inputs.done(part.done) if part.done else 0, inputs.progress_callback(advance)
-        if part.done:
-            tell(part.done)
+        _lock = lock_directory(directory, f"another selfsent is writing {output}: wait for it, or name another file")
+        name = f"what an earlier run left of {output}"
+        table = RowTable(directory, len(corpus), model.embedding_size, np.float32, name)
+        done = int(table.done.sum())
+        if table.repaired or not table.done[:done].all():  # otherwise chunks would be cut at other places
+            table.clear()
+            done = 0
+        kept = inputs.done(done) if done else 0
+        if done:
+            tell(done)
         try:
-            for vectors in encode_stream(model, sentences(corpus, part.done), side):
-                part.append(vectors)
+            for vectors in encode_stream(model, sentences(corpus, done), side):
+                table.fill(np.arange(done, done + len(vectors)), vectors)
+                done += len(vectors)
                 tell(len(vectors))
-            part.finish(corpus)
+            _write_rows(table, corpus, output)
         except KeyboardInterrupt:
-            if not part.done:
-                part.remove()
+            if not done:
+                _remove_parts(output)
                 raise
             raise KeyboardInterrupt(
-                f"interrupted: {inputs.done(part.done):,} of {counted(len(inputs), inputs.unit)} are done, the same"
-                " command goes on from there"
+                f"interrupted: {inputs.done(done):,} of {counted(len(inputs), inputs.unit)} are done, the same command"
+                " goes on from there"
             ) from None
-    return Encoded(len(inputs), part.size, kept, inputs.dropped)
-
-
-class _Part:
-    """A file of vectors in the making: `vectors.npy` of the distinct sentences, and how many rows of it are on disk.
-
-    Args:
-        output: the file in the end; the directory with the part is hidden beside it.
-        corpus: the sentences.
-        model: the encoder. Other sentences, another encoder or precision go into another directory.
-        side: of a search; likewise.
-    """
-
-    def __init__(self, output: Path, corpus: Corpus, model: Encoder, side: Side | None) -> None:
-        self.output, self.rows, self.size = output, len(corpus), model.embedding_size
-        self.directory = output.with_name(f".{output.name}.{_identity(corpus, model, side)}.part")
-        self._vectors, self._state = self.directory / "vectors.npy", self.directory / "done.json"
-        self._held = lock_directory(
-            self.directory, f"another selfsent is writing {output}: wait for it, or name another file"
-        )
-        self.done = 0
-        header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(header, _header(self.rows, self.size))
-        self._start = header.tell()
-        self._sum = zlib.crc32(header.getvalue())
-        """Of the header and the vectors that are done."""
-        if self._state.exists():
-            with suppress(OSError, ValueError, KeyError, TypeError):
-                self._take_up(json.loads(self._state.read_text(encoding="utf-8")))
-            if not self.done:
-                warn_damaged(f"what an earlier run left of {output}")
-        if not self.done:
-            self._vectors.write_bytes(header.getvalue())
-
-    def _take_up(self, state: dict[str, int]) -> None:
-        """Go on behind what an earlier run wrote, if it is there as it was written."""
-        left = self._start + state["rows"] * self.size * 4
-        found = 0
-        with self._vectors.open("rb") as file:
-            while left and (part := file.read(min(left, 1 << 20))):
-                found, left = zlib.crc32(part, found), left - len(part)
-        if not left and found == state["checksum"]:
-            self.done, self._sum = state["rows"], found
-
-    def append(self, vectors: NDArray[np.float32]) -> None:
-        """Write the vectors of the next sentences."""
-        with self._vectors.open("r+b") as file:
-            file.seek(self._start + self.done * self.size * 4)
-            data = np.ascontiguousarray(vectors, dtype="<f4").tobytes()
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        self.done, self._sum = self.done + len(vectors), zlib.crc32(data, self._sum)
-        write_json(self._state, {"rows": self.done, "checksum": self._sum})
-
-    def finish(self, corpus: Corpus) -> None:
-        """Put the whole file in its place, and remove this part and others of the same file."""
-        write_rows(self._vectors, corpus, self.output)
-        self.remove()
-
-    def remove(self) -> None:
-        """Remove this part and others of the same file."""
-        for part in self.output.parent.glob(f".{glob.escape(self.output.name)}.*.part"):
-            shutil.rmtree(part, ignore_errors=True)
-
-
-def _header(rows: int, size: int) -> dict[str, Any]:
-    return {"descr": "<f4", "fortran_order": False, "shape": (rows, size)}
+        _remove_parts(output)
+    return Encoded(len(inputs), model.embedding_size, kept, inputs.dropped)
 
 
 def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
-    """A short name for everything that the vectors depend on."""
-    found = hashlib.sha256()
-    for about in (
-        corpus.fingerprint,
-        corpus.text_columns[0],
-        len(corpus),
-        torch.__version__,
-        torch.get_num_threads(),
-    ):
-        found.update(f"{about}|".encode())
-    how = CHUNK, CHARACTERS, tokens_at_once(model), model, model.device.type, model.tokenizer.model_max_length
-    found.update("|".join(map(str, (*how, prompt_of(model, side)))).encode())
-    found.update(str(getattr(model.transformer, "config", type(model.transformer).__name__)).encode())
-    tokenizer = Tokenizer.from_str(model.tokenizer.backend_tokenizer.to_str())
-    tokenizer.no_truncation()  # which only the last call made
-    tokenizer.no_padding()
-    found.update(tokenizer.to_str().encode())
-    hash_weights(found, model)
-    return found.hexdigest()[:12]
+    """A short digest of everything that the vectors depend on."""
+    data = corpus.fingerprint, corpus.text_columns[0], len(corpus)
+    machine = torch.__version__, torch.get_num_threads(), model.device.type, CHUNK, CHARACTERS, tokens_at_once(model)
+    encoder = fingerprint(model), str(model), prompt_of(model, side), str(getattr(model.transformer, "config", ""))
+    return hashlib.sha256(repr((*data, *machine, *encoder)).encode()).hexdigest()[:12]
+
+
+def _remove_parts(output: Path) -> None:
+    """Remove unfinished vectors of a file, also those of another corpus or encoder."""
+    for part in output.parent.glob(f".{glob.escape(output.name)}.*.part"):
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _write_rows(table: RowTable, corpus: Corpus, output: Path) -> None:
+    """Write a vector for each row of the input from those of the distinct sentences."""
+    inputs, size = corpus.input_rows, table.vectors.shape[1]
+    if output.suffix == ".npy" and len(inputs) == len(corpus):  # nothing is repeated or empty
+        table.path("vectors").replace(output)
+        return
+
+    def blocks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
+        for start in range(0, len(inputs), CHUNK):
+            places = np.arange(start, min(start + CHUNK, len(inputs)))
+            rows = np.asarray(inputs.corpus_rows[places])
+            block = np.zeros((len(rows), size), dtype="<f4")
+            # Mapped anew each time, as pages of a map stay with the process.
+            block[rows >= 0] = np.load(table.path("vectors"), mmap_mode="r", allow_pickle=False)[rows[rows >= 0]]
+            yield places, rows, block
+
+    with atomic_file(output) as temporary:
+        if output.suffix == ".npy":
+            with temporary.open("wb") as file:
+                header = {"descr": "<f4", "fortran_order": False, "shape": (len(inputs), size)}
+                np.lib.format.write_array_header_1_0(file, header)
+                for _, _, block in blocks():
+                    file.write(block.data)
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        kinds = {name: ARROW_TYPES[kind] for name, kind in (inputs.columns | {"text": str}).items()}
+        schema = pa.schema([*kinds.items(), ("embedding", pa.list_(pa.float32(), size))])
+        with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer:
+            for places, rows, block in blocks():
+                column = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), size)
+                cells = inputs.describe(places) | {"text": _texts(corpus, rows), "embedding": column}
+                writer.write_table(pa.table(cells, schema=schema))
+
+
+def _texts(corpus: Corpus, rows: NDArray[np.int64]) -> list[str]:
+    """The texts of rows of a corpus; an empty one for row -1."""
+    texts = np.full(len(rows), "", dtype=object)
+    texts[rows >= 0] = corpus.texts(rows[rows >= 0])
+    return texts.tolist()
+
+
+def encode_corpus(
+    model: Encoder | str | os.PathLike[str],
+    corpus: Corpus,
+    advance: Callable[[int], None] = lambda count: None,
+    file: VectorsFile | None = None,
+) -> NDArray[np.float32]:
+    """The vectors of a corpus' distinct sentences in memory, (n, d), each of length 1.
+
+    Args:
+        model: the encoder, or the name of one.
+        corpus: the sentences.
+        advance: called with the number of rows of the input done since the last call.
+        file: with their vectors, as `encode_to_file` writes it; without it they are computed.
+
+    Raises:
+        DataError: the file is damaged, or holds other vectors.
+    """
+    model = open_encoder(model)
+    vectors = np.empty((len(corpus), model.embedding_size), dtype=np.float32)
+    done, tell = 0, corpus.input_rows.progress_callback(advance)
+    for block in corpus_vectors(model, corpus, file):
+        vectors[done : done + len(block)] = unit(block)
+        done += len(block)
+        tell(len(block))
+    return vectors
+
+
+def corpus_vectors(
+    model: Encoder, corpus: Corpus, file: VectorsFile | None = None, side: Side | None = None
+) -> Iterator[NDArray[np.float32]]:
+    """The vectors of a corpus' distinct sentences in order, some thousand at a time: computed, or from a file.
+
+    All texts of the file are compared with the corpus, and a sample of its vectors with the model's.
+
+    Args:
+        model: the encoder.
+        corpus: the sentences.
+        file: as `encode_to_file` writes it.
+        side: of a search.
+
+    Raises:
+        DataError: the file is damaged, or holds other vectors than the model has for these sentences.
+    """
+    if file is None:
+        yield from encode_stream(model, sentences(corpus), side)
+        return
+    check_rows(file, corpus)
+    check_size(model, file)
+    inputs, done, draw = corpus.input_rows, 0, np.random.default_rng(0)
+    for vectors, stored in file.parts():
+        places = np.arange(done, done + len(vectors))
+        rows = np.asarray(inputs.corpus_rows[places])
+        if stored is not None and stored != (expected := _texts(corpus, rows)):
+            row = next(i for i, (text, other) in enumerate(zip(expected, stored, strict=True)) if text != other)
+            raise DataError(f"{file.path} holds vectors of another corpus: row {done + row} is {stored[row][:60]!r}")
+        check_finite(file, vectors, done)
+        if len(filled := np.flatnonzero(rows >= 0)):
+            chosen = np.append(draw.permutation(filled[:-1])[: CHECKED - 1], filled[-1])
+            check_vectors(model, file, vectors[chosen], corpus.texts(rows[chosen]), places[chosen], side)
+        yield vectors[inputs.is_first(places)]
+        done += len(vectors)
+
+
+def check_rows(file: VectorsFile, corpus: Corpus) -> None:
+    """Find out quickly whether a file can hold the vectors of a corpus.
+
+    Raises:
+        DataError: it holds another number of them.
+    """
+    if file.rows != (rows := len(corpus.input_rows)):
+        kind = corpus.input_rows.unit
+        raise DataError(
+            f"{file.path} holds {counted(file.rows, 'vector')}; this corpus has {counted(rows, kind)}: encode it"
+            f" again, with the same options (each {kind} has a vector, also an empty or a repeated one)"
+        )
+
+
+def check_size(model: Encoder, file: VectorsFile) -> None:
+    """Reject a file whose vectors are of another size than the model's.
+
+    Raises:
+        DataError: they are.
+    """
+    if file.size != model.embedding_size:
+        raise DataError(f"{file.path} holds vectors of {file.size} numbers; this model's have {model.embedding_size}")
+
+
+def check_finite(file: VectorsFile, vectors: NDArray[np.float32], start: int) -> None:
+    """Reject vectors (n, d), from row `start` of a file on, that are not finite.
+
+    Raises:
+        DataError: there is one.
+    """
+    if not (finite := np.isfinite(vectors).all(1)).all():
+        raise DataError(f"{file.path} holds numbers that are not finite in row {start + int(np.argmin(finite))}")
+
+
+def check_vectors(
+    model: Encoder,
+    file: VectorsFile,
+    stored: NDArray[np.float32],
+    texts: list[str],
+    rows: NDArray[np.int64],
+    side: Side | None,
+) -> None:
+    """Reject a file whose vectors (n, d) of some rows (n,) are not those that the model has for their texts.
+
+    Raises:
+        DataError: they are others.
+    """
+    computed = encode(model, texts, side=side)
+    cosines = (unit(stored) * unit(computed)).sum(1)
+    cosines[~stored.any(1) & ~computed.any(1)] = 1  # of texts that the tokenizer leaves nothing of
+    if not (cosines.mean() >= MEAN_COSINE and cosines.min() >= LEAST_COSINE):
+        worst = int(np.argmin(cosines))
+        prompted = side is not None and prompt_of(model, "document") != prompt_of(model)
+        hint = ": encode with --prompt document" if prompted else ""
+        raise DataError(
+            f"{file.path} holds other vectors than this model has for these texts: cosine {cosines[worst]:.2f} in row"
+            f" {rows[worst]}{hint}"
+        )

@@ -35,7 +35,7 @@ from selfsent.training.loop import Loop
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_config import Notice, RunConfig
 from selfsent.training.run_directory import RunDirectory, save_model
-from selfsent.training.teacher_vectors import kept_vectors
+from selfsent.training.teacher_vectors import cached_vectors
 
 _MOST_IN_ONE = 0.5
 """Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
@@ -184,7 +184,7 @@ def _batches(
         def of_teachers(column: int, device: str, precision: Precision) -> list[np.ndarray]:
             name, length = corpus.view_columns[column], batches.settings.max_length
             return [
-                kept_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
+                cached_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
                 for base, teacher in zip(plan.options.teachers, learner.teachers, strict=True)
             ]
 

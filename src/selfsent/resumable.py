@@ -1,0 +1,182 @@
+"""Work over rows that survives a kill: vectors in one table, or rows of any kind as a parquet file for each chunk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from selfsent.errors import OutputError
+from selfsent.files import atomic_file, is_half_written, output_errors, read_json, write_json
+from selfsent.integrity import warn_damaged
+from selfsent.locks import lock_range
+
+_CHECKED = 1 << 15
+"""Rows whose checksums are computed together."""
+
+
+class RowTable:
+    """Vectors of rows on disk, each with a checksum and a flag that says whether it is done.
+
+    Unlike other files these grow in place, sparse until they are filled. Several processes may fill one table. Rows
+    whose vectors are not as they were written count as not done.
+
+    Args:
+        directory: made if it is missing.
+        rows: number of rows.
+        size: numbers of a vector.
+        dtype: of these, 16 or 32 bits.
+        name: what a warning of damage calls the table.
+
+    Raises:
+        OutputError: the directory cannot be written.
+    """
+
+    def __init__(self, directory: Path, rows: int, size: int, dtype: DTypeLike, name: object = None) -> None:
+        self.directory, self.repaired = directory, 0
+        """The number of damaged rows found when it was opened."""
+        arrays = {"vectors": (np.dtype(dtype), (rows, size)), "sums": (np.dtype("u4"), (rows,))}
+        arrays["done"] = np.dtype("u1"), (rows,)
+        with output_errors(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            with lock_range(directory / "lock", rows, rows + 1, patient=True):
+                try:
+                    found = {name: self._open(name) for name in arrays}
+                    intact = {name: (array.dtype, array.shape) for name, array in found.items()} == arrays
+                except (OSError, ValueError):
+                    intact = False
+                if not intact:
+                    for each, (kind, shape) in arrays.items():
+                        self.path(each).unlink(missing_ok=True)
+                        np.lib.format.open_memmap(self.path(each), "w+", kind, shape)
+                    found = {name: self._open(name) for name in arrays}
+            self.vectors, self.done = found["vectors"], found["done"]
+            for start in range(0, rows, _CHECKED):
+                part = slice(start, start + _CHECKED)
+                wrong = (self.done[part] > 0) & (_checksums(self.vectors[part]) != found["sums"][part])
+                damaged = start + np.flatnonzero(wrong | (self.done[part] > 1))
+                self._write("done", damaged, np.zeros(len(damaged), np.uint8))
+                self.repaired += len(damaged)
+        if self.repaired:
+            warn_damaged(name or directory)
+
+    def path(self, name: str) -> Path:
+        """The file of `vectors`, `sums` or `done`."""
+        return self.directory / f"{name}.npy"
+
+    def _open(self, name: str) -> np.memmap[Any, Any]:
+        return np.load(self.path(name), mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+
+    def fill(self, rows: NDArray[np.int64], vectors: NDArray[Any]) -> None:
+        """Write the vectors (n, size) of ascending rows (n,), safely on disk.
+
+        Raises:
+            OutputError: the disk is full.
+        """
+        vectors = np.ascontiguousarray(vectors, self.vectors.dtype)
+        self._write("vectors", rows, vectors)
+        self._write("sums", rows, _checksums(vectors))
+        self._write("done", rows, np.ones(len(rows), np.uint8))
+
+    def clear(self) -> None:
+        """Mark all rows as not done."""
+        self._write("done", np.arange(len(self.done)), np.zeros(len(self.done), np.uint8))
+
+    def _write(self, name: str, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        if not len(rows):
+            return
+        gaps = np.flatnonzero(np.diff(rows) > 1) + 1
+        start, width = self._open(name).offset, values[0].nbytes
+        # Not through the memory map: there, a full disk ends the process without a word.
+        with output_errors(self.path(name)), self.path(name).open("r+b") as file:
+            for run, part in zip(np.split(rows, gaps), np.split(values, gaps), strict=True):
+                file.seek(start + width * int(run[0]))
+                file.write(part.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _checksums(vectors: NDArray[Any]) -> NDArray[np.uint32]:
+    """(n,) checksums of vectors (n, d); any change of one number changes them."""
+    numbers = np.ascontiguousarray(vectors).view(f"u{vectors.dtype.itemsize}").astype(np.uint32)
+    odd = np.arange(3, 2 * numbers.shape[1] + 3, 2, dtype=np.uint32)
+    return np.asarray((numbers * odd).sum(1, dtype=np.uint32))
+
+
+class Chunks:
+    """Chunks of a table, each a parquet file with a checksum and notes, until they are joined.
+
+    Args:
+        directory: made if it is missing; the caller holds `lock` in it.
+        plan: everything that the chunks depend on, as JSON.
+        overwrite: throw away the chunks of another plan, and of this one.
+
+    Raises:
+        OutputError: the directory holds chunks of another plan, or cannot be written.
+    """
+
+    LOCK, _PLAN, _NOTES = "lock", "plan.json", b"statistics"
+
+    def __init__(self, directory: Path, plan: Mapping[str, Any], overwrite: bool) -> None:
+        self.directory, self.plan, self._files = directory, plan, list[Path]()
+        kept = [path for path in directory.glob("*") if path.name != self.LOCK and not is_half_written(path)]
+        if kept and not overwrite and read_json(directory / self._PLAN) != plan:
+            raise OutputError(f"{directory} keeps what other augmenters, another seed or corpus made: give --overwrite")
+        for path in kept if overwrite else ():
+            path.unlink(missing_ok=True)
+        write_json(directory / self._PLAN, plan)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def find(self, name: str) -> Any:
+        """Take the chunk of this name, if it is on disk: its notes. None if it is missing or damaged."""
+        import pyarrow.parquet as pq
+
+        file = self.directory / f"{name}.parquet"
+        if not file.is_file():
+            return None
+        try:
+            with pq.ParquetFile(file, page_checksum_verification=True) as opened:
+                opened.read()
+                notes = json.loads(opened.schema_arrow.metadata[self._NOTES])
+        except (OSError, ValueError, KeyError, TypeError):
+            warn_damaged(file)
+            return None
+        self._files.append(file)
+        return notes
+
+    def write(self, name: str, columns: dict[str, list[Any]], notes: Any) -> None:
+        """Write a chunk, with notes as JSON."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        file = self.directory / f"{name}.parquet"
+        table = pa.table(columns).replace_schema_metadata({self._NOTES: json.dumps(notes)})
+        with atomic_file(file) as temporary:
+            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+        self._files.append(file)
+
+    def join(self, path: Path) -> int:
+        """Write all chunks, in the order of `find` and `write`, into one parquet file; returns its number of rows."""
+        import pyarrow.parquet as pq
+
+        schema = pq.read_schema(self._files[0]).with_metadata({b"selfsent": json.dumps(self.plan)})
+        rows = 0
+        with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+            for file in self._files:
+                table = pq.read_table(file)
+                writer.write_table(table.replace_schema_metadata(schema.metadata))
+                rows += len(table)
+        self.remove()
+        return rows
+
+    def remove(self) -> None:
+        """Remove the directory."""
+        shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,0 +1,177 @@
+"""Nearest neighbours among many vectors: an inverted file (IVF) of faiss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.errors import DataError, SettingsError
+
+Vectors = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+MAX_LISTS, POINTS = 4096, 64
+"""Lists at most, and training vectors for each: they bound the memory that training takes."""
+NEIGHBOURS, SAMPLE = 10, 256
+"""Recall is that of so many neighbours, for a sample of so many vectors."""
+_SAME = 1e-5
+"""Rounding error between two ways to compute the cosine of 16-bit vectors."""
+
+
+class IVF:
+    """Vectors of length 1 in 16 bits, each in the list of its nearest centroid; a search compares some lists.
+
+    Cosines are those of the stored vectors, within 0.0001 of float32. Neighbours in other lists are missed.
+
+    Args:
+        index: an inverted file of faiss with half-precision vectors.
+    """
+
+    def __init__(self, index: Any) -> None:
+        self._index = index
+
+    @classmethod
+    def trained(cls, sample: Vectors, rows: int, seed: int = 0) -> IVF:
+        """An empty one.
+
+        Args:
+            sample: (m, d) of length 1, random ones of those that will be added; `training_rows` says how many.
+            rows: how many will be added.
+            seed: of the centroids.
+
+        Raises:
+            SettingsError: faiss is not installed.
+        """
+        faiss, size = require_faiss(), sample.shape[1]
+        lists, half = min(_lists(rows), len(sample)), faiss.ScalarQuantizer.QT_fp16
+        # False: vectors, not residuals beside the centroid, so that they can be read back as they are.
+        index = faiss.IndexIVFScalarQuantizer(
+            faiss.IndexFlatIP(size), size, lists, half, faiss.METRIC_INNER_PRODUCT, False
+        )
+        index.cp.seed, index.cp.max_points_per_centroid = seed + 1, POINTS
+        index.cp.min_points_per_centroid = 1  # below 39 vectors a list faiss warns
+        index.train(sample)
+        return cls(index)
+
+    @classmethod
+    def read(cls, path: Path, mapped: bool = True) -> IVF:
+        """Read a file; `mapped` leaves the vectors on disk, and nothing can be added then.
+
+        Raises:
+            SettingsError: faiss is not installed.
+            DataError: it is no such file.
+        """
+        faiss = require_faiss()
+        try:
+            found = cls(faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mapped else 0))
+            _ = found._index.invlists, found._index.sq  # which only this kind has
+        except (RuntimeError, AttributeError) as error:
+            raise DataError(f"{path} is damaged, or no index of selfsent: make it again") from error
+        return found
+
+    def write(self, path: Path) -> None:
+        """Write a file."""
+        require_faiss().write_index(self._index, str(path))
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    @property
+    def nlist(self) -> int:
+        """Number of lists."""
+        return int(self._index.nlist)
+
+    @property
+    def nprobe(self) -> int:
+        """Number of lists that a search compares."""
+        return int(self._index.nprobe)
+
+    @nprobe.setter
+    def nprobe(self, count: int) -> None:
+        self._index.nprobe = min(count, self.nlist)
+
+    def add(self, vectors: Vectors, rows: Rows) -> None:
+        """Add vectors (n, d) of length 1 under row numbers (n,)."""
+        self._index.add_with_ids(vectors, rows)
+
+    def search(self, queries: Vectors, top: int) -> tuple[Vectors, Rows]:
+        """Cosines and rows (q, top) of the nearest, best first; row -1 where the lists hold fewer."""
+        cosine, rows = self._index.search(queries, top)
+        return cosine, rows.astype(np.int64, copy=False)
+
+    def lists(self) -> Iterator[tuple[Rows, Vectors]]:
+        """The rows (n,) and vectors (n, d) of each list that has any."""
+        faiss, lists = require_faiss(), self._index.invlists
+        for number in range(self.nlist):
+            if count := lists.list_size(number):
+                codes, ids = lists.get_codes(number), lists.get_ids(number)
+                stored = faiss.rev_swig_ptr(codes, count * lists.code_size).view(np.float16)
+                rows = faiss.rev_swig_ptr(ids, count).astype(np.int64)
+                vectors = stored.reshape(count, -1).astype(np.float32)
+                lists.release_codes(number, codes)
+                lists.release_ids(number, ids)
+                yield rows, vectors
+
+    def take(self, rows: Rows) -> Vectors:
+        """The vectors (n, d) of ascending rows (n,); reads all lists."""
+        found = np.empty((len(rows), self._index.d), np.float32)
+        for numbers, vectors in self.lists():
+            here = np.isin(numbers, rows)
+            found[np.searchsorted(rows, numbers[here])] = vectors[here]
+        return found
+
+    def tune(self, recall: float, advance: Callable[[int], None] = lambda count: None) -> float:
+        """Set `nprobe` to the smallest power of two with this recall of a sample's neighbours; returns the recall.
+
+        Args:
+            recall: 0 to 1.
+            advance: called with the number of vectors compared since the last call; there are `len(self)`.
+        """
+        sample = np.sort(np.random.default_rng(0).permutation(len(self))[:SAMPLE])
+        queries, top = self.take(sample), min(NEIGHBOURS, len(self) - 1)
+        if not top:
+            self.nprobe = 1
+            return 1.0
+        best = np.full((len(sample), top), -np.inf, np.float32)
+        for rows, vectors in self.lists():
+            cosine = queries @ vectors.T
+            cosine[sample[:, None] == rows] = -np.inf
+            best = np.partition(np.hstack([best, cosine]), -top, axis=1)[:, -top:]
+            advance(len(rows))
+        for nprobe in (*(1 << power for power in range(self.nlist.bit_length())), self.nlist):
+            self.nprobe = nprobe
+            cosine, rows = self.search(queries, top + 1)
+            near = (cosine >= best.min(1)[:, None] - _SAME) & (rows >= 0) & (rows != sample[:, None])
+            found = float(np.minimum(near.sum(1), top).mean()) / top
+            if found >= recall:
+                break
+        return found
+
+
+def training_rows(rows: int) -> int:
+    """How many vectors `IVF.trained` needs of so many."""
+    return min(rows, POINTS * _lists(rows))
+
+
+def _lists(rows: int) -> int:
+    return max(1, min(4 * int(rows**0.5), rows // 39, MAX_LISTS))
+
+
+def require_faiss() -> Any:
+    """Import faiss.
+
+    Raises:
+        SettingsError: it is not installed.
+    """
+    try:
+        import faiss
+    except ImportError:
+        raise SettingsError(
+            "an index needs faiss: pip install 'selfsent[index]'; pairs without --approximate and search without"
+            " --index need none"
+        ) from None
+    return faiss

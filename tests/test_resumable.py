@@ -1,0 +1,142 @@
+"""Kills, full disks and damage, for every kind of work that goes on where it stopped."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from selfsent.errors import Damaged, OutputError
+from selfsent.locks import lock_range
+from selfsent.resumable import Chunks, RowTable
+
+VECTORS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+KILLED = """
+import os, signal, sys
+import numpy as np
+from pathlib import Path
+from selfsent import resumable
+
+where, directory = sys.argv[1], Path(sys.argv[2])
+vectors = np.load(directory / "vectors.npy")
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if where == "table":
+    table = resumable.RowTable(directory / "t", 9, 4, np.float32)
+    table.fill(np.arange(3), vectors[:3])
+    write = table._write
+    table._write = lambda name, *given: die() if name == "done" else write(name, *given)
+    table.fill(np.arange(3, 9), vectors[3:])
+else:
+    chunks = resumable.Chunks(directory / "c", {"seed": 0}, False)
+    chunks.write("0", {"x": [0, 1]}, {"n": 0})
+    if where == "join":
+        chunks.write("1", {"x": [2]}, {"n": 1})
+    os.replace = Path.replace = die
+    chunks.join(directory / "all.parquet") if where == "join" else chunks.write("1", {"x": [2]}, {"n": 1})
+"""
+
+
+def killed(where, directory):
+    np.save(directory / "vectors.npy", VECTORS)
+    done = subprocess.run([sys.executable, "-c", KILLED, where, str(directory)], check=False)
+    assert done.returncode == -9
+
+
+def test_a_table_keeps_what_was_done_before_a_kill(tmp_path):
+    killed("table", tmp_path)
+    table = RowTable(tmp_path / "t", 9, 4, np.float32)
+    assert (table.done.tolist(), table.repaired) == ([1] * 3 + [0] * 6, 0)
+    table.fill(np.array([3, 4, 8]), VECTORS[[3, 4, 8]])
+    table.fill(np.array([5, 6, 7]), VECTORS[5:8])
+    assert np.array_equal(table.vectors, VECTORS)
+    assert np.array_equal(np.load(tmp_path / "t" / "vectors.npy"), VECTORS)
+    table.clear()
+    assert not RowTable(tmp_path / "t", 9, 4, np.float32).done.any()
+    assert len(RowTable(tmp_path / "t", 7, 4, np.float32).done) == 7  # of another shape it is begun anew
+    assert len(RowTable(tmp_path / "none", 0, 4, np.float16).done) == 0
+
+
+@pytest.mark.parametrize("name", ["vectors", "sums", "done"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_damaged_row_alone_is_made_again(tmp_path, name, dtype):
+    table = RowTable(tmp_path, 9, 4, dtype)
+    table.fill(np.arange(9), VECTORS.astype(dtype))
+    data = bytearray(table.path(name).read_bytes())
+    data[-1] ^= 2
+    table.path(name).write_bytes(data)
+    with pytest.warns(Damaged, match="my table is damaged"):
+        found = RowTable(tmp_path, 9, 4, dtype, "my table")
+    assert (found.done.tolist(), found.repaired) == ([1] * 8 + [0], 1)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "no numbers"])
+def test_a_table_that_is_not_whole_is_begun_anew(tmp_path, damage):
+    table = RowTable(tmp_path, 9, 4, np.float32)
+    table.fill(np.arange(9), VECTORS)
+    if damage == "missing":
+        table.path("vectors").unlink()
+    else:
+        table.path("vectors").write_bytes(table.path("vectors").read_bytes()[:-9] if damage == "cut" else b"\x93")
+    assert not RowTable(tmp_path, 9, 4, np.float32).done.any()
+
+
+def test_a_full_disk_is_one_line(tmp_path, monkeypatch):
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    table = RowTable(tmp_path, 9, 4, np.float32)
+    monkeypatch.setattr("selfsent.resumable.os.fsync", full)
+    with pytest.raises(OutputError, match=r"vectors\.npy cannot be written: No space left"):
+        table.fill(np.arange(9), VECTORS)
+    assert not RowTable(tmp_path, 9, 4, np.float32).done.any()
+
+
+@pytest.mark.parametrize("where", ["chunk", "join"])
+def test_chunks_keep_what_was_done_before_a_kill(tmp_path, where):
+    import pyarrow.parquet as pq
+
+    killed(where, tmp_path)
+    assert not (tmp_path / "all.parquet").exists()
+    with pytest.raises(OutputError, match="give --overwrite"):
+        Chunks(tmp_path / "c", {"seed": 1}, False)
+    chunks = Chunks(tmp_path / "c", {"seed": 0}, False)
+    assert chunks.find("0") == {"n": 0}
+    assert chunks.find("1") == (None if where == "chunk" else {"n": 1})
+    if where == "chunk":
+        chunks.write("1", {"x": [2]}, {"n": 1})
+    assert (len(chunks), chunks.join(tmp_path / "all.parquet")) == (2, 3)
+    assert pq.read_table(tmp_path / "all.parquet")["x"].to_pylist() == [0, 1, 2]
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_damaged_chunk_is_made_again(tmp_path):
+    plan, numbers = {"seed": 0}, np.random.default_rng(0).integers(1 << 60, size=500).tolist()
+    Chunks(tmp_path, plan, False).write("0", {"x": numbers}, {"n": 1})
+    path = tmp_path / "0.parquet"
+    data = bytearray(path.read_bytes())
+    data[1000] ^= 1
+    path.write_bytes(data)
+    with pytest.warns(Damaged, match=r"0\.parquet is damaged"):
+        assert Chunks(tmp_path, plan, False).find("0") is None
+    assert Chunks(tmp_path, {"seed": 1}, True).find("0") is None
+    assert not path.exists()
+
+
+def test_bytes_of_a_lock_are_held_once(tmp_path):
+    other = (
+        "import sys; from pathlib import Path; from selfsent.locks import lock_range\n"
+        "with lock_range(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), False) as mine: print(mine)"
+    )
+
+    def has(start, end):
+        command = [sys.executable, "-c", other, str(tmp_path / "lock"), str(start), str(end)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "True"
+
+    with lock_range(tmp_path / "lock", 10, 20, patient=False) as mine:
+        assert mine
+        assert not has(0, 11)
+        assert has(20, 30)
+    assert has(0, 11)

@@ -1,0 +1,156 @@
+"""Vectors of a frozen teacher, cached beside a corpus."""
+
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tiny
+from selfsent.data.corpus import read_corpus
+from selfsent.errors import Damaged, TrainingError
+from selfsent.models.encoding import encode
+from selfsent.models.loading import load_encoder
+from selfsent.training import teacher_vectors
+from selfsent.training.teacher_vectors import cached_vectors
+
+SENTENCES = tiny.make_sentences(90, seed=4)
+ALL = np.arange(len(SENTENCES))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return read_corpus(SENTENCES, cache=tmp_path)
+
+
+@pytest.fixture
+def base(base_of):
+    return base_of("bert", initializer_range=0.5)
+
+
+@pytest.fixture
+def encoded(monkeypatch):
+    """How many sentences were encoded, each time; ten at once."""
+    counts = []
+
+    def counted(model, texts):
+        counts.append(len(texts))
+        return encode(model, texts)
+
+    monkeypatch.setattr(teacher_vectors, "_CHUNK", {"cpu": 10})
+    monkeypatch.setattr(teacher_vectors, "encode", counted)
+    return counts
+
+
+def cached(corpus, base, rows=ALL, length=512, precision="float32", told=lambda count: None):
+    return cached_vectors(corpus, "text", rows, load_encoder(base), str(base), length, precision, advance=told)
+
+
+def test_vectors_are_those_of_the_encoder_and_made_once(corpus, base, encoded):
+    told, few = [], np.array([40, 3, 77])
+    before = cached(corpus, base, few)[few].copy()
+    assert encoded == [3]
+    found = cached(corpus, base, ALL[::-1], told=told.append)
+    assert found.dtype == np.float16
+    assert found == pytest.approx(encode(load_encoder(base), SENTENCES), rel=1e-3, abs=1e-4)
+    assert np.array_equal(found[few], before)
+    assert (told[0], sum(told), sum(encoded)) == (3, 90, 90)
+    assert np.array_equal(cached(corpus, base, told=told.append), found)
+    assert (sum(told), sum(encoded)) == (180, 90)
+
+
+def test_no_more_is_read_of_a_sentence_than_asked_for(corpus, base):
+    encoder = load_encoder(base)
+    encoder.tokenizer.model_max_length = 5
+    assert cached(corpus, base, length=5) == pytest.approx(encode(encoder, SENTENCES), rel=1e-3, abs=1e-3)
+
+
+def test_an_interrupted_run_goes_on_and_ends_the_same(corpus, base, encoded, monkeypatch):
+    whole = cached(corpus, base)[ALL].copy()
+    (folder,) = corpus.directory.glob("vectors-*")
+    shutil.rmtree(folder)
+    encoded.clear()
+    working = teacher_vectors.encode
+
+    def die(model, texts):
+        if len(encoded) == 4:
+            raise KeyboardInterrupt
+        return working(model, texts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(teacher_vectors, "encode", die)
+        with pytest.raises(KeyboardInterrupt):
+            cached(corpus, base)
+    told = []
+    assert np.array_equal(cached(corpus, base, told=told.append), whole)
+    assert encoded == [10] * 9
+    assert (told[0], sum(told)) == (40, 90)
+    data = bytearray((folder / "vectors.npy").read_bytes())
+    data[-1] ^= 0x40
+    (folder / "vectors.npy").write_bytes(data)
+    with pytest.warns(Damaged, match="vectors-.* is damaged"):
+        again = cached(corpus, base)
+    # Alone, a sentence may come out otherwise in the last bit, by which float16 may round it otherwise.
+    assert again == pytest.approx(whole, rel=2e-3, abs=1e-4)
+    assert encoded[9:] == [1]
+
+
+def test_whatever_changes_vectors_has_a_table_of_its_own(corpus, base, base_of, tmp_path):
+    for count, changes in enumerate(({}, {"length": 5}, {"precision": "bfloat16"}), 1):
+        cached(corpus, base, **changes)
+        assert len(list(corpus.directory.glob("vectors-*"))) == count
+    cached(corpus, base_of("bert", seed=5))
+    for pooling in ("cls", "max"):  # of the same weights
+        load_encoder(base, pooling).save(tmp_path / pooling)
+        cached(corpus, tmp_path / pooling)
+    assert len(list(corpus.directory.glob("vectors-*"))) == 6
+    cached(corpus, shutil.copytree(base, tmp_path / "copy"))
+    assert len(list(corpus.directory.glob("vectors-*"))) == 6
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e5])
+def test_vectors_that_are_no_numbers_are_refused(value, corpus, base, monkeypatch):
+    monkeypatch.setattr(teacher_vectors, "encode", lambda model, texts: np.full((len(texts), 32), value, np.float32))
+    with pytest.raises(TrainingError, match="not finite"):
+        cached(corpus, base)
+
+
+SHARED = """
+import sys
+import numpy as np
+from pathlib import Path
+from selfsent.data.corpus.table import Corpus
+from selfsent.models.loading import load_encoder
+from selfsent.training import teacher_vectors
+
+corpus, base, first, last, output = Corpus(Path(sys.argv[1])), *sys.argv[2:]
+working, made = teacher_vectors.encode, []
+teacher_vectors._CHUNK = {"cpu": 10}
+teacher_vectors.encode = lambda model, texts: made.append(len(texts)) or working(model, texts)
+print("ready", flush=True)
+sys.stdin.readline()
+rows = np.arange(int(first), int(last))
+found = teacher_vectors.cached_vectors(corpus, "text", rows, load_encoder(base), base, 512, "float32")
+np.save(output, found[rows])
+print(sum(made))
+"""
+
+
+def test_two_processes_share_the_work(corpus, base, tmp_path):
+    spans = [(0, 70), (5, 90)]
+    command, pipes = [sys.executable, "-c", SHARED, str(corpus.directory), str(base)], {"stdin": subprocess.PIPE}
+    running = [
+        subprocess.Popen([*command, *map(str, span), f"{tmp_path}/{n}.npy"], **pipes, stdout=subprocess.PIPE, text=True)
+        for n, span in enumerate(spans)
+    ]
+    for process in running:
+        assert process.stdout.readline() == "ready\n"
+    for process in running:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    made = [int(process.communicate(timeout=300)[0]) for process in running]
+    assert sum(made) == 90  # none of them twice
+    slow = encode(load_encoder(base), SENTENCES)
+    for n, (first, last) in enumerate(spans):
+        assert np.load(tmp_path / f"{n}.npy") == pytest.approx(slow[first:last], rel=1e-3, abs=1e-4)
