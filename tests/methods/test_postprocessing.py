@@ -119,6 +119,15 @@ def test_it_loads_without_selfsent_and_again_with_it(method, fitted, tmp_path):
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3])
+def test_strength_is_the_power_of_the_deviations(strength, fitted):
+    learner, before = fitted("whitening", strength=strength)
+    vectors = encode(learner.model, SENTENCES)
+    np.testing.assert_allclose(vectors.mean(axis=0), 0, atol=1e-3)
+    variances = np.linalg.eigvalsh(covariance(before))[::-1]  # largest first, as the directions come
+    found, expected = np.diag(covariance(vectors))[:5], (variances ** (1 - strength))[:5]
+    np.testing.assert_allclose(found, expected, rtol=0.02)
+
+
 def test_some_of_the_sentences_are_the_same_on_any_number_of_processes(learner_of, monkeypatch):
     monkeypatch.setattr("selfsent.data.batches._CHUNK", 30)
     learner = learner_of("whitening")
