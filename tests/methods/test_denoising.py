@@ -237,15 +237,6 @@ def test_mlm_equals_full_scores_position_by_position(name, base_of, learner_of, 
         torch.testing.assert_close(own.bias.grad, model.get_output_embeddings().bias.grad, rtol=1e-3, atol=2e-4)
 
 
-def test_only_hidden_positions_are_scored(learner_of, damaged_and_whole):
-    learner = learner_of("mlm")
-    _, whole = damaged_and_whole(learner.model.tokenizer)
-    seen = []
-    learner.model.language_model_head.register_forward_hook(lambda module, given, out: seen.append(len(out)))
-    loss = learner([masked_batch(learner.model.tokenizer, whole)[2]])
-    assert seen == [loss.count]
-
-
 def test_what_stands_behind_the_transformer_is_left_as_it_is(encoder_of):
     """Or several processes would wait for its gradients."""
     from sentence_transformers.sentence_transformer.modules import Dense
