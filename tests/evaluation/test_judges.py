@@ -133,5 +133,5 @@ def test_judges_in_evaluate_and_what_is_refused(topics, model):
     assert not result.aimed
     with pytest.raises(SettingsError, match=r"no judge 'titel'.*title"):
         check_judges(["titel"])
-    with pytest.raises(SettingsError, match="give --documents"):
+    with pytest.raises(SettingsError, match="give `documents`"):
         check_request(task="stsb", judges=("all",))

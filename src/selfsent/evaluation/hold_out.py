@@ -23,11 +23,11 @@ HELD_SHARE, HELD_MINIMUM = 0.1, 500
 HELD_OF_FEW = 0.2  # the share that is held out of a smaller corpus
 HELD_LEAST = 30  # documents below which an interval by resampling them would be too narrow to be honest
 WITHOUT_DOCUMENTS = (
-    "the corpus has no documents to find a next sentence in: give a document column, or --split-sentences if a text"
+    "the corpus has no documents to find a next sentence in: give a document column, or split_sentences if a text"
     " holds several sentences"
 )
 NO_NEIGHBOURS = (
-    "no document has two different sentences: split texts that hold several with --split-sentences,"
+    "no document has two different sentences: split texts that hold several with split_sentences,"
     " or check the document column"
 )
 _READ = 1 << 16  # sentences whose text is in memory at once while documents are chosen
@@ -87,9 +87,9 @@ class HoldOut:
         """
         everything = np.arange(len(corpus))
         if dev and count == 0:
-            raise SettingsError("--hold-out 0 leaves nothing to choose by: give a number, or --dev with a task")
+            raise SettingsError("hold_out=0 leaves nothing to choose by: give a number, or `dev` with a task")
         if dev and joins:
-            raise SettingsError("--dev context scores vectors, and a cross-encoder has none: give a task of pairs")
+            raise SettingsError("dev=context scores vectors, and a cross-encoder has none: give a task of pairs")
         if count == 0 or joins:
             return cls(everything, None, None)
         if dev and corpus.documents is None and not single:
@@ -131,7 +131,7 @@ class HoldOut:
             SettingsError: fewer than two are wanted.
         """
         if count is not None and count < 2:
-            raise SettingsError(f"--sentences is {count}; it must be at least 2")
+            raise SettingsError(f"sentences is {count}; it must be at least 2")
         if count is None or count >= len(self.train):
             return self
         return replace(self, train=np.sort(np.random.default_rng(0).permutation(self.train)[:count]))
@@ -142,7 +142,7 @@ def split_documents(
 ) -> tuple[Numbers, Numbers]:
     """Keep whole documents out of training, chosen by a hash of their first sentence.
 
-    The choice hangs on the documents alone, not on their order, so it stays put when a corpus is read again or grows;
+    The choice depends on the documents alone, not on their order, so it stays put when a corpus is read again or grows;
     of two counts the larger one's documents hold the smaller one's.
 
     Args:
@@ -151,7 +151,7 @@ def split_documents(
             of fewer than a thousand documents a fifth.
         seed: another seed, another choice.
         single: documents may be of one sentence, and of a corpus without documents each sentence counts as one.
-        what: how documents are called in errors.
+        what: the name of documents in errors.
 
     Returns:
         (rows to train on, rows held out), both ascending.
@@ -169,7 +169,7 @@ def split_documents(
     if single:  # what holds more than a tenth of the rows is held out last
         order = order[np.argsort(sizes[order] > HELD_SHARE * len(corpus), kind="stable")]
     if count is not None and count < HELD_LEAST:
-        raise SettingsError(f"--hold-out is {count}; an honest interval needs {HELD_LEAST} {what} at least")
+        raise SettingsError(f"hold_out is {count}; an honest interval needs {HELD_LEAST} {what} at least")
     if count is not None and total - count < 2:
         raise DataError(f"too few {what} to hold {count:,} out: the corpus has {total:,}")
     if count is None and total >= 2 * HELD_MINIMUM:
@@ -177,7 +177,7 @@ def split_documents(
     elif count is None and (count := round(HELD_OF_FEW * total)) < HELD_LEAST:
         raise DataError(
             f"too few {what} to hold any out: the corpus has {total}, and {round(HELD_LEAST / HELD_OF_FEW)} are needed;"
-            f" --hold-out {HELD_LEAST} needs fewer"
+            f" hold_out={HELD_LEAST} needs fewer"
         )
     if not single and sizes[order[:count]].max() < 2:
         raise DataError(NO_NEIGHBOURS)
@@ -208,7 +208,7 @@ def text_hashes(texts: list[str], seed: int = 0) -> NDArray[np.uint64]:
 
 
 class Subset:
-    """Some rows of a corpus, in the form that evaluation takes; other `documents` may take the place of its own."""
+    """Some rows of a corpus, in the form that evaluation takes; other `documents` may replace its own."""
 
     def __init__(self, corpus: Corpus | Subset, rows: np.ndarray, documents: np.ndarray | None = None) -> None:
         self.corpus, self.rows = corpus, rows
@@ -231,5 +231,5 @@ def pair_groups(corpus: Corpus) -> np.ndarray:
     one, other = ids[: len(corpus)], ids[len(corpus) :]
     if corpus.documents is None:
         return connected(one, other, len(texts))[one]
-    places = len(texts) + np.asarray(corpus.documents)
-    return connected(np.tile(one, 2), np.concatenate([other, places]), int(places.max()) + 1)[one]
+    nodes = len(texts) + np.asarray(corpus.documents)
+    return connected(np.tile(one, 2), np.concatenate([other, nodes]), int(nodes.max()) + 1)[one]

@@ -115,8 +115,8 @@ def evaluate(
         pairs: a file with columns sentence1, sentence2, score; its score goes by the name of the file.
         relevance: a file with columns query, text: the relevant one.
         labels: a file with columns text, label.
-        columns: what the columns of that file are called, where they have other names; a list of names in the place of
-            one joins their texts.
+        columns: what the columns of that file are called, where they have other names; a list of names instead of one
+            joins their texts.
         clean: what is taken out of the texts of these files, and of `documents`: as for `read_corpus`.
         retrieval: a folder in BEIR's layout or a data set of the hub, to search in (see `read_task`), or several; the
             score is `retrieval`, of several `retrieval-` and the name of each.
@@ -134,7 +134,7 @@ def evaluate(
 
     Raises:
         SettingsError: nothing to score, an unknown suite, task or classifier, or `pooling` of what has no transformer.
-        DataError: nothing of what was asked for could be scored, or a file of one's own is damaged. Otherwise absent
+        DataError: nothing could be scored, or a file of one's own is damaged. Otherwise absent
             sets are named in the result and the rest is scored.
         BaseEncoderError: the model cannot be loaded.
     """
@@ -226,10 +226,10 @@ def check_request(
         raise SettingsError(f"there is no task {unknown[0]!r}; {guess(unknown[0], (CONTEXT, *TASKS))}")
     given = {kind: path for kind, path in files.items() if path is not None}
     if not (chosen or documents or given or retrieval):
-        flags = "--task, --suite or --documents, or --retrieval, --pairs, --relevance, --labels"
+        flags = "`task`, `suite` or `documents`, or `retrieval`, `pairs`, `relevance`, `labels`"
         raise SettingsError(f"nothing to score: give {flags}")
     if check_judges(names(judges)) and not documents:
-        raise SettingsError("--judges are label-free scores of a corpus, which is not given: give --documents")
+        raise SettingsError("`judges` are label-free scores of a corpus, which is not given: give `documents`")
     columns = names(cast(Any, columns)) or None
     if columns is not None and len(given) != 1:
         raise SettingsError("columns are those of one file of your own: give one of pairs, relevance and labels")
@@ -257,7 +257,7 @@ def load_pairs(task: str | None, pairs: str | Path | None, store: Store) -> Rows
         DataError: the data is absent or damaged.
     """
     if (task is None) == (pairs is None):
-        raise SettingsError("give either a task or a file of pairs: --task or --pairs")
+        raise SettingsError("give either a task or a file of pairs: `task` or `pairs`")
     if pairs is not None:
         return own.read_pairs(pairs)
     known = [dataset.name for dataset in (*_PAIRS, *catalogue.ARGUMENTS)]

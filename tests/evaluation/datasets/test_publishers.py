@@ -28,63 +28,43 @@ SCIDOCS = {
 }
 
 
+TWEETS = "a cat \tthe cat \t(4,6)\thttp://x\n\nb\tc\t(0,6)\thttp://y\n"
+PIT = "7\ttopic\td e\td f\t3\tx/y\tz\n"
+TITLES = "".join(f"{n}\ttitle {n}\tbody\n" for n in range(1, 6))
+QUERIES = "1\t3\t2 3 4\t1.5 0.5 9.0\n5\t\t2 3\t1 2\n"
+FORUMS = {"gis": {"q": "how", "a": "how to", "b": "why"}}, {"valid": {}, "test": {"gis": {"q": ["a"]}}}
+BWS = 'topic,argument1,argument2,score,extra\nCloning,"a, b",c,0.25,x\n'
+
+
 @pytest.mark.parametrize(
-    ("reader", "contents", "expected"),
+    ("reader", "contents", "columns", "rows"),
     [
         (
-            p.read_twitterpara,
-            ["a cat \tthe cat \t(4,6)\thttp://x\n\nb\tc\t(0,6)\thttp://y\n", "7\ttopic\td e\td f\t3\tx/y\tz\n"],
-            {
-                "sentence1": ["a cat", "b", "d e"],
-                "sentence2": ["the cat", "c", "d f"],
-                "score": [4.0, 0.0, 3.0],
-                "subset": ["twitterurl", "twitterurl", "pit"],
-            },
+            *(p.read_twitterpara, [TWEETS, PIT], "sentence1 sentence2 score subset"),
+            [("a cat", "the cat", 4.0, "twitterurl"), ("b", "c", 0.0, "twitterurl"), ("d e", "d f", 3.0, "pit")],
         ),
         (  # in BM25 order, without queries that have no gold
-            p.read_askubuntu,
-            ["".join(f"{n}\ttitle {n}\tbody\n" for n in range(1, 6)), "1\t3\t2 3 4\t1.5 0.5 9.0\n5\t\t2 3\t1 2\n"],
-            {
-                "query": ["1", "1", "1"],
-                "sentence1": ["title 1"] * 3,
-                "sentence2": ["title 4", "title 2", "title 3"],
-                "relevant": [0, 0, 1],
-            },
+            *(p.read_askubuntu, [TITLES, QUERIES], "query sentence1 sentence2 relevant"),
+            [("1", "title 1", "title 4", 0), ("1", "title 1", "title 2", 0), ("1", "title 1", "title 3", 1)],
         ),
         (
-            p.read_cqadupstack,
-            [{"gis": {"q": "how", "a": "how to", "b": "why"}}, {"valid": {}, "test": {"gis": {"q": ["a"]}}}],
-            {
-                "forum": ["gis"] * 3,
-                "id": ["q", "a", "b"],
-                "text": ["how", "how to", "why"],
-                "relevant": ["a", "", ""],
-            },
+            *(p.read_cqadupstack, FORUMS, "forum id text relevant"),
+            [("gis", "q", "how", "a"), ("gis", "a", "how to", ""), ("gis", "b", "why", "")],
         ),
         (  # with untitled candidates, without untitled queries
-            p.read_scidocs,
-            [SCIDOCS],
-            {
-                "subset": ["cite"] * 2,
-                "query": ["q", "q"],
-                "sentence1": ["Q", "Q"],
-                "id": ["a", "b"],
-                "sentence2": ["A", ""],
-                "relevant": [1, 1],
-            },
+            *(p.read_scidocs, [SCIDOCS], "subset query sentence1 id sentence2 relevant"),
+            [("cite", "q", "Q", "a", "A", 1), ("cite", "q", "Q", "b", "", 1)],
         ),
-        (
-            p.read_bws,
-            ['topic,argument1,argument2,score,extra\nCloning,"a, b",c,0.25,x\n'],
-            {"sentence1": ["a, b"], "sentence2": ["c"], "score": [0.25], "subset": ["Cloning"]},
-        ),
-        (p.read_sick, [SICK + "1\ta\tb\t4.5\tNEUTRAL\n"], {"sentence1": ["a"], "sentence2": ["b"], "score": [4.5]}),
-        (p.read_laser, ["one\ntwo\n", "eins\nzwei\n"], {"english": ["one", "two"], "other": ["eins", "zwei"]}),
+        (p.read_bws, [BWS], "sentence1 sentence2 score subset", [("a, b", "c", 0.25, "Cloning")]),
+        (p.read_sick, [SICK + "1\ta\tb\t4.5\tNEUTRAL\n"], "sentence1 sentence2 score", [("a", "b", 4.5)]),
+        (p.read_laser, ["one\ntwo\n", "eins\nzwei\n"], "english other", [("one", "eins"), ("two", "zwei")]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_what_publishers_ship_is_read(reader, contents, expected, read):
-    assert read(reader, *contents) == expected
+def test_what_publishers_ship_is_read(reader, contents, columns, rows, read):
+    found = read(reader, *contents)
+    assert list(found) == columns.split()
+    assert list(zip(*found.values(), strict=True)) == rows
 
 
 def test_afs_is_latin_1_with_score_first_and_sentences_last(read):

@@ -98,7 +98,7 @@ class Store:
         self.mirror = Path(chosen) if chosen else None
         self._read: dict[str, Rows] = {}
         if self.mirror is not None and not self.mirror.is_dir():
-            raise DataError(f"{self.mirror} is not a folder: data or SELFSENT_DATA must name a mirror of data sets")
+            raise DataError(f"{self.mirror} is not a folder: `data` or SELFSENT_DATA must name a mirror of data sets")
 
     def load(self, dataset: DataSet) -> Rows:
         """The rows of a data set.
@@ -111,7 +111,7 @@ class Store:
         return self._read[dataset.name]
 
     def _columns(self, dataset: DataSet) -> Columns:
-        absent = f"no mirror is given (data or SELFSENT_DATA, with {dataset.path})"
+        absent = f"no mirror is given (`data` or SELFSENT_DATA, with {dataset.path})"
         if self.mirror is not None:
             if (self.mirror / dataset.path).is_file():
                 return read_parquet(self.mirror / dataset.path, dataset)

@@ -29,18 +29,18 @@ def trained_on(directory: Path) -> tuple[str, ...]:
         directory: a model's, in a run's directory or not.
     """
     found: list[str] = []
-    for place, parts in _lineage(directory, set()):
-        found += _of_card(place / "README.md")
-        for part in parts:
-            source = corpus.get("source") if isinstance(corpus := part.get("corpus"), dict) else None
+    for path, configs in _lineage(directory, set()):
+        found += _of_card(path / "README.md")
+        for config in configs:
+            source = corpus.get("source") if isinstance(corpus := config.get("corpus"), dict) else None
             found += map(str, source if isinstance(source, list) else [source] if source else [])
     return tuple(dict.fromkeys(found))
 
 
 def trained_by(directory: Path) -> tuple[str, ...]:
     """The methods that a model and its bases were trained with, as far as the records of their runs say."""
-    parts = (part for _, parts in _lineage(directory, set()) for part in parts)
-    return tuple(dict.fromkeys(str(part["method"]) for part in parts if "method" in part))
+    configs = (config for _, found in _lineage(directory, set()) for config in found)
+    return tuple(dict.fromkeys(str(config["method"]) for config in configs if "method" in config))
 
 
 def _lineage(directory: Path, seen: set[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:

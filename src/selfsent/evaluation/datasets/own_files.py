@@ -113,16 +113,16 @@ def read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str]
     except CorpusError as error:
         raise DataError(str(error)) from error
     first = [field.strip().casefold() for field in lines[0].split("\t")]
-    places = [first.index(name) for name in names] if set(names) <= set(first) else list(range(len(names)))
-    heading = places != [*range(len(names))] or _is_heading(first, names)
+    order = [first.index(name) for name in names] if set(names) <= set(first) else list(range(len(names)))
+    heading = order != [*range(len(names))] or _is_heading(first, names)
     table = []
     for number, line in enumerate(lines, 1):
         if not line.strip() or (number == 1 and heading):
             continue
         fields = [field.strip() for field in line.split("\t")]
-        if len(fields) <= max(places) or (names[-1] in _NO_TEXT and not fields[places[-1]]):
+        if len(fields) <= max(order) or (names[-1] in _NO_TEXT and not fields[order[-1]]):
             raise DataError(f"{path}, line {number}: expected {', '.join(names)}, separated by tabs")
-        table.append([fields[place] for place in places])
+        table.append([fields[index] for index in order])
     return table, " below its heading" * heading
 
 

@@ -20,7 +20,7 @@ TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 def columns_of(rows: Iterable[Sequence[Any]], *names: str) -> Columns:
     """Rows of equal length as named columns."""
     lines = list(rows)
-    return {name: [line[place] for line in lines] for place, name in enumerate(names)}
+    return {name: [line[index] for line in lines] for index, name in enumerate(names)}
 
 
 def _fields(path: Path, count: int, separator: str = "\t", encoding: str = "utf-8") -> Iterator[list[str]]:

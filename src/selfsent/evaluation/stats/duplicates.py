@@ -37,8 +37,8 @@ def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
     size = np.diff(words.indptr)
     rarest = words[:, np.argsort(words.sum(0), kind="stable")]
     rarest.sort_indices()
-    place = np.arange(rarest.nnz) - np.repeat(rarest.indptr[:-1], size)
-    rarest.data[place > np.repeat((1 - threshold) * size + 1e-6, size)] = 0  # the first is always kept
+    rank = np.arange(rarest.nnz) - np.repeat(rarest.indptr[:-1], size)
+    rarest.data[rank > np.repeat((1 - threshold) * size + 1e-6, size)] = 0  # the first is always kept
     rarest.eliminate_zeros()
     lines, columns = [], []
     for start in range(0, len(size), BLOCK):

@@ -73,18 +73,18 @@ def read_task(source: str | Path, name: str = NAME, split: str = "test", mirror:
     ids = corpus.ids(_ID)
     documents = dict(zip(ids, corpus.texts(), strict=True))
     texts = dict(zip(queries.ids(_ID), queries.texts(), strict=True))
-    places = {each: number for number, each in enumerate(documents)}
+    index_of = {each: number for number, each in enumerate(documents)}
     grades = dict[str, dict[int, float]]()
     for query, document, grade in zip(judged.ids(_QUERY), judged.ids(_DOCUMENT), judged[_GRADE], strict=True):
         if not is_number(str(grade)):
             raise DataError(f"{judged.source}: the grade {grade!r} of {document} for {query} is no number")
-        grades.setdefault(query, {})[places.setdefault(document, len(places))] = float(grade)
+        grades.setdefault(query, {})[index_of.setdefault(document, len(index_of))] = float(grade)
     kept = [query for query in grades if texts.get(query)]
     if not any(number < len(documents) for query in kept for number in grades[query]):
         raise DataError(f"{judged.source} judges no document for a query that are both there: do the ids match?")
     odd = {
         "document with an id that a later one has": len(ids) - len(documents),
-        "judged document that is not there": len(places) - len(documents),
+        "judged document that is not there": len(index_of) - len(documents),
         "judged query without text, left out": len(grades) - len(kept),
     }
     return RetrievalTask(
@@ -93,7 +93,7 @@ def read_task(source: str | Path, name: str = NAME, split: str = "test", mirror:
         list(documents.values()),
         [grades[query] for query in kept],
         list(documents),
-        itself=[places[query] if texts[query] in documents.get(query, "") else -1 for query in kept],
+        itself=[index_of[query] if texts[query] in documents.get(query, "") else -1 for query in kept],
         of=f"{Path(source).resolve().name}, {split}",
         warnings=tuple(f"{name}: {what} ({count:,})" for what, count in odd.items() if count),
     )

@@ -57,7 +57,7 @@ class LabelFreeTask(ABC):
     Args:
         name: of the score.
         documents: where each query is from; whole documents are resampled.
-        queries: those that have an answer, as places in `documents`.
+        queries: those that have an answer, as indices of `documents`.
         texts: number of texts searched.
         content: what the signature's fingerprint is of.
     """
@@ -69,7 +69,7 @@ class LabelFreeTask(ABC):
         self._data = fingerprint(content)
 
     def score(self, encoder: Encoder) -> Score:
-        """The score of an encoder, with the interval over resampled documents, and TF-IDF's and BM25's beside it."""
+        """The score of an encoder, its interval over resampled documents, and TF-IDF's and BM25's as metrics."""
         if isinstance(encoder, LexicalEncoder) and encoder.kind in self.lexical:
             return replace(self.lexical[encoder.kind], metrics={})
         return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
@@ -91,7 +91,7 @@ class LabelFreeTask(ABC):
 
 
 class PartnerTask(LabelFreeTask):
-    """Each query has one right answer among texts of other places; the score is MRR@10.
+    """Each query has one right answer among texts from elsewhere; the score is MRR@10.
 
     Args:
         name: of the score.
@@ -173,11 +173,11 @@ def passage_sides(encoder: Encoder, queries: Sequence[Passage], texts: Sequence[
             return encoder.sides(*joined)
         return encoder.beside(passage_sides(encoder.encoder, queries, texts), *joined)
     sentences = list(dict.fromkeys(sentence for side in (queries, texts) for each in side for sentence in each))
-    place = {sentence: number for number, sentence in enumerate(sentences)}
+    index = {sentence: number for number, sentence in enumerate(sentences)}
     vectors = encoder.sides(sentences, sentences)[0]
     if all(len(each) == 1 for side in (queries, texts) for each in side):
-        return tuple(vectors[[place[each[0]] for each in side]] for side in (queries, texts))
-    means = [np.stack([vectors[[place[s] for s in each]].mean(0) for each in side]) for side in (queries, texts)]
+        return tuple(vectors[[index[each[0]] for each in side]] for side in (queries, texts))
+    means = [np.stack([vectors[[index[s] for s in each]].mean(0) for each in side]) for side in (queries, texts)]
     return unit(means[0]), unit(means[1])
 
 
@@ -211,7 +211,7 @@ def _log_choices(among: Numbers, chosen: Numbers) -> Floats:
 
 
 class ContextTask(PartnerTask):
-    """Each sentence must find the next one of its document, among sentences of other places.
+    """Each sentence must find the next one of its document, among sentences from elsewhere.
 
     Args:
         corpus: sentences with documents.
@@ -276,7 +276,7 @@ class DocumentTask(LabelFreeTask):
         documents: (n,) where each is from.
 
     Raises:
-        DataError: too few sentences have another one beside them in their document.
+        DataError: too few sentences share their document with another one.
     """
 
     def __init__(self, texts: Sequence[str], documents: Numbers) -> None:
@@ -365,19 +365,19 @@ def damage(sentence: str, common: Collection[str]) -> str:
     """
     rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(sentence.encode("utf-8", "replace")).digest()[:8]))
     words = sentence.split()
-    losable = [place for place, word in enumerate(words) if word.casefold() in common]
+    losable = [index for index, word in enumerate(words) if word.casefold() in common]
     if losable and len(words) > 2:
         del words[rng.choice(losable)]
-    long = [place for place, word in enumerate(words) if len(word) >= SHORTEST_TYPO]
-    for place in rng.permutation(long)[: math.ceil(TYPOS * len(long))]:
-        words[place] = _typo(words[place], rng)
+    long = [index for index, word in enumerate(words) if len(word) >= SHORTEST_TYPO]
+    for index in rng.permutation(long)[: math.ceil(TYPOS * len(long))]:
+        words[index] = _typo(words[index], rng)
     changed = " ".join(words)
     return changed.upper() if sentence == sentence.lower() else changed.lower()
 
 
 def _typo(word: str, rng: np.random.Generator) -> str:
-    """Two neighbouring letters change places, or a letter is missing; the first one stays."""
-    place = int(rng.integers(1, len(word) - 1))
+    """Two neighbouring letters are swapped, or a letter is missing; the first one stays."""
+    cut = int(rng.integers(1, len(word) - 1))
     if rng.random() < 0.5:
-        return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
-    return word[:place] + word[place + 1 :]
+        return word[:cut] + word[cut + 1] + word[cut] + word[cut + 2 :]
+    return word[:cut] + word[cut + 1 :]

@@ -95,15 +95,15 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
     Equal similarities count against the query.
     """
     texts = list(dict.fromkeys(rows["text"]))
-    place = {text: number for number, text in enumerate(texts)}
+    index = {text: number for number, text in enumerate(texts)}
     queries = parts_of(rows["query"])
     names, found = list(queries), list[float]()
     query_vectors, text_vectors = encoder.sides(names, texts, search=True)
     for start in range(0, len(names), BLOCK):
         block = slice(start, start + BLOCK)
         for name, similarity in zip(names[block], inner(query_vectors[block], text_vectors), strict=True):
-            relevant = [place[rows["text"][row]] for row in queries[name]]
-            itself = [place[name]] if name in place else []  # in a file of duplicates every text is a query, too
+            relevant = [index[rows["text"][row]] for row in queries[name]]
+            itself = [index[name]] if name in index else []  # in a file of duplicates every text is a query, too
             others = np.delete(similarity, relevant + itself)
             rank = 1 + int(np.sum(others >= similarity[relevant].max() - TIE))
             found.append(1 / rank if rank <= CUTOFF else 0.0)
@@ -115,7 +115,7 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
 def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact") -> Score:
     """Accuracy of a logistic regression, at its minimum or as SentEval stops it, in nested 10-fold cross-validation.
 
-    Beside it, without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol;
+    Other metrics, without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol;
     not of what counts words.
     """
     score = score_classification(rows.name, "nested", rows, encoder=encoder, classifier=classifier)

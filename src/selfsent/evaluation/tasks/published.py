@@ -2,7 +2,7 @@
 
 **Pairs.** The score is the correlation of the similarity with people's. `all` is that of STS: one Spearman over all
 pairs of a year, as in SBERT, SimCSE and after. SentEval's `mean` and `wmean` (one correlation per sub-set, averaged
-plainly or by size) are printed beside it where the sub-sets are known. Argument similarity (AFS, UKP Aspect, BWS)
+plainly or by size) are other metrics where the sub-sets are known. Argument similarity (AFS, UKP Aspect, BWS)
 averages over topics, because the same cosine means other things on other topics; supervised models are scored by
 cross-validation over pairs (10-fold, optimistic, because a sentence occurs in several pairs) or over topics.
 
@@ -61,7 +61,7 @@ class Task:
 
 
 def score_pairs(rows: Rows, encoder: Encoder, how: str = "all") -> Score:
-    """Spearman of the similarity over all pairs, Pearson and the averages over sub-sets beside it.
+    """Spearman of the similarity over all pairs, with Pearson and the averages over sub-sets.
 
     Args:
         rows: sentence1, sentence2, score and, where known, subset.
@@ -115,7 +115,7 @@ def finds_its_row(queries: Any, answers: Any) -> Floats:
 
 
 def score_topics(rows: Rows, encoder: Encoder) -> Score:
-    """Spearman of the similarity per topic, averaged; Pearson and each topic beside it.
+    """Spearman of the similarity per topic, averaged, with Pearson and each topic.
 
     Args:
         rows: sentence1, sentence2, score, and as subset the topic.
