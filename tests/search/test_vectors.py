@@ -98,7 +98,7 @@ def test_a_file_is_written_by_one_process_at_a_time(encoder, corpus, tmp_path, m
     def taken(path, words):
         raise OutputError(words)
 
-    monkeypatch.setattr("selfsent.search.vectors.hold", taken)
+    monkeypatch.setattr("selfsent.search.vectors.lock_directory", taken)
     with pytest.raises(OutputError, match=r"another selfsent is writing .*v\.npy: wait for it, or name another file"):
         encode_to_file(encoder, corpus, tmp_path / "v.npy")
 
