@@ -108,13 +108,13 @@ def test_over_seeds_the_mean_counts_and_the_best_run_is_the_model(thrice, docume
     scores = [task.score(scored(load_encoder(run.directory / "model"), "x")).score for run in mlm.runs]
     assert len(set(scores)) == 3
     assert mlm.score.score == pytest.approx(np.mean(scores))
-    assert mlm.deviation == pytest.approx(np.std(scores, ddof=1))
+    assert mlm.spread.deviation == pytest.approx(np.std(scores, ddof=1))
     assert mlm.run is mlm.runs[int(np.argmax(scores))]
     plain = json.loads((thrice.directory / "comparison.json").read_text())
     of_mlm = next(each for each in plain["candidates"] if each["name"] == "mlm")
     assert [of_mlm["seeds"][str(seed)]["dev_score"] for seed in range(3)] == pytest.approx(scores)
     assert of_mlm["directory"] == places[int(np.argmax(scores))]
-    assert f"± {mlm.deviation:.2f}" in (thrice.directory / "report.html").read_text()
+    assert f"± {mlm.spread.deviation:.2f}" in (thrice.directory / "report.html").read_text()
     if thrice.chosen is mlm:
         written = (thrice.directory / "model" / "model.safetensors").read_bytes()
         assert written == (mlm.run.directory / "model" / "model.safetensors").read_bytes()

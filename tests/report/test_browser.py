@@ -119,17 +119,6 @@ def test_searching_counts_and_lists_what_matches(opened):
     assert page.evaluate("window.ran") is None
 
 
-def test_another_colouring_and_one_group_alone(opened):
-    page = opened()
-    page.get_by_label("Coloured by").select_option(index=1)
-    groups = page.locator(".legend button")
-    assert groups.all_text_contents() == [f"{text} (20)" for text in HOSTILE[:3]]
-    groups.first.click()
-    assert groups.first.get_attribute("aria-pressed") == "true"
-    page.get_by_label("Search these texts").fill("number")
-    assert page.locator("output").text_content() == "20 of 60 match"
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_telephone_shows_all_of_its_width_in_both_colours(opened, scheme):
     page = opened(360, scheme)

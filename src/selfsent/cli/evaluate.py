@@ -93,7 +93,7 @@ class Evaluate(_Tasks, _Files, Encoding):
         if not models:
             raise SettingsError("no model to score: name one or several, such as bundled, tfidf or a directory")
         from selfsent.data.vector_files import check_format
-        from selfsent.evaluation.hybrid import without_words
+        from selfsent.evaluation.lexical import without_words
         from selfsent.report.evaluation import Report
 
         own = {"pairs": self.pairs, "relevance": self.relevance, "labels": self.labels}

@@ -13,8 +13,7 @@ from typing import Any
 from selfsent.comparison.verdict import UNTRAINED
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
-from selfsent.evaluation.hybrid import without_words
-from selfsent.evaluation.lexical import COUNTING
+from selfsent.evaluation.lexical import COUNTING, without_words
 from selfsent.evaluation.word_vectors import words_file
 from selfsent.methods import METHODS, get_method
 from selfsent.models.bases import resolve, weights_digest

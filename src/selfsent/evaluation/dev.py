@@ -14,7 +14,7 @@ from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.encoders import Encoder as Scored, PairEncoder, encoder_of
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
+from selfsent.evaluation.label_free import MEAN, HeldOut, MeanMetric
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.tasks.label_free import ContextTask
@@ -24,7 +24,7 @@ from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.encoder import Encoder
 
 Dev = Literal["context", "judges"] | str
-LABEL_FREE = ("context", JUDGES_TOGETHER)
+LABEL_FREE = ("context", MEAN)
 """Label-free choices, on documents or sentences kept apart."""
 
 
@@ -59,8 +59,8 @@ def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | Non
     """
     if dev == "context" and hold_out.dev is not None:
         return ContextTask(corpus, hold_out.dev).score
-    if dev == JUDGES_TOGETHER and hold_out.dev is not None:
-        return TogetherTask(Held(corpus, hold_out.dev)).score
+    if dev == MEAN and hold_out.dev is not None:
+        return MeanMetric(HeldOut(corpus, hold_out.dev)).score
     if dev not in TASKS:
         return partial(score_pairs, read_pairs(dev))
     store = Store(data)

@@ -18,7 +18,7 @@ from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
 from selfsent.evaluation.datasets.own_files import Clean, Column
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.evaluation.hold_out import Documented, split_documents
-from selfsent.evaluation.judges import JUDGES, Held, aimed_at, check_judges, make_judges
+from selfsent.evaluation.label_free import METRICS, HeldOut, aimed_at, check_metrics, make_metrics
 from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.tasks import own, published, transfer
 from selfsent.evaluation.tasks.beir import Searched, read_tasks
@@ -110,7 +110,7 @@ def evaluate(
         task: one or several names in `TASKS`, instead of a suite.
         documents: a corpus with documents, for the label-free score `context`; or what `read_corpus` reads.
         hold_out: how many of its documents are scored: as many as `train` was to keep apart.
-        judges: label-free scores of `documents`, names in `JUDGES` or `all`; without it `context` alone. A corpus
+        judges: label-free scores of `documents`, names in `METRICS` or `all`; without it `context` alone. A corpus
             without documents has those of single sentences.
         pairs: a file with columns sentence1, sentence2, score; its score goes by the name of the file.
         relevance: a file with columns query, text: the relevant one.
@@ -163,9 +163,9 @@ def evaluate(
     }
     absent: dict[str, str] = {}
     if corpus is not None:
-        corpus, label_free = cast(Documented, corpus), check_judges(names(judges))
+        corpus, label_free = cast(Documented, corpus), check_metrics(names(judges))
         if label_free:
-            found, absent = make_judges(Held(corpus, split_documents(corpus, hold_out, single=True)[1]), label_free)
+            found, absent = make_metrics(HeldOut(corpus, split_documents(corpus, hold_out, single=True)[1]), label_free)
             tasks |= {each: partial(judge.score, encoder) for each, judge in found.items()}
         else:
             tasks[CONTEXT] = lambda: ContextTask(corpus, split_documents(corpus, hold_out)[1]).score(encoder)
@@ -228,7 +228,7 @@ def check_request(
     if not (chosen or documents or given or retrieval):
         flags = "`task`, `suite` or `documents`, or `retrieval`, `pairs`, `relevance`, `labels`"
         raise SettingsError(f"nothing to score: give {flags}")
-    if check_judges(names(judges)) and not documents:
+    if check_metrics(names(judges)) and not documents:
         raise SettingsError("`judges` are label-free scores of a corpus, which is not given: give `documents`")
     columns = names(cast(Any, columns)) or None
     if columns is not None and len(given) != 1:
@@ -238,7 +238,7 @@ def check_request(
     for kind, path in given.items():
         read, score = own.OWN[kind]
         rows = read(path, columns, clean)
-        if rows.name in (*chosen, *sets, *scorers, *JUDGES, AVERAGE):
+        if rows.name in (*chosen, *sets, *scorers, *METRICS, AVERAGE):
             raise SettingsError(f"{path} would go by the name {rows.name}, which another score has: rename the file")
         scorers[rows.name] = partial(score, rows, **({"classifier": classifier} if kind == "labels" else {}))
     return chosen, scorers | sets

@@ -16,8 +16,7 @@ import yaml
 
 from selfsent.data.corpus.formats import READERS
 from selfsent.data.corpus.hub import HubDataset
-from selfsent.evaluation.hybrid import without_words
-from selfsent.evaluation.lexical import COUNTING
+from selfsent.evaluation.lexical import COUNTING, without_words
 from selfsent.evaluation.paragraph_vectors import KINDS
 from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.word_vectors import PREFIXES

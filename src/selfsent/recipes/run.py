@@ -17,7 +17,7 @@ from selfsent.errors import CorpusError, DataError, SettingsError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.encoders import check_model
-from selfsent.evaluation.hybrid import WITH_WORDS, without_words
+from selfsent.evaluation.lexical import WITH_WORDS, without_words
 from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result
 from selfsent.evaluation.suites import TASKS, evaluate
 from selfsent.evaluation.tasks.published import cross_validate

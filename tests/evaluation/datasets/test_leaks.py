@@ -96,7 +96,7 @@ def test_leaked_scores_carry_a_mark_everywhere(results):
     report = Report([stained])
     assert "stained was trained on STSb, which holds pairs of sts12: no test" in report.remarks
     assert report.to_markdown().count("† trained on STSb") == 1
-    assert [line.rpartition(",")[2] for line in stained.to_csv().splitlines()] == ["leaked", "yes", ""]
+    assert [line.rpartition(",")[2] for line in Report([stained]).to_csv().splitlines()] == ["leaked", "yes", ""]
 
 
 def test_so_do_those_beside_others_and_over_seeds(results):

@@ -28,8 +28,7 @@ from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Documented, Numbers, limited
-from selfsent.evaluation.hybrid import Hybrid
-from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
+from selfsent.evaluation.lexical import LEXICAL, Hybrid, LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
 from selfsent.evaluation.stats.duplicates import near_duplicates
 from selfsent.evaluation.stats.metrics import mean
