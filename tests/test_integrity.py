@@ -41,6 +41,7 @@ def test_what_is_signed_may_not_change(tmp_path):
     about = json.loads(json.dumps(signed({"rows": 3, "names": ["a", "b"]})))
     assert is_signed(about)
     assert not is_signed({**about, "rows": 4})
+    assert is_signed(signed({**about, "rows": 4}))
     assert is_signed({"rows": 3})  # of an older version
 
 

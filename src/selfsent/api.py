@@ -391,13 +391,11 @@ def cluster(model: Model, corpus: Corpus, clusters: int = 20, seed: int = 0) -> 
     return find_clusters(encode_corpus(model, corpus), clusters, seed)
 
 
-def export(
-    model: Model, output: str | Path, *, int8: bool = False, normalize: bool = False, overwrite: bool = False
-) -> Exported:
+def export(model: Model, output: str | Path, *, normalize: bool = False, overwrite: bool = False) -> Exported:
     """Write a directory with an encoder as an ONNX graph, from token ids to sentence vectors.
 
     Raises:
         SelfsentError: packages are missing, the encoder cannot become a graph, or the directory cannot be written.
     """
     check_export(Path(output), overwrite)
-    return export_graph(open_encoder(model), Path(output), int8, normalize)
+    return export_graph(open_encoder(model), Path(output), normalize)

@@ -57,14 +57,14 @@ def damaged(folder: Path, sums: Mapping[str, int]) -> str | None:
 
 
 def signed(about: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON object with a checksum of itself."""
-    return {**about, "checksum": _digest(about)}
+    """A JSON object with a checksum of itself, in place of an older one."""
+    rest = {name: value for name, value in about.items() if name != "checksum"}
+    return {**rest, "checksum": _digest(rest)}
 
 
 def is_signed(about: Mapping[str, Any]) -> bool:
     """Whether an object from `signed` is unchanged; older versions gave no checksum, and that passes."""
-    rest = {name: value for name, value in about.items() if name != "checksum"}
-    return "checksum" not in about or about["checksum"] == _digest(rest)
+    return "checksum" not in about or about["checksum"] == signed(about)["checksum"]
 
 
 def _digest(about: Mapping[str, Any]) -> int:

@@ -97,12 +97,12 @@ def test_export(selfsent, model, tmp_path, monkeypatch):
 
     def export(encoder, *how):
         asked.append(how)
-        return Exported(True, True, 32, 96, "", 1e-7, 0.95)
+        return Exported(True, 32, 96, "", 1e-7, 0.95)
 
     monkeypatch.setattr("selfsent.models.export.export", export)
-    done = selfsent("export", model, "--int8", "--normalize", "--output", tmp_path / "graph")
+    done = selfsent("export", model, "--normalize", "--output", tmp_path / "graph")
     assert done.status == 0, done.err
-    assert asked == [(tmp_path / "graph", True, True)]
+    assert asked == [(tmp_path / "graph", True)]
     assert "32 numbers a sentence, smallest cosine to torch's vectors 0.950000" in done.err
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "export.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""A few steps of every method, by one process or, started by torchrun with BASES, OUTPUT and RECIPE, by several."""
+"""A few steps of every method, by one process or, started by torchrun with a folder of bases and a recipe, by two."""
 
 import sys
 from pathlib import Path
@@ -87,12 +87,12 @@ def write_recipe(folder, base):
     (folder / "sentences.txt").write_text("\n".join(SENTENCES))
     (folder / "pairs.tsv").write_text("\n".join(["first\tsecond\tkind", *rows]))
     (folder / "recipe.yaml").write_text(RECIPE.format(base=base, folder=folder))
-    return folder / "recipe.yaml"
 
 
 if __name__ == "__main__":
-    found = train(Path(sys.argv[1]))
+    place = Path(sys.argv[1])
+    found = train(place)
     assert world_size() == 2
-    train_stages(sys.argv[3], Path(sys.argv[2]) / "stages")
-    save_file(found, str(Path(sys.argv[2]) / f"rank{rank()}.safetensors"))
+    train_stages(place / "recipe.yaml", place / "stages")
+    save_file(found, place / f"rank{rank()}.safetensors")
     torch.distributed.destroy_process_group()

@@ -88,7 +88,7 @@ def test_layers_that_read_a_norm_are_in_8_bits(encoder_of):
 
 def test_an_encoder_that_8_bits_are_too_few_for_is_refused(encoder_of, monkeypatch):
     monkeypatch.setattr("selfsent.fast.int8.LEAST", 1.1)
-    with pytest.raises(BaseEncoderError, match="leave out --int8"):
+    with pytest.raises(BaseEncoderError, match="leave out `int8`"):
         into_int8(encoder_of("bert"))
 
 

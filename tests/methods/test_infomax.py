@@ -73,9 +73,6 @@ def test_discriminators(kind, learner_of):
     assert sum(p.numel() for p in learner.local_head.parameters()) == (4 * 12 * 13 if kind == "mlp" else 0)
 
 
-FAITHFUL = [{"masked": False}, {"activation": "relu"}, {"discriminator": "mlp"}, {"average": "sum"}]
-
-
 def test_a_base_whose_vectors_are_narrower_than_its_states_is_refused(encoder_of):
     from sentence_transformers.sentence_transformer.modules import Dense
 

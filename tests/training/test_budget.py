@@ -181,7 +181,7 @@ def test_the_split_of_a_budget_is_shown_and_that_it_is_too_small(steps, lines, m
     ending = f"some 6 s are kept for saving and scoring at the end: time for about {steps} {word}"
     assert said[0] == f"of the 20 s 9 s are over, and {ending}"
     if lines == 2:
-        advice = "which teach next to nothing: give --budget 7m"
+        advice = "which teach next to nothing: give budget=7m"
         assert said[1] == f"in its budget the run takes no more than {steps} {word}, {advice}"
 
 

@@ -9,7 +9,7 @@ from selfsent.data.views.tokens import Template
 from selfsent.errors import SettingsError
 from selfsent.methods import get_method
 from selfsent.methods.method import Labels
-from selfsent.training.checks import facts_of, labels_of, reject_constant
+from selfsent.training.checks import labels_of, reject_constant
 from selfsent.training.plan import make_plan
 
 TEXTS = tiny.make_sentences(20, seed=4)
@@ -57,7 +57,6 @@ def test_scores_and_whole_numbers_for_scores(corpus):
 
 def test_options_are_completed_by_the_data(corpus):
     made = corpus(["no", "yes", "maybe"], [4.0, 1.0])
-    assert facts_of(made).classes == 3
     assert make_plan(get_method("softmax")).on(made).options.classes == 3
     assert make_plan(get_method("cosine")).on(made).options.scale == 4.0
     assert make_plan(get_method("cosine"), scale=5.0).on(made).options.scale == 5.0
@@ -67,16 +66,16 @@ def test_options_are_completed_by_the_data(corpus):
 @pytest.mark.parametrize(
     ("labels", "scores", "wanted", "said"),
     [
-        (None, None, Labels("class"), "it needs a class for each row, and the corpus has none: .* --label-column"),
+        (None, None, Labels("class"), "it needs a class for each row, and the corpus has none: .* label_column"),
         ([0.5, 1], None, Labels("class"), "the labels of the corpus are no whole numbers"),
         (["x"], None, Labels("class"), "all 10 rows have the same class, x: it has nothing to tell apart"),
         ([-1, 0, 1], None, Labels("class"), "row 1 of the corpus has the class '-1', which stands for none"),
         (["x", "-", "y"], None, Labels("class"), "row 2 of the corpus has the class '-', which stands for none"),
-        (["x", "y", "z"], None, Labels("class", 2), "3 classes, more than --classes 2: is it the right column"),
-        (None, None, SCORE, "it needs a score for each row, and the corpus has none: .* --score-column"),
+        (["x", "y", "z"], None, Labels("class", 2), "3 classes, more than classes=2: is it the right column"),
+        (None, None, SCORE, "it needs a score for each row, and the corpus has none: .* score_column"),
         (["x", "y"], None, SCORE, "the label column holds names, such as 'x'"),
         (None, [3], Labels("score"), "all 10 rows have the same score, 3: it has nothing"),
-        (None, [0, 5], SCORE, "scores reach from 0 to 5, which divided by --scale 1 leaves .* 0 to 1: give --scale 5"),
+        (None, [0, 5], SCORE, "scores reach from 0 to 5, which divided by scale=1 leaves .* 0 to 1: give scale=5"),
         (None, [-1, 1], SCORE, "leaves it's range of 0 to 1: add a number to all of them"),
     ],
 )
@@ -87,7 +86,7 @@ def test_labels_that_cannot_be_learned_are_refused_in_one_line(labels, scores, w
 
 
 def test_too_few_text_columns(corpus):
-    with pytest.raises(SettingsError, match=r"triplet needs 3 text columns; the corpus has 2: .* --text-columns"):
+    with pytest.raises(SettingsError, match=r"triplet needs 3 text columns; the corpus has 2: .* text_columns"):
         make_plan(get_method("triplet")).on(corpus())
 
 
@@ -98,7 +97,7 @@ def template_of(encoder):
 @pytest.mark.parametrize("name", tiny.CAUSAL)
 def test_the_first_token_of_a_causal_model_is_no_sentence_vector(name, encoder_of):
     encoder = encoder_of(name, "cls")
-    with pytest.raises(SettingsError, match=r"--pooling cls.*give --pooling mean or lasttoken$"):
+    with pytest.raises(SettingsError, match=r"pooling=cls.*give pooling=mean or lasttoken$"):
         reject_constant(encoder, template_of(encoder))
     for pooling in ("mean", "lasttoken", "max"):
         encoder = encoder_of(name, pooling)

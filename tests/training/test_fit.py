@@ -64,9 +64,9 @@ def test_only_static_embeddings_are_whitened_after_neighbours_unless_told(method
         ({"zzz": 1}, "simcse has no option 'zzz'; there are accumulate, "),
         ({"ratio": 0.3}, "simcse has no option 'ratio'; it is an option of tsdae, mlm$"),
         ({"preset": "papers"}, "simcse has no settings 'papers'; it has published"),
-        ({"accumulate": 2}, "lower --batch-size instead"),
-        ({"dropout": 1.0}, "--dropout is 1.0"),
-        ({"whiten": 2}, "--whiten is 2; it must be from 0 to 1"),
+        ({"accumulate": 2}, "lower batch_size instead"),
+        ({"dropout": 1.0}, "dropout is 1.0"),
+        ({"whiten": 2}, "whiten is 2; it must be from 0 to 1"),
     ],
 )
 def test_what_a_method_does_not_take(changes, said):
@@ -78,7 +78,7 @@ def test_a_batch_is_no_larger_than_the_corpus():
     lines = []
     plan = make_plan(get_method("mlm"), batch_size=64)
     assert fitted(plan, 10, lines.append).batch_size == 10
-    assert lines == ["the corpus has 10 rows to train on: --batch-size 64 is cut to that"]
+    assert lines == ["the corpus has 10 rows to train on: batch_size=64 is cut to that"]
     assert fitted(plan, 64, lines.append) == plan.settings
     assert len(lines) == 1
 

@@ -45,5 +45,5 @@ def test_an_encoders_own_pooling_and_a_preset_stay_as_they_are(lonely, base_of, 
 
 
 def test_an_option_of_another_method_is_answered_with_the_one_that_was_chosen(lonely):
-    with pytest.raises(SettingsError, match="without --method, simcse is trained here, as the corpus has no documents"):
+    with pytest.raises(SettingsError, match="without `method`, simcse is trained here, as the corpus has no documents"):
         default_plan(lonely, "bundled-raw", both_directions=True)

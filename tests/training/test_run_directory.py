@@ -168,7 +168,7 @@ def test_a_run_is_for_one_process_at_a_time(tmp_path):
         return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
     directory = begun(tmp_path)
-    assert other() == f"another selfsent works in {tmp_path}: wait for it, or choose another --output"
+    assert other() == f"another selfsent works in {tmp_path}: wait for it, or choose another `output`"
     directory.update(status="finished")
     assert other() == "free"
 

@@ -85,7 +85,7 @@ def test_a_tracker_that_fails_does_not_stop_the_run(train, told, when, monkeypat
 
 def test_a_tracker_that_does_not_start_is_said_in_one_line(train, told, tmp_path, monkeypatch):
     monkeypatch.setattr(told, "fails_at", ("start",))
-    with pytest.raises(SettingsError, match="--track tensorboard cannot start: no start"):
+    with pytest.raises(SettingsError, match="trackers=tensorboard cannot start: no start"):
         train(trackers=("tensorboard",))
     assert not (tmp_path / "run").exists()
 

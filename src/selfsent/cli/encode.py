@@ -154,7 +154,6 @@ class Export(Command):
     """
 
     model: str = MODEL
-    int8: bool = setting(False, "8-bit weights: a quarter of the size, but not the same vectors")
     normalize: bool = setting(False, "give the vectors length 1, even if the model does not")
     output: str = setting(MISSING, "directory to write")
     overwrite: bool = setting(False, "replace the export that is there")
@@ -169,7 +168,7 @@ class Export(Command):
         model = load_encoder(self.model)
         with doing() as say:
             say("making a graph")
-            made = export(model, output, self.int8, self.normalize)
+            made = export(model, output, self.normalize)
         notice(
             f"ONNX graph in {output}: {made.size} numbers a sentence, smallest cosine to torch's vectors"
             f" {made.smallest_cosine:.6f}, largest difference {made.largest_difference:.1e}"

@@ -2,7 +2,7 @@
 
 A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that
 block is padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers,
-norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, is told of the borders
+norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, knows the borders
 on a GPU; elsewhere it runs on groups of sentences of similar length, or of a few of any.
 """
 
@@ -94,7 +94,7 @@ class Packed:
     given_documents: np.ndarray | None = None
     """(sentences,) number of the document of each sentence; or None."""
     saw_window: bool = field(default=False, init=False)
-    """Whether an attention layer has told it of a window, so that one is not in a mask alone."""
+    """Whether an attention layer has shown it a window, so that one is not in a mask alone."""
 
     def __post_init__(self) -> None:
         self.given_lengths = np.asarray(self.given_lengths, dtype=np.int64)
@@ -180,7 +180,7 @@ class Packed:
     def texts(self) -> Tensor:
         """(sentences,) a 64-bit number for each sentence, in the order given: equal for sentences of equal tokens."""
         within = ranges(np.zeros_like(self.given_lengths), self.given_lengths)
-        # A sum of products, one factor of which is drawn for the place, wraps around on purpose.
+        # A sum of products, one factor of which is drawn for the position, wraps around on purpose.
         terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]
         # Of sentences without tokens, which start where the next one does or behind all others, the sum is 0.
         sums = np.where(self.given_lengths > 0, np.add.reduceat(np.append(terms, np.uint64(0)), self._given_starts), 0)
@@ -188,7 +188,7 @@ class Packed:
 
     @cached_property
     def positions(self) -> Tensor:
-        """(tokens,) place of each token in its sentence, from 0."""
+        """(tokens,) position of each token in its sentence, from 0."""
         return self._tensor(self._within)
 
     @cached_property
@@ -222,7 +222,7 @@ class Packed:
     def by_position(self) -> tuple[Tensor, Tensor, Tensor]:
         """What a recurrent network reads: every sentence's first token, then every one's second, and so on.
 
-        (tokens,) packed places in that order; (tokens,) where each packed place stands in it; (longest,) sentences
+        (tokens,) packed positions in that order; (tokens,) the rank of each packed position in it; (longest,) sentences
         that have a token at each position, on the CPU, as torch's `PackedSequence` wants it.
         """
         order = np.argsort(self._within, kind="stable")

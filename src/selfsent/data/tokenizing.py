@@ -111,9 +111,9 @@ def _probes(tokenizer: Tokenizer) -> Iterator[str]:
     added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
     yield ""
     for _ in range(_PROBES):
-        words = [vocabulary[place].translate(marks).strip() for place in draw.integers(len(vocabulary), size=_WORDS)]
+        words = [vocabulary[index].translate(marks).strip() for index in draw.integers(len(vocabulary), size=_WORDS)]
         yield " ".join(word for word in words if word)
-        yield " ".join(_ODD[place] for place in draw.integers(len(_ODD), size=_WORDS))
+        yield " ".join(_ODD[index] for index in draw.integers(len(_ODD), size=_WORDS))
     for word in added[:_PROBES]:
         yield f"a {word} b {word}"
     yield from (token.translate(marks).strip() for token in inner[:_PROBES])

@@ -239,12 +239,12 @@ def load_object(path: str) -> Any:
 
 def _sides_of(model: Any) -> list[Encode | None]:
     """How a model encodes queries and documents, where that is not how it encodes any text: by a prompt or a route."""
-    from selfsent.models.encoding import Side, prompt_in
+    from selfsent.models.encoding import Side, prompt_of
 
     sides: tuple[Side, Side] = ("query", "document")
     apart = [side for side in sides if callable(getattr(model, f"encode_{side}", None))]
     if _is_peer(model) and not any(type(module).__name__ == "Router" for module in model.modules()):
-        apart = [side for side in apart if prompt_in(model, side) != prompt_in(model)]
+        apart = [side for side in apart if prompt_of(model, side) != prompt_of(model)]
     return [_encode_with(model, f"encode_{side}") if side in apart else None for side in sides]
 
 

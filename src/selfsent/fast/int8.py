@@ -135,7 +135,7 @@ def into_int8(model: Encoder) -> Encoder:
     cosine = float(functional.cosine_similarity(exact, model(examples)).mean())
     if not cosine >= LEAST:
         raise BaseEncoderError(
-            f"8 bits are too few for this encoder (cosine to float32: {cosine:.4f}): leave out --int8"
+            f"8 bits are too few for this encoder (cosine to float32: {cosine:.4f}): leave out `int8`"
         )
     return model
 

@@ -17,7 +17,7 @@ from selfsent.lexical.analyzer import Analyzer
 K1, B = 1.2, 0.75
 """How soon more of a term adds no more, and how much the length of a text counts."""
 BUCKETS = 1 << 20
-"""Terms that are told apart: the column of a term is a hash of it."""
+"""Number of columns: that of a term is a hash of it."""
 SEARCH_WEIGHT = {"table": 1.5, "transformer": 0.5}
 """Weight of BM25 in hybrid search, by kind of encoder: chosen by judged answers (docs/log)."""
 SEARCH_FILE = "search.json"

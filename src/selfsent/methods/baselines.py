@@ -70,7 +70,7 @@ def _sums(words: Tensor, packed: Packed) -> Tensor:
 
 
 class FastSentLearner(Learner):
-    """−Σ log softmax(U s)_w over the words w beside a sentence, s the sum of its word vectors (Hill et al. 2016, 2.2).
+    """−Σ log softmax(U s)_w over the words w next to a sentence, s the sum of its word vectors (Hill et al. 2016, 2.2).
 
     U has an output vector for each entry of the vocabulary. The paper trains a table of word vectors; any encoder but a
     table predicts by its sentence vector instead of a sum.
@@ -78,7 +78,7 @@ class FastSentLearner(Learner):
     | | shape | |
     |---|---|---|
     | `views[0]` | n sentences |  |
-    | `views[1]` | n sentences | what stands beside each in its document |
+    | `views[1]` | n sentences | a neighbour of each in its document |
     | loss | a sum | over the words of `views[1]` |
 
     Example:
@@ -99,7 +99,7 @@ class FastSentLearner(Learner):
         self.register_buffer("special", special, persistent=False)
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
-        """The loss of one batch of sentences and what stands beside them; all words of one share its scores."""
+        """The loss of one batch of sentences and their neighbours; all words of one share its scores."""
         sentences, neighbours = views
         static = self.model.is_static
         s = _sums(self.model.token_vectors(sentences), sentences) if static else self.model(sentences)
@@ -141,10 +141,8 @@ class Sent2VecLearner(Learner):
         super().__init__(model, options)
         if not model.is_static:
             kind = model.transformer.config.model_type if model.has_transformer else "recurrent network"
-            raise BaseEncoderError(
-                f"sent2vec trains a table of token vectors, and this base is a {kind}: choose another base, such as"
-                " bundled"
-            )
+            other = f"this base is a {kind}: choose another base, such as bundled"
+            raise BaseEncoderError(f"sent2vec trains a table of token vectors, and {other}")
         self.output = _output_vectors(model)
         self.register_buffer("frequency", torch.full((model.vocabulary_size,), 1 / model.vocabulary_size))
 
@@ -198,7 +196,6 @@ Sent2Vec.method = Method("sent2vec", Sent2Vec, Sent2VecLearner).but(
     presets={"published": {"threshold": 5e-6}, "faithful": {"threshold": 5e-6}},
     compared=False,
 )
-
 
 _READS = "where the decoder reads the sentence vector: at all steps, as its first state (start), or both"
 _DECODER_SIZE = "numbers in a state of the decoder; 0: as many as in a sentence vector"
@@ -312,10 +309,10 @@ class SkipThoughtsLearner(Learner):
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of sentences and those before and behind them."""
-        sentences, *beside = views
+        sentences, *neighbours = views
         vectors = self.model(sentences)
         total, count = vectors.float().sum() * 0, 0.0
-        for decoder, other in zip(self.decoders, beside, strict=True):
+        for decoder, other in zip(self.decoders, neighbours, strict=True):
             assert isinstance(decoder, RecurrentDecoder)
             there = np.flatnonzero((sentences.texts != other.texts).cpu().numpy())
             if not len(there):

@@ -145,7 +145,7 @@ class BootstrapLearner(Learner):
         return self
 
     def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
-        """As ever, and the predictor, which starts from nothing, at a rate of its own."""
+        """The usual groups, and the predictor, which starts from nothing, at a rate of its own."""
         groups, predictor = super().parameter_groups(settings), set(self.predictor.parameters())
         rate = {"lr": self.options.predictor_rate * settings.learning_rate}
         split = [

@@ -16,7 +16,7 @@ from selfsent.errors import SettingsError
 from selfsent.methods.losses import head_cross_entropy
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import freeze_behind_tokens
-from selfsent.models.decoders.transformer import CheckpointDecoder, SmallDecoder, TiedDecoder, built_like_bert
+from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder, built_like_bert
 from selfsent.models.dropout import without_dropout
 from selfsent.models.encoder import Encoder
 from selfsent.models.heads.language_model import LanguageModelHead
@@ -147,11 +147,6 @@ class DenoisingLearner(Learner):
         if options.scratch:
             self.model.forget()
         self.decoder: nn.Module
-        if model.is_half:
-            if options.decoder_layers:
-                raise SettingsError("--decoder-layers is for encoders alone, and this base has a decoder: leave it out")
-            self.decoder = CheckpointDecoder(model, options.drop_heads, options.scratch)
-            return
         model.require_head("TSDAE's decoder", hidden=False)
         if not options.decoder_layers and built_like_bert(model):
             self.decoder = TiedDecoder(model, options.tie, options.drop_heads)
@@ -166,7 +161,6 @@ class DenoisingLearner(Learner):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
         damaged, whole = views
-        own = self.decoder.head if isinstance(self.decoder, CheckpointDecoder) else None
         start = cast(int | None, self.decoder.start)
         read = whole.without_last() if start is None else whole.shift_right(start)
         s = self.model(damaged)
@@ -174,7 +168,7 @@ class DenoisingLearner(Learner):
             for part in () if self.options.decoder_dropout else (self.model, self.decoder):
                 stack.enter_context(without_dropout(part))  # a tied decoder runs the encoder's layers
             states = self.decoder(self.model, s, read)
-        head = own or self.model.require_head("tsdae", hidden=False)
+        head = self.model.require_head("tsdae", hidden=False)
         return Loss(head_cross_entropy(head, states, read.targets), read.tokens)
 
 

@@ -140,7 +140,7 @@ class Learner(nn.Module):
         """Whatever depends on the data; called once, before the optimiser is made and anything is wrapped.
 
         Args:
-            batches: every sentence of this process' share once, undamaged, in random order; made as they are asked for.
+            batches: every sentence of this process' share once, undamaged, in random order; made on demand.
         """
 
     def features(self, packed: Packed) -> Tensor:
@@ -218,7 +218,7 @@ class Method:
             defaults, `faithful` where the authors' code differs from their paper.
         aimed_at: the label-free metrics that ask for what it trains, so that its scores by them mean less.
         supervised: whether it learns from labels, or from texts that are known to belong together.
-        compared: whether `compare` tries it unasked: no variant of another method, nor a baseline of older papers.
+        compared: whether `compare` tries it by default: no variant of another method, nor a baseline of older papers.
     """
 
     name: str

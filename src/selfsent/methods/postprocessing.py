@@ -106,7 +106,7 @@ def whitening_map(moments: Moments, options: Whitening) -> tuple[Tensor, Tensor]
         (k, d) and (k,), float64.
 
     Raises:
-        SettingsError: there are not as many directions with variance as were asked for.
+        SettingsError: there are not as many directions with variance as `dimensions`.
     """
     variances, directions = torch.linalg.eigh(moments.covariance)
     variances, directions = variances.flip(0).clamp_min(0.0), directions.flip(1)
@@ -204,12 +204,7 @@ Whitening.method = Method("whitening", Whitening, WhiteningLearner).but(
     presets={"published": {"dimensions": 256, "layers": "first+last"}},
 )
 
-ZScore.method = Whitening.method.but(
-    name="zscore",
-    learner=ZScoreLearner,
-    options=ZScore,
-    presets={},
-)
+ZScore.method = Whitening.method.but(name="zscore", options=ZScore, learner=ZScoreLearner, presets={})
 
 
 @dataclass(frozen=True)
@@ -266,7 +261,7 @@ class FlowLearner(Learner):
         return self.model.sentence_transformer[-1]
 
     def train(self, mode: bool = True) -> Self:
-        """Only the flow is trained: the encoder drops nothing out, unless it is asked to."""
+        """Only the flow is trained: the encoder has no dropout, unless `noisy`."""
         super().train(mode)
         self.model.train(mode and self.options.noisy)
         return self

@@ -127,7 +127,7 @@ class SoftmaxLearner(Learner):
         return Loss(F.cross_entropy(self.classifier(features).float(), labels, reduction="sum"), len(labels))
 
     def save(self, directory: Path) -> None:
-        """Write the encoder, and the classifier in files of its own beside it."""
+        """Write the encoder, and the classifier in files of its own next to it."""
         super().save(directory)
         weights = {name: tensor.detach().contiguous() for name, tensor in self.classifier.state_dict().items()}
         save_file(weights, str(directory / f"{HEAD}.safetensors"))

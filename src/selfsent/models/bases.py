@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from selfsent.errors import BaseEncoderError, HubFallbackWarning, first_line
 from selfsent.files import read_json
 from selfsent.integrity import broken_seal
-from selfsent.models.new_bases import NewBase, made
+from selfsent.models.new_bases import NewBase, make_base
 from selfsent.models.saved import modules_of
 from selfsent.naming import name_of
 
@@ -42,7 +42,7 @@ def resolve(base: str | os.PathLike[str]) -> Path:
     if name in SHIPPED:
         return Path(str(resources.files("selfsent"))) / "models" / "bundled" / SHIPPED[name]
     if network := NewBase.named(name):
-        return made(network, resolve)
+        return make_base(network, resolve)
     directory = Path(name).expanduser()
     if directory.name == "model" and not directory.exists() and (directory.parent / "run.json").is_file():
         directory = directory.parent  # whose error says why there is no model

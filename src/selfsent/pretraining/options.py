@@ -1,4 +1,4 @@
-"""Options of new encoders and tables, beside the settings that all training shares."""
+"""Options of new encoders and tables, next to the settings that all training shares."""
 
 from __future__ import annotations
 

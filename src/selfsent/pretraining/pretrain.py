@@ -20,7 +20,7 @@ from selfsent.foreign.transformers import silent
 from selfsent.models.bases import RAW
 from selfsent.models.heads.language_model import LanguageModelHead
 from selfsent.models.loading import load_encoder
-from selfsent.models.new_bases import in_cache, new_language_model, save_language_model, tokenizer_digest
+from selfsent.models.new_bases import in_cache, new_language_model, tokenizer_digest
 from selfsent.models.static import new_table
 from selfsent.pretraining.counts import start_from_counts
 from selfsent.pretraining.options import DEFAULTS, Options, TableOptions
@@ -56,7 +56,7 @@ def pretrain(
         tokenizer: a directory, hub id or `bundled-raw`, whose tokenizer is used instead of a new one.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
-        progress: hears the run; by default it is shown, as in `selfsent.train`.
+        progress: follows the run; by default it is shown, as in `selfsent.train`.
         quiet: nothing is shown.
         **changes: fields of `Options`, of `selfsent.settings.Settings` and of `RunConfig`, and `hold_out`.
 
@@ -77,14 +77,14 @@ def pretrain(
     # Without dropout: one pass sees little twice.
     settings = {"ratio": options.ratio, "dropout": 0.0, **defaults}
     settings |= {name: value for name, value in changes.items() if name not in own}
-    with shown(progress, quiet) as told, silent():
+    with shown(progress, quiet) as listener, silent():
         join()
         check_train("mlm", RAW, **settings)
         given = None if tokenizer is None else given_tokenizer(tokenizer, changes)
         RunDirectory(Path(output)).check(resume, overwrite, [tokenizer])
         text = text_of(corpus)
-        base = _base(text, given, options, int(settings["seed"]), told)
-        common: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": told, "clock": clock}
+        base = _base(text, given, options, int(settings["seed"]), listener)
+        common: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": listener, "clock": clock}
         run: Run = train(text, "mlm", base, output, **common, **settings)
         by_first(lambda: _publish(run.directory / "model"))
     return run
@@ -108,7 +108,7 @@ def make_table(
         output: the directory; the table is in `model`.
         tokenizer: an encoder whose tokenizer is taken instead.
         overwrite: throw away what is in `output`.
-        progress: hears how it goes; by default it is shown.
+        progress: follows how it goes; by default it is shown.
         quiet: nothing is shown.
         **changes: fields of `TableOptions`.
 
@@ -132,17 +132,17 @@ def make_table(
     directory = RunDirectory(Path(output))
     directory.check(resume=False, overwrite=overwrite, read=[tokenizer])
     about: dict[str, Any] = {"method": "table", "options": dataclasses.asdict(options)}
-    with shown(progress, quiet) as told:
+    with shown(progress, quiet) as listener:
         if corpus is not None:
             text = text_of(corpus)
-            given = train_vocabulary(text, options, told.notice)
+            given = train_vocabulary(text, options, listener.notice)
             about["corpus"] = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}
         directory.match({**about, "tokenizer": tokenizer_digest(given)})
         directory.begin(steps=False)
         table = new_table(given.backend_tokenizer, options.size, options.seed)
         save_model(directory.model, table.save)
         directory.update(status="finished", parameters=table.table.weight.numel())
-        told.notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
+        listener.notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
     return directory.model
 
 
@@ -152,15 +152,23 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
 
     def write(folder: Path) -> None:
         tokenizer = given or train_vocabulary(corpus, options, progress.notice)
-        shape = options.layers, options.hidden_size, options.heads, options.feed_forward
-        model = new_language_model("bert", tokenizer, *shape, seed=seed)
+        model = new_language_model(
+            "bert",
+            tokenizer,
+            seed,
+            num_hidden_layers=options.layers,
+            hidden_size=options.hidden_size,
+            num_attention_heads=options.heads,
+            intermediate_size=options.feed_forward,
+        )
         if options.start == "counts":
             advance = partial(progress.count, "tokenising", total=len(corpus))
             table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
             with isolated_rng():
                 torch.manual_seed(seed)
                 start_from_counts(model, table, tokenizer.mask_token_id, seed)
-        save_language_model(model, tokenizer, folder)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
 
     by_first(lambda: in_cache(key, write))
     return in_cache(key, write)  # on a machine that does not see the first one's cache, made again

@@ -120,16 +120,16 @@ class TimeBudget:
             self.start(split, split.start)
             self.schedule = Schedule(steps)
             s = "s" * (steps > 1)
+            over, kept = format_duration(split.start), format_duration(split.after)
             self.notice(
-                f"of the {format_duration(split.budget)} {format_duration(split.start)} are over, and some"
-                f" {format_duration(split.after)} are kept for saving and scoring at the end: time for about {steps:,}"
-                f" step{s}"
+                f"of the {format_duration(split.budget)} {over} are over, and some {kept} are kept for saving and"
+                f" scoring at the end: time for about {steps:,} step{s}"
             )
             if steps < FEW:
                 enough = split.start + split.after + split.pauses + 10 * FEW * split.step
                 self.notice(
                     f"in its budget the run takes no more than {steps} step{s}, which teach next to nothing: give"
-                    f" --budget {max(1, math.ceil(enough / 60))}m"
+                    f" budget={max(1, math.ceil(enough / 60))}m"
                 )
             self.directory.update(split={name: round(value, 6) for name, value in asdict(split).items()})
         self._record()

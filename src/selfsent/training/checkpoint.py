@@ -170,7 +170,7 @@ class BestCheckpoint:
         if "step" not in about or not is_signed(about) or damaged(self.directory, about.get("sums", {})):
             raise TrainingError(
                 f"{self.directory} is damaged, and the model of the best score is lost",
-                "remove it to keep the model of the last step, or --overwrite the run",
+                "remove it to keep the model of the last step, or train with overwrite=True",
             )
         return load_file(str(self.directory / _LEARNER)), {name: about[name] for name in ("step", "score")}
 

@@ -66,7 +66,7 @@ def labels_of(wanted: Labels, method: str, corpus: Corpus, rows: np.ndarray) -> 
 def _classes(wanted: Labels, method: str, corpus: Corpus) -> KnownLabels:
     if corpus.labels is None:
         why = "the labels of the corpus are no whole numbers" if corpus.scores is not None else "the corpus has none"
-        raise SettingsError(f"{method} needs a class for each row, and {why}: name their column with --label-column")
+        raise SettingsError(f"{method} needs a class for each row, and {why}: name their column with label_column")
     labels = np.asarray(corpus.labels)
     if corpus.label_names is not None:
         names, codes = corpus.label_names, labels
@@ -84,7 +84,7 @@ def _classes(wanted: Labels, method: str, corpus: Corpus) -> KnownLabels:
     if len(names) > most:
         raise SettingsError(
             f"the label column holds {len(names):,} classes, more than"
-            f" {f'--classes {most}' if wanted.classes else f'{most:,}'}: is it the right column?"
+            f" {f'classes={most}' if wanted.classes else f'{most:,}'}: is it the right column?"
         )
     return codes.astype(np.int64), names
 
@@ -95,15 +95,15 @@ def _scaled(wanted: Labels, method: str, corpus: Corpus) -> np.ndarray:
         names = corpus.label_names
         why = "the corpus has none" if names is None else f"the label column holds names, such as {names[0]!r}"
         raise SettingsError(
-            f"{method} needs a score for each row, and {why}: name their column with --score-column{wanted.hint}"
+            f"{method} needs a score for each row, and {why}: name their column with score_column{wanted.hint}"
         )
     low, high = float(scores.min()), float(scores.max())
     scale = wanted.scale or 1.0
     if not wanted.low <= low / scale <= high / scale <= wanted.high:
         possible = low >= 0 or wanted.low < 0
-        advice = f"give --scale {max(abs(low), abs(high)):g}" if possible else "add a number to all of them"
+        advice = f"give scale={max(abs(low), abs(high)):g}" if possible else "add a number to all of them"
         raise SettingsError(
-            f"scores reach from {low:g} to {high:g}, which divided by --scale {scale:g} leaves {method}'s range of"
+            f"scores reach from {low:g} to {high:g}, which divided by scale={scale:g} leaves {method}'s range of"
             f" {wanted.low:g} to {wanted.high:g}: {advice}"
         )
     return scores.astype(np.float32)
@@ -132,8 +132,8 @@ def reject_constant(model: Encoder, template: Template) -> None:
         unit = F.normalize(model(packed.to(model.device)).float(), dim=-1)
     if float((unit - unit[:1]).norm(dim=-1).max()) < 1e-5:
         raise SettingsError(
-            f"sentences that begin alike all have the same vector with --pooling {model.pooling}:"
-            " the first token of a causal model sees no other; give --pooling mean or lasttoken"
+            f"sentences that begin alike all have the same vector with pooling={model.pooling}:"
+            " the first token of a causal model sees no other; give pooling=mean or lasttoken"
         )
 
 
@@ -150,7 +150,7 @@ def reject_wordless(tokenizer: Any, noise: Noise, texts: Sequence[str]) -> None:
     if single > len(texts) / 2:
         raise SettingsError(
             f"noise on words can do nothing: {single} of {len(texts)} texts are one word to this base's tokenizer;"
-            " put spaces between the words first, or do without noise, such as with --crop-words 0"
+            " put spaces between the words first, or do without noise, such as with crop_words=0"
         )
 
 
@@ -165,5 +165,5 @@ def reject_alike(batches: Batches) -> None:
     if len(rows) > 1 and views and all(bool((view.texts == view.texts[0]).all()) for view in views):
         raise SettingsError(
             "all sentences of a batch are the same to this base once cut and damaged, so that there is nothing to tell"
-            " apart: raise --max-length, weaken the noise, or take a base that knows the language"
+            " apart: raise max_length, weaken the noise, or take a base that knows the language"
         )

@@ -41,7 +41,7 @@ def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Map
     """
     if corpus.labels is not None or corpus.scores is not None:
         raise SettingsError(
-            "the corpus has labels: say what to learn from them, with --method softmax (classes of pairs), cosine"
+            "the corpus has labels: say what to learn from them, with `method` softmax (classes of pairs), cosine"
             " (scores of pairs) or another of selfsent methods"
         )
     if len(corpus.view_columns) > 1:
@@ -79,7 +79,7 @@ def default_settings(method: Method, base: str | Path) -> Settings:
         return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
     if method.static is None:
         raise SettingsError(
-            f"{method.name} needs a transformer, and {base} is a table of token vectors: give another --base, such as"
+            f"{method.name} needs a transformer, and {base} is a table of token vectors: give another `base`, such as"
             f" {RAW}, or leave it out"
         )
     is_new = method.static is STATIC and not is_sentence_encoder(directory)

@@ -142,7 +142,7 @@ def _batches(
     settings = fitted(plan, len(rows), notice)
     limit = int(model.tokenizer.model_max_length)
     if settings.max_length > limit:
-        notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
+        notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
         settings = settings.but(max_length=limit)
     template = Template.of(model.tokenizer, model.vocabulary_size)
     reject_constant(model, template)
@@ -158,7 +158,7 @@ def _batches(
     if not (template.prefix or template.suffix):
         left = rows[np.all([table.lengths(rows) > 0 for table in tables], axis=0)]
         if len(left) < 2:
-            raise SettingsError("this encoder makes no token of these texts: choose another --base")
+            raise SettingsError("this encoder makes no token of these texts: choose another `base`")
         if len(left) < len(rows):
             notice(f"this encoder makes no token of {counted(len(rows) - len(left), 'text')}, left out")
             rows, settings = left, fitted(plan, len(left), notice).but(max_length=settings.max_length)
@@ -201,7 +201,7 @@ def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
     if settings.steps and settings.warmup >= max(1, settings.steps):
         notice(
             f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
-            f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
+            f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of learning_rate"
         )
     return settings
 
@@ -227,7 +227,7 @@ def rows_with_neighbours(
     if left < 2:
         raise SettingsError(
             f"{plan.method.name} reads what stands beside a sentence: no document has two sentences: give"
-            " --split-sentences if a text holds several, or check the document column"
+            " split_sentences=True if a text holds several, or check the document column"
         )
     if alone.any():
         lost = len(rows) - left
@@ -248,10 +248,10 @@ def notice_of_cut(batches: Batches, split: bool) -> str | None:
     cut = sum(int((lengths > longest).sum()) for lengths in batches.lengths())
     if cut < max(2, 0.02 * total):
         return None
-    what, instead = ("sentences", "") if split else ("texts", "--split-sentences if they are paragraphs, or ")
+    what, instead = ("sentences", "") if split else ("texts", "split_sentences=True if they are paragraphs, or ")
     if grown := {view.passage.length_option for view in batches.views if view.passage} - {None}:
         what, instead = "passages", f"a smaller {' or '.join(sorted(map(str, grown)))}, or "
-    return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}--max-length"
+    return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}max_length"
 
 
 def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
@@ -266,16 +266,16 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     if settings.batch_size > sentences:
         fits = sentences - sentences % world_size() if batchwise else sentences
         notice(
-            f"the corpus has {counted(sentences, 'row')} to train on: --batch-size {settings.batch_size} is cut to"
+            f"the corpus has {counted(sentences, 'row')} to train on: batch_size={settings.batch_size} is cut to"
             f" {'that' if fits == sentences else fits}"
         )
         settings = settings.but(batch_size=max(1, fits))
     check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:
         raise SettingsError(
-            f"--batch-size {settings.batch_size} is too small for {world_size()} processes"
+            f"batch_size={settings.batch_size} is too small for {world_size()} processes"
             f" with {settings.accumulate} micro-batches each"
         )
     if batchwise and settings.batch_size % world_size():
-        raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
+        raise SettingsError(f"batch_size={settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings

@@ -245,7 +245,7 @@ class Loop:
         newest = self.directory.newest_checkpoint(self.notice)
         where = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
         self.directory.update(stopped=reason)
-        return TrainingError(reason, f"{where}; go on with --resume and a lower --learning-rate")
+        return TrainingError(reason, f"{where}; go on with resume=True and a lower learning_rate")
 
     def probe(self) -> Health:
         """Health of the space, on a fixed batch."""

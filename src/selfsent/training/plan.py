@@ -131,12 +131,12 @@ class Plan:
         if plan.columns > len(corpus.view_columns):
             raise SettingsError(
                 f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
-                " name them with --text-columns"
+                " name them with text_columns"
             )
         if plan.reads_documents and corpus.documents is None:
             raise SettingsError(
                 f"{self.method.name} reads what stands beside a sentence in its document, and the corpus has no"
-                " documents: give --document-column, or --split-sentences if a text holds several sentences"
+                " documents: give document_column, or split_sentences=True if a text holds several sentences"
             )
         return plan
 
@@ -249,7 +249,7 @@ def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple
     try:
         return make_plan(method, base, **{**own, **given}), reason
     except SettingsError as error:
-        raise SettingsError(f"without --method, {method.name} is trained here, as {reason}: {error}") from None
+        raise SettingsError(f"without `method`, {method.name} is trained here, as {reason}: {error}") from None
 
 
 def doubt(plan: Plan) -> str | None:
@@ -300,18 +300,18 @@ def _check(method: Method, settings: Settings, options: Any, dropout: float | No
         SettingsError: it does not.
     """
     if dropout is not None and not 0 <= dropout < 1:
-        raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
+        raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")
     if not 0 <= whiten <= 1:
-        raise SettingsError(f"--whiten is {whiten:g}; it must be from 0 to 1")
+        raise SettingsError(f"whiten is {whiten:g}; it must be from 0 to 1")
     if whiten and method.name == "whitening":
-        raise SettingsError("whitening is whitened already: leave out --whiten, or give --strength")
+        raise SettingsError("whitening is whitened already: leave out `whiten`, or give `strength`")
     if whiten and any(view.second_column is not None for view in options.views()):
-        raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
+        raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out `whiten`")
     check_batch_size(method, options, settings.batch_size)
     if options.is_batchwise and settings.accumulate > 1:
         raise SettingsError(
-            f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
-            " lower --batch-size instead"
+            f"{method.name} compares the sentences of a batch, so `accumulate` would change what it learns:"
+            " lower batch_size instead"
         )
 
 
@@ -322,7 +322,7 @@ def check_batch_size(method: Method, options: Any, size: int) -> None:
         SettingsError: the method compares the sentences of a batch, and it has one.
     """
     if options.is_batchwise and size < 2:
-        raise SettingsError(f"{method.name} compares the sentences of a batch: --batch-size must be at least 2")
+        raise SettingsError(f"{method.name} compares the sentences of a batch: batch_size must be at least 2")
 
 
 def _head(method: Method, head: str | None, pooling: Pooling | None, changes: dict[str, Any]) -> Any:
@@ -336,10 +336,10 @@ def _head(method: Method, head: str | None, pooling: Pooling | None, changes: di
     if head not in HEADS:
         raise SettingsError(f"there is no head {head!r}; {guess(head, HEADS)}")
     if method.head:
-        raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out --head")
+        raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out `head`")
     if method.name == "cross-encoder":
-        raise SettingsError("cross-encoder puts a dense layer of its own behind the pooling: leave out --head")
+        raise SettingsError("cross-encoder puts a dense layer of its own behind the pooling: leave out `head`")
     if head == CNN_POOL and pooling:
-        raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out --pooling")
+        raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out `pooling`")
     names = changes.keys() & {item.name for item in dataclasses.fields(HEADS[head])}
     return HEADS[head](**{name: changes.pop(name) for name in names})

@@ -105,37 +105,37 @@ class RunDirectory:
     def _checked(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None]) -> dict[str, Any] | None:
         """The record of the run to resume, or None."""
         if resume and overwrite:
-            raise RunError("--resume and --overwrite contradict each other: give one")
+            raise RunError("resume=True and overwrite=True contradict each other: give one")
         try:
             self.path.name.encode()
         except UnicodeEncodeError:
-            raise RunError(f"{str(self.path)!a} is not UTF-8: choose another --output") from None
+            raise RunError(f"{str(self.path)!a} is not UTF-8: choose another `output`") from None
         for needed in read if overwrite else ():
             path = None if needed is None else Path(needed).resolve()
             if path and self.path.resolve() in (path, *path.parents):
-                raise RunError(f"--overwrite would throw away {needed}, which is read: choose another --output")
+                raise RunError(f"overwrite=True would throw away {needed}, which is read: choose another `output`")
         try:
             self._seen = self._text()
             old = None if self._seen is None else json.loads(self._seen)
             old = old if self._seen is None or isinstance(old, dict) else {}
             ours = old is not None and {"asked", "status"} & old.keys()
             if not ours and self.path.is_dir() and not all(map(is_half_written, self.path.iterdir())):
-                raise RunError(f"{self.path} exists and is not a run of selfsent: choose another --output")
+                raise RunError(f"{self.path} exists and is not a run of selfsent: choose another `output`")
         except NotADirectoryError:
-            raise RunError(f"{self.path} is, or lies in, a file: choose another --output") from None
+            raise RunError(f"{self.path} is, or lies in, a file: choose another `output`") from None
         except (OSError, ValueError) as error:
             raise RunError(f"{self.path / 'run.json'} cannot be read: {error}") from None
         parent = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
         if not os.access(parent, os.W_OK | os.X_OK):
-            raise RunError(f"{parent} cannot be written to: choose another --output")
+            raise RunError(f"{parent} cannot be written to: choose another `output`")
         if self.path.is_dir():
             self._hold()
         if old is None or old.get("status") == _DISCARDED or overwrite:
             return None
         if not resume:
             raise RunError(
-                f"{self.path} already holds a run: give --resume to go on, --overwrite to start again,"
-                " or another --output"
+                f"{self.path} already holds a run: give resume=True to go on, overwrite=True to start again,"
+                " or another `output`"
             )
         if not is_signed(old):
             raise RunError(
@@ -148,7 +148,7 @@ class RunDirectory:
         """Lock out other processes until this object goes."""
         if rank() == 0 and self._lock is None:
             self._lock = lock_directory(
-                self.path, f"another selfsent works in {self.path}: wait for it, or choose another --output"
+                self.path, f"another selfsent works in {self.path}: wait for it, or choose another `output`"
             )
             if self._text() != self._seen:
                 raise RunError(f"another selfsent has written to {self.path} meanwhile: give the command again")
@@ -193,7 +193,7 @@ class RunDirectory:
         self.record["asked"] = before
         if difference := first_difference(before, self._config, exclude=free):
             raise RunError(
-                f"{self.path} cannot be resumed: {difference}; use the old value, --overwrite, or another --output"
+                f"{self.path} cannot be resumed: {difference}; use the old value, overwrite=True, or another `output`"
             )
 
     def begin(self, steps: bool = True) -> None:

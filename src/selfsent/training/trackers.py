@@ -27,9 +27,9 @@ def check_trackers(names: Sequence[str]) -> None:
     there = {str(getattr(each, "value", each)) for each in get_available_trackers()}
     for name in names:
         if name not in LOGGER_TYPE_TO_CLASS:
-            raise SettingsError(f"--track: there is no {name!r}; {guess(name, LOGGER_TYPE_TO_CLASS)}")
+            raise SettingsError(f"`trackers`: there is no {name!r}; {guess(name, LOGGER_TYPE_TO_CLASS)}")
         if name not in there:
-            raise SettingsError(f"--track {name}: its package is not installed: pip install {name.replace('_', '-')}")
+            raise SettingsError(f"trackers={name}: its package is not installed: pip install {name.replace('_', '-')}")
 
 
 class Trackers:
@@ -70,7 +70,7 @@ class Trackers:
                 tracker.store_init_configuration(known)
             except Exception as error:  # whatever the package raises: no account, no server, no network
                 self.__exit__()
-                raise SettingsError(f"--track {name} cannot start: {error}") from error
+                raise SettingsError(f"trackers={name} cannot start: {error}") from error
             self._started[name] = tracker
         return self
 

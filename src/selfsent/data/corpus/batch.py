@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -108,9 +108,7 @@ def make_batch(
         values = {wanted: [column[row] for row in rows] for wanted, column in values.items()}
         numbers = [numbers[row] for row in rows]
 
-    def column(wanted: str | None, convert: Callable[[Any], Any], kind: str) -> list[Any] | None:
-        if wanted is None:
-            return None
+    def column(wanted: str, convert: Callable[[Any], Any], kind: str) -> list[Any]:
         converted = list(map(convert, values[wanted]))
         if None in converted:
             row = converted.index(None)
@@ -119,26 +117,21 @@ def make_batch(
             fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **{unit: numbers[row]})
         return converted
 
-    texts = [column(text, _as_text, "text") or [] for text in columns.texts]
-    batch = Batch(
-        texts=[list(map("\n\n".join, zip(*texts, strict=True)))] if columns.merged else texts,
-        documents=column(columns.document, _as_name, "a value"),
-        labels=column(columns.label, _as_name, "a value"),
-        scores=column(columns.score, _as_number, "a finite number"),
+    def by_text(wanted: str | None, convert: Callable[[Any], Any], kind: str) -> list[Any] | None:
+        found = None if wanted is None else column(wanted, convert, kind)
+        return found if found is None or not columns.stacked else [value for value in found for _ in columns.texts]
+
+    texts = [column(text, _as_text, "text") for text in columns.texts]
+    if columns.merged:
+        texts = [list(map("\n\n".join, zip(*texts, strict=True)))]
+    elif columns.stacked:
+        texts = [[text for row in zip(*texts, strict=True) for text in row]]
+    return Batch(
+        texts,
+        by_text(columns.document, _as_name, "a value"),
+        labels=by_text(columns.label, _as_name, "a value"),
+        scores=by_text(columns.score, _as_number, "a finite number"),
         carried=[[_as_carried(value, typed) for value in values[carried]] for carried in columns.carried or ()],
-    )
-    if not columns.stacked:
-        return batch
-
-    def repeated(column: list[Any] | None) -> list[Any] | None:
-        return None if column is None else [value for value in column for _ in texts]
-
-    return replace(
-        batch,
-        texts=[[text for row in zip(*texts, strict=True) for text in row]],
-        documents=repeated(batch.documents),
-        labels=repeated(batch.labels),
-        scores=repeated(batch.scores),
     )
 
 

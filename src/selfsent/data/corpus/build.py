@@ -122,11 +122,10 @@ class _Builder:
             fail(source, "no text in it" + self._columns.condition + left_out)
         digests = self._table.close()
         documents = self._finish_documents()
-        label_names: tuple[str, ...] | None = None
         if self._scores is not None:
             self._scores.close()
-        if self._columns.label is not None:
-            label_names = write_labels(self._directory, len(self._columns.kept), f"column {self._columns.label!r}")
+        label, position = self._columns.label, len(self._columns.kept)
+        label_names = None if label is None else write_labels(self._directory, position, f"column {label!r}")
         for name in ("document", "label", "score"):
             path = self._directory / f"{name}.npy"
             digests.append(digest_file(path) if path.exists() else b"")
@@ -156,9 +155,7 @@ class _Builder:
 
     def _cleaned(self, batch: Batch) -> tuple[list[list[str]], Integers]:
         """Cleaned texts of each column, and the row of the batch that each comes from."""
-        too_long: set[int] = set()
-        control: set[int] = set()
-        texts = []
+        too_long, control, texts = set[int](), set[int](), []
         for column in batch.texts:
             if max(map(len, column), default=0) > LONGEST_TEXT:
                 too_long.update(row for row, text in enumerate(column) if len(text) > LONGEST_TEXT)

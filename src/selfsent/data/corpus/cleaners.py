@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
 from random import Random
@@ -257,16 +257,6 @@ def advice(shares: Mapping[str, float], flag: str) -> str | None:
     parts = [f"{shares[name]:.0%} hold {HELD[name]}" for name in found[:1]]
     parts += [f"{shares[name]:.0%} {HELD[name]}" for name in found[1:]]
     return f"{', '.join(parts)}: add {flag}{','.join(found)}".replace("%", "% of the texts", 1) if found else None
-
-
-def without_signs(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Texts roughly as all cleaners but `mail` leave them, by patterns alone; and the cleaners that would help."""
-    plain, found = list(texts), []
-    for name in ("html", "urls", "separators"):
-        freed = [SIGNS[name].sub(" ", text) for text in plain]
-        found += [name] if freed != plain else []
-        plain = freed
-    return plain, found
 
 
 @cache

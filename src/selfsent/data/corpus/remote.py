@@ -32,9 +32,24 @@ _KEYS = {
     **dict.fromkeys(("az", "abfs", "abfss"), "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"),
     "hf": "run hf auth login, or set HF_TOKEN",
 }
-_FORBIDDEN = "Credential|Forbidden|AccessDenied|Unauthorized|RefreshError|GatedRepo|PermissionError"
-_CUT = "Payload|Reset|IncompleteRead|ServerDisconnected|ContentLength|RemoteProtocol"
-_AWAY = "Connect|Timeout|gaierror|DNS|Endpoint"
+_REASONS = (
+    ("RepositoryNotFound", f"not found, or private: check the name, or {_KEYS['hf']}"),
+    (
+        r"\b40[13]\b|Credential|Forbidden|AccessDenied|Unauthorized|RefreshError|GatedRepo|PermissionError",
+        "access denied: credentials are missing, or do not reach this{keys}",
+    ),
+    (
+        "Payload|Reset|IncompleteRead|ServerDisconnected|ContentLength|RemoteProtocol",
+        "the connection was cut ({last}): run the same command again",
+    ),
+    (r"\b404\b|\b410\b", "not found"),
+    (r"\b[45]\d\d\b", "the server answered {found}: try again later"),
+    # Before "not found", which fsspec raises for any web address that it cannot reach.
+    ("Connect|Timeout|gaierror|DNS|Endpoint", "cannot be reached: {last}"),
+    ("NotFound|NoSuch", "not found"),
+    ("", "cannot be read: {first}"),
+)
+"""Patterns of the names of exceptions, and of their status codes, and what they mean; the first match counts."""
 
 
 def is_address(name: str) -> bool:
@@ -181,33 +196,18 @@ def why(error: BaseException, protocol: str) -> str:
         chain.append(cause)
     if any(isinstance(each, ImportError) for each in chain):
         return f"reading {protocol}:// needs a driver: {first_line(error)}"  # fsspec says which
-    codes: list[Any] = []
+    kinds = [kind.__name__ for each in chain for kind in type(each).__mro__[:-1]]
     for each in chain:
         response = getattr(each, "response", None)
         if isinstance(response, dict):  # botocore's
-            codes += [response.get("ResponseMetadata", {}).get("HTTPStatusCode"), response.get("Error", {}).get("Code")]
+            codes = [response.get("ResponseMetadata", {}).get("HTTPStatusCode"), response.get("Error", {}).get("Code")]
         else:
-            codes += [
-                getattr(each, "status", None),
-                getattr(response, "status_code", None),
-                getattr(each, "code", None),
-            ]
-    kinds = " ".join([*(kind.__name__ for each in chain for kind in type(each).__mro__[:-1]), *map(str, codes)])
-    statuses = [code for code in codes if isinstance(code, int) and 400 <= code < 600]
-    if "RepositoryNotFound" in kinds:
-        return f"not found, or private: check the name, or {_KEYS['hf']}"
-    if {401, 403} & {*statuses} or re.search(_FORBIDDEN, kinds):
-        keys = f" ({_KEYS[protocol]})" if protocol in _KEYS else ""
-        return f"access denied: credentials are missing, or do not reach this{keys}"
-    if re.search(_CUT, kinds):
-        return f"the connection was cut ({first_line(chain[-1])}): run the same command again"
-    if {404, 410} & {*statuses}:
-        return "not found"
-    if statuses:
-        return f"the server answered {statuses[-1]}: try again later"
-    if re.search(_AWAY, kinds):  # before "not found", which fsspec raises for any web address it cannot reach
-        return f"cannot be reached: {first_line(chain[-1])}"
-    return "not found" if re.search("NotFound|NoSuch", kinds) else f"cannot be read: {first_line(error)}"
+            codes = [getattr(each, "status", None), getattr(each, "code", None), getattr(response, "status_code", None)]
+        kinds += [str(code) for code in codes if isinstance(code, str) or code in range(400, 600)]
+    texts = {"last": first_line(chain[-1]), "first": first_line(error)}
+    texts["keys"] = f" ({_KEYS[protocol]})" if protocol in _KEYS else ""
+    matches = ((re.search(pattern, " ".join(kinds)), message) for pattern, message in _REASONS)
+    return next(message.format(found=match[0], **texts) for match, message in matches if match)
 
 
 def filesystem_of(address: str) -> tuple[Any, str]:
