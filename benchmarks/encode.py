@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from operations import counted, matrix_rate
 from sides import DEVICE, MINILM, alternate, base_of, machine, medians, sentences
 
 from selfsent.fast.bfloat16 import into_bfloat16
@@ -26,8 +27,7 @@ from selfsent.files import write_json
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode, pack
 from selfsent.models.loading import load_encoder
-from selfsent.training.operations import counted, matrix_rate
-from selfsent.training.precision import computes_bfloat16, computes_int8, quicken
+from selfsent.models.precision import computes_bfloat16, computes_int8, quicken
 
 SAME = 0.999
 Vectors = NDArray[np.float32]

@@ -29,9 +29,9 @@ from selfsent.files import write_json
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import computes_bfloat16, computes_int8, quicken
 from selfsent.search.pairs import Pair, most_similar_pairs
 from selfsent.search.vectors import unit
-from selfsent.training.precision import computes_bfloat16, computes_int8, quicken
 
 SAME = 0.9
 """Share of the best pairs of their float32 that a setting has to find, to be one of the same quality."""

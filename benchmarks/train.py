@@ -30,13 +30,13 @@ from typing import Any
 import numpy as np
 import torch
 from held_out import held_out_loss
+from operations import matrix_rate
 from sides import DEVICE, MINILM, base_of, machine
 from trainers import OPTIONS, ours, theirs
 
 from selfsent import evaluate, read_corpus
 from selfsent.files import write_json
-from selfsent.training.operations import matrix_rate
-from selfsent.training.precision import computes_bfloat16
+from selfsent.models.precision import computes_bfloat16
 
 HELD_OUT = 512
 ALONE = ("infomax", "bootstrap")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from held_out import LENGTH, NEGATIVES, damaged, padded
+from operations import counted
 from sides import DEVICE, wait_for_device
 
 from selfsent import read_corpus
@@ -22,7 +23,6 @@ from selfsent.data.views.tokens import Template
 from selfsent.methods import get_method
 from selfsent.models.loading import load_encoder
 from selfsent.training.loop import Loop
-from selfsent.training.operations import counted
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory
 
@@ -30,7 +30,7 @@ RATE = 1e-4
 OPTIONS: dict[str, dict[str, Any]] = {
     "tsdae": {"decoder_dropout": False},
     "simcse": {"mlp": False},
-    "ct": {"dropout_in": "kept", "reduction": "sum"},
+    "ct": {"dropout_in": "kept"},
     "ct-inbatch": {"dropout_in": "kept"},
     "mlm": {},
     "infomax": {},
@@ -85,7 +85,9 @@ def ours(method: str, texts: list[str], base: str, batch_size: int, precision: s
         seconds = time.perf_counter() - start
         some = range(min(8, loop.steps))
         views = [view for step in some for view in batches.views_of(batches.rows_at(step), 0)]
-        share = 1 - sum(view.tokens for view in views) / sum(view.attention_slots for view in views)
+        share = 1 - sum(view.tokens for view in views) / sum(
+            g.sentences * g.length for view in views for g in view.attention_groups
+        )
         waste = 0.0 if model.states.runs_packed else share, share
         if DEVICE == "cuda" and precision == "bfloat16" and model.states.runs_packed:
             waste = 0.0, 0.0

@@ -42,19 +42,18 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, TrainingError
 from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.suites import evaluate
-from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.files import write_json
 from selfsent.methods import get_method
 from selfsent.models.encoder import Encoder, Pooling
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import inference_device, quicken, resolve_precision
 from selfsent.progress import Shown
 from selfsent.recipes import read_document
 from selfsent.report.scoring import scored
 from selfsent.settings import DURATIONS, parse_duration
 from selfsent.training.fit import fit
-from selfsent.training.identity import asked
-from selfsent.training.plan import make_plan
-from selfsent.training.precision import inference_device, quicken, resolve_precision
+from selfsent.training.plan import config_of, make_plan
 from selfsent.training.run_config import RunConfig
 from selfsent.training.run_directory import RunDirectory, versions
 
@@ -120,7 +119,7 @@ def train_row(
     )
     directory = RunDirectory(runs)
     directory.check(resume=False, overwrite=True)
-    directory.match(asked(plan, corpus, rows))
+    directory.match(config_of(plan, corpus, rows))
     start = time.perf_counter()
     fit(corpus, rows, plan, directory, RunConfig(checkpoint_every=10**9), Shown())
     losses = [entry["loss"] for entry in directory.metrics() if "loss" in entry]

@@ -46,9 +46,9 @@ def two_threads():
 
 @pytest.fixture(autouse=True)
 def quick_maps(request, monkeypatch):
-    """Maps by principal components alone: every run draws one, and few tests look at it."""
+    """Maps of two columns of the vectors: every run draws one, and few tests look at it."""
     if request.module.__name__.endswith("test_maps"):
         return
     from selfsent.report import maps
 
-    monkeypatch.setattr(maps, "_few", lambda vectors, start, seed: vectors[:, :2])
+    monkeypatch.setattr(maps, "lay_out", lambda vectors, beside=None, seed=0: vectors[:, :2])

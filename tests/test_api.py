@@ -1,4 +1,5 @@
 import gc
+import inspect
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import pytest
 import selfsent
 import tiny
 from selfsent.errors import RunError, SelfsentError, SettingsError
+from selfsent.methods import SimCSE
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,10 +65,11 @@ def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_doc
     scores = scored_run.scores
     kinds = {"base", "trained", "with_words", "tfidf", "bm25"}
     assert set(scores) == kinds | {"difference", "over_tfidf", "over_bm25"}
-    assert set(scored_run.search) == set(scores) | {"base_with_words", "words_over_base", "words_over_bm25", "asked"}
-    less = scored_run.search["with_words"]["score"] - scored_run.search["base_with_words"]["score"]
-    assert scored_run.search["words_over_base"]["score"] == pytest.approx(less)
-    assert scored_run.search["asked"].startswith("the first sentence of a document finds the rest of it: 500 queries")
+    found = scored_run.search_scores
+    assert set(found) == set(scores) | {"base_with_words", "words_over_base", "words_over_bm25", "asked"}
+    less = found["with_words"]["score"] - found["base_with_words"]["score"]
+    assert found["words_over_base"]["score"] == pytest.approx(less)
+    assert found["asked"].startswith("the first sentence of a document finds the rest of it: 500 queries")
     shown = str(scored_run)
     assert shown.startswith("Search: nDCG@10")
     assert "The next sentence: MRR@10" in shown
@@ -82,38 +85,6 @@ def test_a_corpus_with_documents_is_scored_before_and_after(scored_run, with_doc
             assert entry["sentence"] not in [found["sentence"] for found in entry[side]]
 
 
-def test_the_trained_score_is_the_score_of_the_saved_model(scored_run, with_documents):
-    from_directory = selfsent.evaluate(scored_run.directory / "model", documents=with_documents)
-    from_object = selfsent.evaluate(scored_run.model, documents=with_documents)
-    for result in (from_directory, from_object):
-        assert result.scores["context"].score == pytest.approx(scored_run.scores["trained"]["score"], abs=0.05)
-
-
-def test_held_out_documents_are_not_trained_on(with_documents):
-    from selfsent.evaluation.hold_out import HoldOut
-
-    parts = HoldOut.of(with_documents, dev=False, notice=print)
-    assert parts.dev is None
-    train, test = (set(with_documents.documents[rows]) for rows in (parts.train, parts.test))
-    assert not train & test
-    assert len(train) + len(test) == 1100
-    assert len(parts.train) + len(parts.test) == len(with_documents)
-
-
-def test_development_documents_are_neither(tmp_path):
-    from selfsent.evaluation.hold_out import HoldOut
-
-    lines = tiny.make_sentences(3200, seed=2)
-    path = tmp_path / "documents.txt"
-    path.write_text("".join(f"{a}\n{b}\n\n" for a, b in zip(lines[::2], lines[1::2], strict=True)))
-    corpus = selfsent.read_corpus(path)
-    parts = HoldOut.of(corpus, dev=True, notice=print)
-    groups = [set(corpus.documents[rows]) for rows in (parts.train, parts.dev, parts.test)]
-    assert [len(group) for group in groups] == [600, 500, 500]
-    assert len(set.union(*groups)) == 1600
-    assert HoldOut.of(corpus, dev=False, notice=print).test.tolist() == parts.test.tolist()
-
-
 def test_errors_are_raised_not_printed(base, tmp_path, capsys):
     with pytest.raises(SettingsError, match="did you mean 'learning_rate'"):
         selfsent.train(["a b", "c d"], base=base, output=tmp_path / "run", lerning_rate=1)
@@ -123,17 +94,6 @@ def test_errors_are_raised_not_printed(base, tmp_path, capsys):
         selfsent.load_run(tmp_path)
     assert list(tmp_path.iterdir()) == []
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_corpus_is_not_read_before_the_rest_is_checked(tmp_path):
-    def corpus():
-        raise AssertionError("read too early")
-
-    with pytest.raises(SettingsError, match="no method"):
-        selfsent.train(corpus, "tsdea", output=tmp_path / "run")
-    (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="lies in, a file"):
-        selfsent.train(corpus, output=tmp_path / "file")
 
 
 def test_pairs_are_kept_apart_and_scored_by_search(base, tmp_path):
@@ -147,17 +107,17 @@ def test_pairs_are_kept_apart_and_scored_by_search(base, tmp_path):
     assert run.record["asked"]["corpus"]["sentences"] == 240
     assert "kept aside to score by: 60 rows, which share no text with the others; training on 240 rows" in heard
     assert run.scores is None
-    assert run.search["asked"] == "a text of “a” finds its “b”: 60 queries among 300 texts"
-    assert {"with_words", "bm25", "words_over_bm25", "over_tfidf"} < set(run.search)
-    assert run.figures["search"] == run.search["with_words"]["score"]
+    assert run.search_scores["asked"] == "a text of “a” finds its “b”: 60 queries among 300 texts"
+    assert {"with_words", "bm25", "words_over_bm25", "over_tfidf"} < set(run.search_scores)
+    assert run.figures["search"] == run.search_scores["with_words"]["score"]
     assert len(run.neighbours) == 3
-    assert selfsent.load_run(run.directory).search == run.search
+    assert selfsent.load_run(run.directory).search_scores == run.search_scores
     assert str(run).startswith("Search: nDCG@10")
     card = (run.directory / "model" / "README.md").read_text()
     for shown in (card, (run.directory / "report.html").read_text(), run._repr_html_()):
         assert "a text of “a” finds its “b”: 60 queries among 300 texts" in shown
     everything = selfsent.train(corpus, "mnrl", base, tmp_path / "all", steps=1, batch_size=8, hold_out=0, quiet=True)
-    assert (everything.record["asked"]["corpus"]["sentences"], everything.search) == (300, None)
+    assert (everything.record["asked"]["corpus"]["sentences"], everything.search_scores) == (300, None)
 
 
 def test_scores_of_an_earlier_version_are_read(scored_run, tmp_path):
@@ -167,23 +127,9 @@ def test_scores_of_an_earlier_version_are_read(scored_run, tmp_path):
     del scores["search"]
     (old / "scores.json").write_text(json.dumps(scores))
     run = selfsent.load_run(old)
-    assert (run.scores, run.search) == (scored_run.scores, None)
+    assert (run.scores, run.search_scores) == (scored_run.scores, None)
     assert str(run).startswith("The next sentence: MRR@10")
     assert "<h2>The next sentence" in run._repr_html_()
-
-
-def test_who_presses_tab_is_offered_public_names_alone():
-    import selfsent
-
-    assert dir(selfsent) == sorted(selfsent.__all__)
-
-
-def test_a_notebook_is_shown_the_page_of_a_run(base_of, tmp_path):
-    texts = tiny.make_sentences(40)
-    run = selfsent.train(texts, "mlm", base_of("bert"), tmp_path / "run", steps=4, batch_size=8, quiet=True)
-    assert (run.directory / "report.html").is_file()
-    assert repr(run) == str(run)
-    assert '<td class="text">mlm</td>' in run._repr_html_()
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
@@ -210,6 +156,10 @@ def test_a_run_stands_wherever_a_model_can_be_named(scored_run, with_documents, 
     texts = with_documents.texts()[:3]
     expected = scored_run.model.encode(texts)
     assert as_encoder(scored_run)(texts) == pytest.approx(expected, abs=1e-5)
+    assert scored_run.encode(texts) == pytest.approx(expected, abs=1e-5)
+    (hits,) = scored_run.search(with_documents, texts[:1], 2, word_weight=0)
+    assert [selfsent.search(scored_run, with_documents, texts[:1], 2, word_weight=0) for _ in "ab"] == [[hits]] * 2
+    assert (hits[0].row, hits[0].cosine) == (0, pytest.approx(1))
     again = selfsent.train(
         texts * 3 + tiny.make_sentences(20), "simcse", scored_run, tmp_path / "r", steps=1, quiet=True
     )
@@ -249,7 +199,6 @@ def test_train_leaves_random_numbers_and_what_transformers_says_alone(base, tmp_
         ("map", "it is `map_points`"),
         ("track", "it is `trackers`"),
         ("settings", "the preset is `preset`"),
-        ("seeds", "selfsent.over_seeds"),
     ],
 )
 def test_names_of_the_command_line_lead_to_those_of_python(name, said, tmp_path):
@@ -275,19 +224,39 @@ def test_a_result_is_shown_as_a_table_and_heard(scored_run, with_documents):
     assert len(mine.heard) == 1
 
 
-def test_so_does_a_run_where_bases_and_teachers_are_named(scored_run, tmp_path):
-    from selfsent.comparison.trials import known_bases
-    from selfsent.methods import get_method
-
-    assert [base.name for base in known_bases(scored_run, print)] == [str(scored_run.directory)]
-    assert get_method("distil").options(teacher=scored_run).teachers == (str(scored_run.directory),)
-
-
 def test_views_that_were_made_of_one_text_are_no_pairs_to_be_searched(base, tmp_path):
     heard = []
     told = tiny.heard(notice=heard.append)
     corpus, common = tiny.make_sentences(300, seed=5), {"steps": 1, "batch_size": 8, "progress": told}
-    run = selfsent.train(corpus, "simcse", base, tmp_path / "run", views=f"mlm:model={base}", **common)
-    assert run.search is None
+    run = selfsent.train(corpus, "simcse", base, tmp_path / "run", views=[f"mlm:model={base}"], **common)
+    assert run.search_scores is None
     assert run.record["asked"]["corpus"]["sentences"] == 300
     assert any(line.startswith("no label-free score: the corpus has no documents") for line in heard)
+
+
+def test_public_names_are_functions_that_say_what_they_take():
+    assert dir(selfsent) == sorted(selfsent.__all__)
+    assert all(getattr(selfsent, name) is not None for name in selfsent.__all__)
+    names = inspect.signature(selfsent.train).parameters
+    assert {"views", "preset", "learning_rate", "dev", "trackers", "seeds"} < names.keys()
+    assert not {"clock", "scorer"} & names.keys()
+
+
+def test_a_method_is_given_by_its_options_and_trained_with_several_seeds(base, tmp_path):
+    texts, common = tiny.make_sentences(40), {"steps": 1, "batch_size": 8, "quiet": True}
+    seeds = selfsent.train(texts, SimCSE(temperature=0.1), base, tmp_path / "run", seeds=2, seed=3, **common)
+    assert list(seeds.figures) == [3, 4]
+    options = selfsent.load_run(tmp_path / "run" / "seeds" / "4").record["asked"]["options"]
+    assert options["temperature"] == 0.1
+    run = selfsent.train(texts, "simcse", base, tmp_path / "one", **common)
+    assert run.record["asked"]["options"]["temperature"] == 0.05
+
+
+def test_vectors_pairs_and_groups(base):
+    corpus = selfsent.read_corpus(["ba de fi go", "ko mi", "la nu po", "Ba de fi go"])
+    assert selfsent.encode(base, ["ba", "de"]).shape == (2, 32)
+    best, *_ = selfsent.pairs(base, corpus, top=2)
+    assert (best.first, best.second) == (0, 3)
+    assert selfsent.cluster(base, corpus, 2).sizes.sum() == 4
+    with pytest.raises(SettingsError, match="the weight of words is -1"):
+        selfsent.pairs(base, corpus, word_weight=-1)

@@ -1,5 +1,4 @@
 import pytest
-from rich.table import Table
 
 from selfsent.display import counted, markdown, table_of, text_of, visible
 
@@ -24,10 +23,6 @@ def test_neither_notebooks_nor_colours_change_what_is_printed(table, monkeypatch
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert text_of(table) == expected
-
-
-def test_a_bare_table_is_a_table():
-    assert text_of(Table("a")).splitlines()[0].startswith("┏")
 
 
 def test_markdown_has_the_caption_below(table):

@@ -1,5 +1,6 @@
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,42 +10,30 @@ from safetensors.numpy import save_file
 
 from selfsent import files
 from selfsent.errors import OutputError
-from selfsent.files import (
-    atomic_directory,
-    atomic_file,
-    new_folder,
-    sweep_half_written,
-    sweep_stale,
-    write_json,
-    write_text,
-)
+from selfsent.files import atomic_directory, atomic_file, new_folder, sweep_half_written, write_json, write_text
 from selfsent.locks import lock_directory
+
+
+def names(folder):
+    return sorted(each.name for each in folder.iterdir())
 
 
 def fail(written):
     raise RuntimeError("half-way")
 
 
-def test_a_file_appears_when_the_block_ends(tmp_path):
+def test_a_file_appears_when_the_block_ends_without_an_error(tmp_path):
     path = tmp_path / "deep" / "file.txt"
     with atomic_file(path) as temporary:
         temporary.write_text("new")
         assert not path.exists()
-        assert temporary.parent == path.parent
-    assert path.read_text() == "new"
-    assert [each.name for each in path.parent.iterdir()] == ["file.txt"]
-
-
-def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
-    path = tmp_path / "file.txt"
-    write_text(path, "old")
     with pytest.raises(RuntimeError, match="half-way"), atomic_file(path) as temporary:
-        fail(temporary.write_text("ne"))
-    assert path.read_text() == "old"
-    assert [each.name for each in tmp_path.iterdir()] == ["file.txt"]
+        fail(temporary.write_text("newer"))
+    assert path.read_text() == "new"
+    assert names(path.parent) == ["file.txt"]
 
 
-def test_a_directory_takes_the_place_of_another_as_a_whole(tmp_path):
+def test_a_directory_takes_the_place_of_another_as_a_whole(tmp_path, monkeypatch):
     path = tmp_path / "model"
     for content in ("old", "new"):
         with atomic_directory(path) as temporary:
@@ -54,76 +43,62 @@ def test_a_directory_takes_the_place_of_another_as_a_whole(tmp_path):
     with pytest.raises(RuntimeError), atomic_directory(path) as temporary:
         fail((temporary / "newer").touch())
     assert (path / "new" / "file").read_text() == "new"
-    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    monkeypatch.chdir(path)
+    with atomic_directory(Path()) as temporary:  # the current one, which has no name
+        (temporary / "here").touch()
+    assert (names(path), names(tmp_path)) == (["here"], ["model"])
 
 
 def test_json_keeps_letters_as_they_are(tmp_path):
     write_json(tmp_path / "a.json", {"sentence": "Grüße 你好"})
-    assert "Grüße 你好" in (tmp_path / "a.json").read_text(encoding="utf-8")
-    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == {"sentence": "Grüße 你好"}
+    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert "Grüße 你好" in text
+    assert json.loads(text) == {"sentence": "Grüße 你好"}
 
 
-@pytest.mark.parametrize("place", ["file/below", "folder"])
-def test_what_cannot_be_written_is_said(tmp_path, place):
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_what_cannot_be_written_is_reported_and_nothing_is_left(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OutputError, match=place):
-        write_text(tmp_path / place, "text")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder"]
+    os.mkfifo(tmp_path / "pipe")
+    for writer, path, said in (
+        (atomic_file, "file/below", "file/below cannot be written"),
+        (atomic_directory, "file/below", "file/below cannot be written"),
+        (atomic_file, "folder", "folder is a directory"),
+        (atomic_file, "pipe", "not an ordinary file"),
+    ):
+        with pytest.raises(OutputError, match=said), writer(tmp_path / path):
+            pass
+    assert names(tmp_path) == ["file", "folder", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
 
 
-def test_a_directory_below_a_file_cannot_be_written(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot be written"), atomic_directory(tmp_path / "file" / "x"):
-        pass
+def test_the_file_that_a_link_means_is_written(tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "file")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "file").read_text() == "new"
 
 
-def test_only_what_is_stale_is_swept(tmp_path):
-    for name in (".building-old", ".building-new", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "table").touch()
-    for name in (".building-old", "other"):
-        os.utime(tmp_path / name, (0, 0))
-    sweep_stale(tmp_path, ".building-*")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".building-new", "other"]
-
-
-def test_the_current_directory_is_replaced_as_any_other(tmp_path, monkeypatch):
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    with atomic_directory(Path()) as directory:
-        (directory / "new.txt").write_text("new")
-    assert (tmp_path / "here" / "new.txt").read_text() == "new"
-    assert [path.name for path in tmp_path.iterdir()] == ["here"]
-
-
-@pytest.fixture
-def for_the_group():
-    before = os.umask(0o027)
-    yield
-    os.umask(before)
-
-
-@pytest.mark.usefixtures("for_the_group")
 def test_who_may_read_is_what_the_umask_says(tmp_path):
     def write(path):
         save_file({"x": np.zeros(2)}, str(path))
         path.chmod(0o600)  # as some versions of safetensors leave it
 
-    with atomic_file(tmp_path / "weights.safetensors") as temporary:
-        write(temporary)
-    with atomic_directory(tmp_path / "model") as temporary:
-        (temporary / "part").mkdir()
-        write(temporary / "part" / "weights.safetensors")
-    new_folder(tmp_path, ".building-").rename(tmp_path / "built")
+    before = os.umask(0o027)
+    try:
+        with atomic_file(tmp_path / "weights") as temporary:
+            write(temporary)
+        with atomic_directory(tmp_path / "model") as temporary:
+            (temporary / "part").mkdir()
+            write(temporary / "part" / "weights")
+        new_folder(tmp_path).rename(tmp_path / "built")
+    finally:
+        os.umask(before)
     modes = {str(path.relative_to(tmp_path)): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
-    assert modes == {
-        "weights.safetensors": 0o640,
-        "model": 0o750,
-        "model/part": 0o750,
-        "model/part/weights.safetensors": 0o640,
-        "built": 0o750,
-    }
+    folders = dict.fromkeys(("model", "model/part", "built"), 0o750)
+    assert modes == {"weights": 0o640, "model/part/weights": 0o640, **folders}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot exchange two names")
@@ -134,8 +109,7 @@ def test_a_directory_is_never_missing_while_it_is_replaced(tmp_path, monkeypatch
     monkeypatch.setattr(Path, "rename", None)  # whatever moves it away first
     with atomic_directory(path) as temporary:
         (temporary / "new").touch()
-    assert [each.name for each in tmp_path.iterdir()] == ["index"]
-    assert [each.name for each in path.iterdir()] == ["new"]
+    assert (names(tmp_path), names(path)) == (["index"], ["new"])
 
 
 @pytest.mark.parametrize("seen", [True, False], ids=["in time", "too late"])
@@ -151,7 +125,7 @@ def test_of_two_who_make_a_directory_neither_fails(tmp_path, monkeypatch, seen):
         with atomic_directory(path) as first:
             (first / "file").write_text("first")
     assert (path / "file").read_text() == "second"
-    assert [each.name for each in tmp_path.iterdir()] == ["entry"]
+    assert names(tmp_path) == ["entry"]
 
 
 def test_where_names_cannot_be_exchanged_a_kill_loses_no_directory(tmp_path, monkeypatch):
@@ -174,27 +148,24 @@ def test_where_names_cannot_be_exchanged_a_kill_loses_no_directory(tmp_path, mon
     assert not path.exists()
     sweep_half_written(tmp_path)
     assert (path / "file").read_text() == "old"
-    assert [each.name for each in tmp_path.iterdir()] == ["best"]
+    assert names(tmp_path) == ["best"]
 
 
 @pytest.mark.parametrize("write", [atomic_file, atomic_directory])
 def test_what_a_kill_left_beside_an_output_goes_with_the_next_one(tmp_path, write):
-    path = tmp_path / "out"
-    for name in (".out.selfsent-0123abcd", ".out.selfsent-99999999", ".other.selfsent-0123abcd"):
+    left = [".other.selfsent-0123abcd", ".out.selfsent-0123abcd", ".out.selfsent-99999999"]
+    for name in left:
         (tmp_path / name).touch()
-    for name in (".out.selfsent-0123abcd", ".other.selfsent-0123abcd"):
+    for name in left[:2]:
         os.utime(tmp_path / name, (0, 0))
-    with write(path) as temporary:
-        if temporary.is_dir():
-            (temporary / "file").touch()
-    left = [".other.selfsent-0123abcd", ".out.selfsent-99999999", "out"]
-    assert sorted(each.name for each in tmp_path.iterdir()) == left
+    with write(tmp_path / "out"):
+        pass
+    assert names(tmp_path) == [left[0], left[2], "out"]
+    new_folder(tmp_path).rmdir()  # of any name
+    assert names(tmp_path) == [left[2], "out"]
 
 
 def test_a_directory_is_held_by_one_process(tmp_path):
-    import subprocess
-    import sys
-
     code = (
         "import sys; from pathlib import Path; from selfsent.errors import OutputError\n"
         "from selfsent.locks import lock_directory\n"
@@ -212,19 +183,3 @@ def test_a_directory_is_held_by_one_process(tmp_path):
     assert other() == "it is taken"
     del held
     assert other() == "free"
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OutputError, match="not an ordinary file"), atomic_file(tmp_path / "pipe"):
-        pass
-    assert (tmp_path / "pipe").is_fifo()
-
-
-def test_the_file_that_a_link_means_is_written(tmp_path):
-    (tmp_path / "there").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "there" / "file")
-    write_text(tmp_path / "link", "new")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "there" / "file").read_text() == "new"

@@ -6,8 +6,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from selfsent.errors import Damaged
-from selfsent.integrity import SEAL, broken_seal, checksums, damaged, is_signed, seal, signed, warn_damaged
+from selfsent.integrity import SEAL, broken_seal, checksums, damaged, is_signed, seal, signed
 
 
 def change(path, at, to=None):
@@ -42,12 +41,8 @@ def test_what_is_signed_may_not_change(tmp_path):
     about = json.loads(json.dumps(signed({"rows": 3, "names": ["a", "b"]})))
     assert is_signed(about)
     assert not is_signed({**about, "rows": 4})
+    assert is_signed(signed({**about, "rows": 4}))
     assert is_signed({"rows": 3})  # of an older version
-
-
-def test_damage_is_told_in_a_warning():
-    with pytest.warns(Damaged, match="the table is damaged, and is made again"):
-        warn_damaged("the table")
 
 
 def test_sealed_weights_are_the_same_to_others(weights, tmp_path):
@@ -75,18 +70,6 @@ def test_any_changed_byte_breaks_the_seal(weights, tmp_path, part):
         assert broken_seal(tmp_path) == weights, at
         weights.write_bytes(whole)
     assert broken_seal(tmp_path) is None
-
-
-def test_weights_of_others_have_no_seal(weights, tmp_path):
-    assert broken_seal(tmp_path) is None
-    seal(tmp_path)
-    save_file({"a": np.zeros(2)}, weights)  # written anew by another program
-    assert broken_seal(tmp_path) is None
-
-
-def test_weights_cut_short_are_found(weights, tmp_path):
-    seal(tmp_path)
-    whole = weights.read_bytes()
     for length in (0, 5, 100, len(whole) - 1):
         weights.write_bytes(whole[:length])
         assert broken_seal(tmp_path) == weights

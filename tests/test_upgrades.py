@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import selfsent
-from selfsent.data.corpus.table import Corpus, is_whole
+from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.data.token_table import TokenTable
 from selfsent.data.vector_files import VectorsFile
 from selfsent.training.checkpoint import is_whole as is_whole_checkpoint
@@ -49,7 +49,7 @@ def test_a_cache_is_read(written):
     assert corpora
     assert tables
     for directory in corpora:
-        assert is_whole(directory)
+        assert open_corpus(directory) is not None
         assert Corpus(directory).texts() == texts
     for directory in tables:
         assert len(TokenTable(directory)) == len(texts)

@@ -119,16 +119,6 @@ ARCHITECTURES = {
     "eurobert": ("byte pairs", {}),
     "gpt2": ("byte pairs", {"n_embd": SIZE, "n_layer": 2, "n_head": 2, "n_positions": LONGEST}),
     "qwen3": ("byte pairs", {"num_key_value_heads": 1, "head_dim": 16}),
-    "bart": (
-        "byte pairs",
-        {
-            "d_model": SIZE,
-            "init_std": 0.1,
-            **{f"{half}_layers": 2 for half in ("encoder", "decoder")},
-            **{f"{half}_attention_heads": 2 for half in ("encoder", "decoder")},
-            **{f"{half}_ffn_dim": 2 * SIZE for half in ("encoder", "decoder")},
-        },
-    ),
     "t5": (
         "pieces",
         {
@@ -138,7 +128,7 @@ ARCHITECTURES = {
     ),
 }
 CAUSAL = ("gpt2", "qwen3")
-ENCODER_DECODER = ("bart", "t5")
+ENCODER_DECODER = ("t5",)
 STATIC = "static"
 """No architecture of transformers: a table of token vectors."""
 RECURRENT = ("gru", "bilstm")

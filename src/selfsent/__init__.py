@@ -8,49 +8,58 @@ from typing import TYPE_CHECKING, Any
 from selfsent.version import __version__
 
 if TYPE_CHECKING:
-    from selfsent.api import train
+    from selfsent.api import cluster, encode, export, pairs, train
     from selfsent.comparison import compare
     from selfsent.data.corpus import Corpus, read_corpus
     from selfsent.evaluation import evaluate
-    from selfsent.pretraining.table import make_table
-    from selfsent.recipes import over_seeds, read_recipe, train_stages
+    from selfsent.methods import METHODS
+    from selfsent.pretraining.pretrain import make_table, pretrain
+    from selfsent.recipes import read_recipe, train_stages
     from selfsent.report.run import Run, load_run
+    from selfsent.report.seeds import over_seeds
+    from selfsent.search import Index, search
 
 __all__ = [
+    "METHODS",
     "Corpus",
+    "Index",
     "Run",
     "__version__",
+    "cluster",
     "compare",
+    "encode",
     "evaluate",
+    "export",
     "load_run",
     "make_table",
     "over_seeds",
+    "pairs",
+    "pretrain",
     "read_corpus",
     "read_recipe",
+    "search",
     "train",
     "train_stages",
 ]
-
-
 _HOMES = {
-    "Corpus": "data.corpus",
-    "Run": "report.run",
-    "compare": "comparison",
-    "evaluate": "evaluation",
-    "load_run": "report.run",
-    "make_table": "pretraining.table",
-    "over_seeds": "recipes",
-    "read_corpus": "data.corpus",
-    "read_recipe": "recipes",
-    "train": "api",
-    "train_stages": "recipes",
+    "api": ("cluster", "encode", "export", "pairs", "train"),
+    "comparison": ("compare",),
+    "data.corpus": ("Corpus", "read_corpus"),
+    "evaluation": ("evaluate",),
+    "methods": ("METHODS",),
+    "pretraining.pretrain": ("make_table", "pretrain"),
+    "recipes": ("read_recipe", "train_stages"),
+    "report.run": ("Run", "load_run"),
+    "report.seeds": ("over_seeds",),
+    "search": ("Index", "search"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import the public names when they are first used, so that the command line answers at once."""
-    if name in _HOMES:
-        return getattr(import_module(f"selfsent.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"selfsent.{home}"), name)
     raise AttributeError(f"module 'selfsent' has no attribute {name!r}")
 
 

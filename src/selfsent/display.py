@@ -125,13 +125,14 @@ def text_of(table: Table, lines: Iterable[str] = ()) -> str:
 
 
 def cells_of(table: Table) -> dict[str, Any]:
-    """A terminal table as plain text: `title`, `head`, `rows`, `caption`, and which columns stand `right`."""
+    """A terminal table as plain text: `title`, `head`, `rows`, `caption`, the `right` columns and the `best` rows."""
     rows = zip(*(list(column.cells) for column in table.columns), strict=True)
     return {
         "title": str(table.title or ""),
         "head": [str(column.header) for column in table.columns],
         "right": [column.justify == "right" for column in table.columns],
         "rows": [[str(cell) for cell in row] for row in rows],
+        "best": [row.style == "bold" for row in table.rows],
         "caption": str(table.caption or ""),
     }
 

@@ -1,9 +1,8 @@
-"""What methods need of the other processes: their negatives, and nothing else."""
+"""Communication of the processes that train together."""
 
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -25,18 +24,9 @@ def join() -> None:
 
 
 def wait() -> None:
-    """Go on when every process is here."""
+    """Block until every process is here."""
     if world_size() > 1:
         dist.barrier()
-
-
-def broadcast(value: float) -> float:
-    """The value that the first process gives, on every process: what depends on a clock must be the same for all."""
-    if world_size() == 1:
-        return value
-    shared = [value]
-    dist.broadcast_object_list(shared)
-    return shared[0]
 
 
 def gathered(value: T) -> list[T]:
@@ -49,10 +39,7 @@ def gathered(value: T) -> list[T]:
 
 
 def together(action: Callable[[], T]) -> T:
-    """What an action gives on the first process, for all: on machines of their own the others may have no such files.
-
-    Args:
-        action: is done by every process.
+    """The first process' result of an action that every process does: other machines may lack its files.
 
     Raises:
         SelfsentError: that of the first process that has one, on every process.
@@ -63,14 +50,14 @@ def together(action: Callable[[], T]) -> T:
         found = action()
     except SelfsentError as raised:
         error = raised
-    errors = [each for each in gathered(error) if each is not None]
-    if errors:
-        raise errors[0]
+    for each in gathered(error):
+        if each is not None:
+            raise each
     return of_first(cast(T, found))
 
 
 def of_first(value: T) -> T:
-    """The value that the first process has, on every process; anything that can be pickled."""
+    """The first process' value, on every process; anything that can be pickled, or depends on a clock."""
     if world_size() == 1:
         return value
     shared = [value if rank() == 0 else None]
@@ -79,13 +66,8 @@ def of_first(value: T) -> T:
 
 
 def by_first(action: Callable[[], T]) -> T:
-    """What the first process gets from an action that it alone does, on every process."""
+    """The result of an action that the first process alone does, on every process."""
     return of_first(cast(T, action() if rank() == 0 else None))
-
-
-def host() -> str:
-    """What this machine is called."""
-    return platform.node() or "unnamed"
 
 
 def mean_over_processes(value: float, device: torch.device | str = "cpu") -> float:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -20,47 +20,37 @@ from safetensors import SafetensorError
 from selfsent.errors import OutputError
 
 _STALE = 24 * 60 * 60
-"""Seconds after which no one works on a temporary folder any more."""
+"""Seconds after which no one works on a temporary file any more."""
 _HERE, _EXCHANGE = -100, 2
 """Linux' AT_FDCWD and RENAME_EXCHANGE, for renameat2."""
+_LEFTOVER = re.compile(r"\.(.+)\.selfsent-[0-9a-f]{8}(\.old)?")
+"""Names of temporary files, and of a directory while it is replaced."""
 
 
 def cache_folder(given: str | Path | None = None) -> Path:
-    """Where what was read is kept: the folder that is given, else `$SELFSENT_CACHE`, else `~/.cache/selfsent`."""
+    """The cache: the folder that is given, else `$SELFSENT_CACHE`, else `~/.cache/selfsent`."""
     return Path(given or os.environ.get("SELFSENT_CACHE") or "~/.cache/selfsent").expanduser()
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _beside(path: Path) -> Path:
+def _temporary_for(path: Path) -> Path:
     return path.with_name(f".{path.name}.selfsent-{uuid.uuid4().hex[:8]}")
-
-
-_LEFT = re.compile(r"\.(.+)\.selfsent-[0-9a-f]{8}(\.old)?")
-"""What `atomic_file` and `atomic_directory` write to, and what a directory that they replace is called meanwhile."""
 
 
 def is_half_written(path: Path) -> bool:
     """Whether this is what `atomic_file` or `atomic_directory` left behind when it was killed."""
-    return _LEFT.fullmatch(path.name) is not None
+    return _LEFTOVER.fullmatch(path.name) is not None
 
 
 def sweep_half_written(folder: Path, name: str | None = None, age: float = 0) -> None:
-    """Remove what kills left half-written in a folder; a directory that was about to be replaced is put back.
+    """Remove what killed processes left in a folder; a directory that was about to be replaced is put back.
 
     Args:
-        folder: where; it need not exist.
+        folder: it need not exist.
         name: of the file or directory that was being written; all by default.
-        age: seconds for which no one must have touched it.
+        age: seconds since the last change.
     """
     for leftover in sorted(folder.glob(".*")):
-        found = _LEFT.fullmatch(leftover.name)
+        found = _LEFTOVER.fullmatch(leftover.name)
         if not found or name not in (None, found[1]):
             continue
         try:
@@ -73,54 +63,32 @@ def sweep_half_written(folder: Path, name: str | None = None, age: float = 0) ->
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a directory, if it is there."""
+    """Remove a file or a directory, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
 
 
-def new_folder(folder: Path, prefix: str) -> Path:
-    """A new directory in `folder` that others may read as the umask says; those of `tempfile` are for its owner alone.
-
-    Temporary ones that kills left there a day ago are removed.
-    """
-    sweep_stale(folder, f"{prefix}*")
+def new_folder(folder: Path) -> Path:
+    """A temporary directory in `folder`, with the permissions of the umask; those left there a day ago are removed."""
     sweep_half_written(folder, age=_STALE)
-    path = folder / f"{prefix}{uuid.uuid4().hex[:12]}"
+    path = _temporary_for(folder / "new")
     path.mkdir()
     return path
 
 
-def _give_mode(path: Path, mode: int) -> None:
-    """Let those read a file whom the umask lets: what writes beside and renames, as safetensors does, hides it."""
-    if stat.S_IMODE(path.stat().st_mode) != mode:
-        path.chmod(mode)
-
-
-def sweep_stale(folder: Path, pattern: str) -> None:
-    """Remove the temporary folders that kills left in `folder`: those that match and that no one touched for a day."""
-    for leftover in folder.glob(pattern):
-        try:
-            stale = time.time() - leftover.stat().st_mtime > _STALE
-        except FileNotFoundError:  # another process was first
-            continue
-        if stale:
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
 @contextmanager
 def output_errors(path: Path) -> Iterator[None]:
-    """What the system says of `path` becomes an `OutputError`."""
+    """Errors of the system while `path` is written become an `OutputError`."""
     try:
         yield
     except (OSError, SafetensorError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise OutputError(f"{path} cannot be written: {why}") from error
+        raise OutputError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
 def check_file(path: Path) -> None:
-    """Refuse a name that no file may have, since another thing is there: a directory, a device, a pipe.
+    """Reject the name of something that is no file: a directory, a device, a pipe.
 
     Raises:
         OutputError: it is one.
@@ -133,76 +101,76 @@ def check_file(path: Path) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to; the file takes its place, safely on disk, when the block ends without an error.
+    """A temporary name to write to; the file takes the place of `path`, safely on disk, if the block succeeds.
 
     Raises:
         OutputError: it cannot be written.
     """
     check_file(path)
-    path = path.resolve() if path.is_symlink() else path  # the file that a link means, and not the link
-    temporary = _beside(path)
-    with output_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        sweep_half_written(path.parent, path.name, _STALE)
-        temporary.touch()
-        mode = stat.S_IMODE(temporary.stat().st_mode)
-        try:
-            yield temporary
-            _give_mode(temporary, mode)
-            _sync(temporary)
-            temporary.replace(path)
-            _sync(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with _atomic(path.resolve() if path.is_symlink() else path, directory=False) as temporary:
+        yield temporary
 
 
 @contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """A new directory beside `path` to fill; it takes the place of `path` when the block ends without an error.
+    """A temporary directory to fill; it takes the place of `path`, safely on disk, if the block succeeds.
 
     Raises:
         OutputError: it cannot be written.
     """
-    path = path.absolute()  # `.` has no name to put another beside
-    temporary = _beside(path)
+    with _atomic(path.absolute(), directory=True) as temporary:  # `.` has no name to make another of
+        yield temporary
+
+
+@contextmanager
+def _atomic(path: Path, directory: bool) -> Iterator[Path]:
+    temporary = _temporary_for(path)
     with output_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep_half_written(path.parent, path.name, _STALE)
-        temporary.mkdir()
-        mode = stat.S_IMODE(temporary.stat().st_mode)
+        temporary.mkdir() if directory else temporary.touch()
+        mode = stat.S_IMODE(temporary.stat().st_mode) & 0o666
         try:
             yield temporary
             for each in (*temporary.rglob("*"), temporary):
-                if each.is_file():
-                    _give_mode(each, mode & 0o666)
+                # Some libraries, such as safetensors, hide what they write from others whom the umask lets read.
+                if each.is_file() and stat.S_IMODE(each.stat().st_mode) != mode:
+                    each.chmod(mode)
                 _sync(each)
             _replace(temporary, path)
             _sync(path.parent)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            remove(temporary)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _replace(new: Path, path: Path) -> None:
-    """Give a directory another's place; on Linux at once, so that the place is never empty."""
-    if not path.exists():
+    """Move a file or directory to `path`; on Linux in one step, so that `path` is never missing."""
+    if not new.is_dir() or not path.exists():
         try:
-            new.rename(path)
+            new.replace(path)
             return
         except OSError:
-            if not path.exists():  # otherwise another process was first
+            if not (new.is_dir() and path.exists()):  # otherwise another process was first
                 raise
-    if _exchange(new, path):
-        remove(new)
-        return
-    beside = _beside(path)
-    old = beside.with_name(f"{beside.name}.old")  # which `sweep_half_written` puts back, if this is killed here
-    path.rename(old)
-    new.rename(path)
-    remove(old)
+    if not _exchange(new, path):
+        temporary = _temporary_for(path)
+        old = temporary.with_name(f"{temporary.name}.old")  # which `sweep_half_written` restores after a kill
+        path.rename(old)
+        new.rename(path)
+        new = old
+    remove(new)
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two names change places in one step; False where the system or the file system cannot."""
+    """Exchange two names in one step; False if the system or the file system cannot."""
     try:
         rename = ctypes.CDLL(None).renameat2
     except (AttributeError, OSError, TypeError):
@@ -211,18 +179,18 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all; of names that are not UTF-8 escapes are left."""
+    """Write a text file, complete or not at all; what is not UTF-8 is escaped."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file, whole or not at all."""
+    """Write a JSON file, complete or not at all."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; an empty one where there is no such file, or something else in it."""
+    """The object in a JSON file; an empty one if there is no such file, or something else in it."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Whether files are as they were written: disks and copies lose bytes without a word."""
+"""Whether files are as they were written: disks and copies lose bytes silently."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import IO, Any
 from selfsent.errors import Damaged
 
 SEAL = "selfsent_checksum"
-"""The entry among the metadata of a safetensors file that holds the checksum of all the rest of it."""
+"""Metadata entry of a safetensors file with the checksum of all the rest of it."""
 _TOKENIZER = "tokenizer.json"
-"""What lies beside weights and means nothing without them, nor they without it: its checksum stands in theirs."""
-_TOGETHER = 1 << 20
+"""Weights and tokenizer mean nothing without each other: the checksum of one is stored in the other's metadata."""
+_CHUNK = 1 << 20
 _LONGEST_HEADER = 100_000_000
 """Bytes, as safetensors has it."""
-_WHOLE: set[tuple[str, int, int, int]] = set()
-"""Files that were found whole in this process: path, size, time of change, checksum or the tokenizer's time."""
+_INTACT: set[tuple[str, int, int, int]] = set()
+"""Files found intact by this process: path, size, time of change, checksum or the tokenizer's time."""
 
 
 def checksum(path: Path) -> int:
@@ -31,108 +31,106 @@ def checksum(path: Path) -> int:
 
 
 def _rest(file: IO[bytes], start: int = 0) -> int:
-    while part := file.read(_TOGETHER):
+    while part := file.read(_CHUNK):
         start = zlib.crc32(part, start)
     return start
 
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """The checksums of files of a folder, by their names; those that are not there are left out."""
+    """The checksums of files of a folder, by name, without missing ones."""
     return {name: checksum(folder / name) for name in names if (folder / name).is_file()}
 
 
 def damaged(folder: Path, sums: Mapping[str, int]) -> str | None:
-    """The first file of a folder that is not as its checksum says; None where all are. Each is read once a process."""
+    """The first file of a folder that differs from its checksum; None if none does. Each is read once a process."""
     for name, expected in sums.items():
         path = folder / name
         try:
             about = path.stat()
             known = str(path), about.st_size, about.st_mtime_ns, expected
-            if known not in _WHOLE and checksum(path) != expected:
+            if known not in _INTACT and checksum(path) != expected:
                 return name
         except OSError:
             return name
-        _WHOLE.add(known)
+        _INTACT.add(known)
     return None
 
 
 def signed(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What a JSON file is to hold, with a checksum of it."""
-    return {**about, "checksum": _signature(about)}
+    """A JSON object with a checksum of itself, in place of an older one."""
+    rest = {name: value for name, value in about.items() if name != "checksum"}
+    return {**rest, "checksum": _digest(rest)}
 
 
 def is_signed(about: Mapping[str, Any]) -> bool:
-    """Whether what `signed` gave is unchanged; older versions gave no checksum, and that passes."""
-    return "checksum" not in about or about["checksum"] == _signature(about)
+    """Whether an object from `signed` is unchanged; older versions gave no checksum, and that passes."""
+    return "checksum" not in about or about["checksum"] == signed(about)["checksum"]
 
 
-def _signature(about: Mapping[str, Any]) -> int:
-    told = {name: value for name, value in about.items() if name != "checksum"}
-    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
+def _digest(about: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(about, sort_keys=True).encode())
 
 
 def warn_damaged(what: object) -> None:
-    """Say that something which is kept was damaged, and is made again."""
+    """Warn that something in a cache was damaged, and is made again."""
     warnings.warn(f"{what} is damaged, and is made again", Damaged, stacklevel=2)
 
 
 def seal(folder: Path) -> None:
     """Put a checksum into each safetensors file of a folder, and one of the tokenizer beside it.
 
-    Whoever writes the file anew leaves them out.
+    Programs that rewrite the file drop them.
     """
     for path in sorted(folder.rglob("*.safetensors")):
-        beside = path.with_name(f"{path.name}.sealed")
-        with path.open("rb") as file, beside.open("wb") as sealed:
+        temporary, tokenizer = path.with_name(f"{path.name}.sealed"), path.with_name(_TOKENIZER)
+        with path.open("rb") as file, temporary.open("wb") as sealed:
             header = _header(file)
-            about = header.get("__metadata__", {})
+            about = header.setdefault("__metadata__", {})
             about.pop(SEAL, None)
-            if (beside_it := path.with_name(_TOKENIZER)).is_file():
-                about[_TOKENIZER] = f"{checksum(beside_it):08x}"
-                header["__metadata__"] = about
+            if tokenizer.is_file():
+                about[_TOKENIZER] = f"{checksum(tokenizer):08x}"
             start = file.tell()
-            about[SEAL] = f"{_rest(file, _digest(header)):08x}"
-            text = json.dumps({**header, "__metadata__": about}, separators=(",", ":")).encode()
+            about[SEAL] = _seal_of(header, file)
+            text = json.dumps(header, separators=(",", ":")).encode()
             text += b" " * (-len(text) % 8)  # tensors begin at a multiple of eight
             sealed.write(struct.pack("<Q", len(text)) + text)
             file.seek(start)
-            shutil.copyfileobj(file, sealed, _TOGETHER)
-        beside.replace(path)
+            shutil.copyfileobj(file, sealed, _CHUNK)
+        temporary.replace(path)
 
 
 def broken_seal(folder: Path) -> Path | None:
     """The first safetensors file of a folder that is not as `seal` left it; those without checksum pass."""
     for path in sorted(folder.rglob("*.safetensors")):
+        tokenizer = path.with_name(_TOKENIZER)
         try:
-            about, beside = path.stat(), path.with_name(_TOKENIZER)
-            known = str(path), about.st_size, about.st_mtime_ns, beside.stat().st_mtime_ns if beside.is_file() else -1
-            if known in _WHOLE:
+            about, changed = path.stat(), tokenizer.stat().st_mtime_ns if tokenizer.is_file() else -1
+            known = str(path), about.st_size, about.st_mtime_ns, changed
+            if known in _INTACT:
                 continue
             with path.open("rb") as file:
                 header = _header(file)
-                expected = header.get("__metadata__", {}).pop(SEAL, None)
-                if expected is not None and f"{_rest(file, _digest(header)):08x}" != expected:
+                metadata = header.get("__metadata__", {})
+                expected = metadata.pop(SEAL, None)
+                if expected is not None and _seal_of(header, file) != expected:
                     return path
-            tokenizer = header.get("__metadata__", {}).get(_TOKENIZER) if expected is not None else None
-            if tokenizer is not None and not (beside.is_file() and f"{checksum(beside):08x}" == tokenizer):
-                return beside
+            paired = metadata.get(_TOKENIZER) if expected is not None else None
+            if paired is not None and (changed < 0 or f"{checksum(tokenizer):08x}" != paired):
+                return tokenizer
         except (OSError, ValueError, AttributeError, RecursionError, struct.error):
             return path
-        _WHOLE.add(known)
+        _INTACT.add(known)
     return None
 
 
 def _header(file: IO[bytes]) -> dict[str, Any]:
     (size,) = struct.unpack("<Q", file.read(8))
-    if size > _LONGEST_HEADER:
-        raise ValueError("no safetensors file")
-    header = json.loads(file.read(size))
+    header = json.loads(file.read(size)) if size <= _LONGEST_HEADER else None
     if not isinstance(header, dict):
         raise ValueError("no safetensors file")
     return header
 
 
-def _digest(header: dict[str, Any]) -> int:
-    """A checksum of what the header says, however it is written, an empty `__metadata__` like none."""
-    told = {name: value for name, value in header.items() if value}
-    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
+def _seal_of(header: dict[str, Any], file: IO[bytes]) -> str:
+    """A checksum of the header, however it is written, an empty `__metadata__` like none, and of the tensors."""
+    return f"{_rest(file, _digest({name: value for name, value in header.items() if value})):08x}"

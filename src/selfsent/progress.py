@@ -1,4 +1,4 @@
-"""What a run tells while it works: lines to read, steps taken, sentences done."""
+"""Progress of a run: notices, steps taken, sentences done."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ _WIDE = 120
 
 
 class Progress:
-    """Hears what a run tells, and keeps silent. Override the methods whose calls you want to hear.
-
-    One object may hear several runs, one after the other.
+    """Receives the progress of runs, one after the other, and ignores it. Override the methods of interest.
 
     Example:
         >>> class Losses(Progress):
@@ -73,30 +71,24 @@ class Shown(Progress):
             if self.lines and (step == steps or step % max(1, steps // 10) == 0):
                 self.notice(f"step {step} of {steps}  {_figures(figures)}")
             return
-        if "training" not in self._bars:
-            from rich.progress import TextColumn
-            from rich.table import Column
-
-            columns = TextColumn("training"), TextColumn("{task.description}", table_column=Column())
-            self._bars["training"] = _Bar(*columns)
-        # Where they still do not fit, the figures take a second line, and nothing is cut off.
         narrow = errors().width < _WIDE
-        self._bars["training"].tell(steps, completed=step, description=_figures(figures, narrow))
+        self._bar("training").tell(steps, completed=step, description=_figures(figures, narrow))
 
     def count(self, what: str, done: int, total: int) -> None:
-        """The bar of what is counted, which goes when all is done."""
+        """The bar of a count, which goes when all is done."""
         if not leads() or not _shows_bars():
             return
-        if what not in self._bars:
-            from rich.progress import TextColumn
-
-            self._bars[what] = _Bar(TextColumn(what), transient=True)
-        self._bars[what].tell(total, advance=done)
+        self._bar(what).tell(total, advance=done)
         if self._bars[what].progress.finished:  # so that another run may count the same
             del self._bars[what]
 
+    def _bar(self, what: str) -> _Bar:
+        if what not in self._bars:
+            self._bars[what] = _Bar(what)
+        return self._bars[what]
+
     def end(self) -> None:
-        """Let go of the terminal."""
+        """Release the terminal."""
         for bar in self._bars.values():
             bar.progress.stop()
         self._bars.clear()
@@ -104,7 +96,7 @@ class Shown(Progress):
 
 @contextmanager
 def shown(progress: Progress | None, quiet: bool, lines: bool = True) -> Iterator[Progress]:
-    """Who hears a run: `progress`, or nobody where it is to be `quiet`, or else the user, as `Shown` has it."""
+    """The receiver of a run's progress: `progress`, or nobody if `quiet`, else the user by `Shown`."""
     heard = progress or (Progress() if quiet else Shown(lines))
     try:
         yield heard
@@ -113,20 +105,22 @@ def shown(progress: Progress | None, quiet: bool, lines: bool = True) -> Iterato
 
 
 class _Bar:
-    """A progress bar that shows itself when it is first told something and ends when all is done: two never overlap."""
+    """A progress bar, from the first update until all is done: two never overlap."""
 
-    def __init__(self, *columns: Any, transient: bool = False) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+    def __init__(self, what: str) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
         from rich.table import Column
 
         whole = Column(no_wrap=True)
         counts, left = MofNCompleteColumn(table_column=whole), TimeRemainingColumn(table_column=whole)
-        shown = (columns[0], BarColumn(bar_width=12, table_column=whole), counts, *columns[1:], left)
-        self.progress = Progress(*shown, console=errors(), transient=transient)
+        # Figures that do not fit take a second line, and nothing is cut off.
+        figures = TextColumn("{task.description}", table_column=Column())
+        columns = TextColumn(what), BarColumn(bar_width=12, table_column=whole), counts, figures, left
+        self.progress = Progress(*columns, console=errors(), transient=what != "training")
         self.task = self.progress.add_task("", start=False, total=None)
 
     def tell(self, total: int, **changes: Any) -> None:
-        """Show that more is done."""
+        """Show progress."""
         if not self.progress.live.is_started:
             self.progress.start()
             self.progress.start_task(self.task)
@@ -163,7 +157,7 @@ def _figures(figures: Mapping[str, float], narrow: bool = False) -> str:
         return ""
     parts = [f"loss {figures['loss']:.3f}", f"{figures['sentences_per_second']:,.0f} sentences/s"]
     if not narrow:
-        parts += [f"{figures['tokens_per_second']:,.0f} tokens/s", f"{figures['share_of_peak']:.0%} of peak"]
+        parts += [f"{figures['tokens_per_second']:,.0f} tokens/s"]
         parts += [f"mean cosine {figures['mean_cosine']:.2f}"] if "mean_cosine" in figures else []
     parts += [f"dev {figures['score']:.2f}"] if "score" in figures else []
     return "  ".join(parts)

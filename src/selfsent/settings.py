@@ -1,37 +1,41 @@
-"""The settings every method shares: how long, how fast, in what batches. A method's own options live in its file."""
+"""Declarations of options: `setting` fields, from which flags, YAML keys and Python signatures are made."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Number
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from selfsent.errors import SettingsError
 from selfsent.naming import name_of
 
-Schedule = Literal["constant", "linear", "cosine", "stairs"]
+Schedule = Literal["constant", "linear", "cosine", "step"]
 Optimizer = Literal["adamw", "rmsprop", "sgd"]
 Precision = Literal["auto", "bfloat16", "float32"]
 DURATIONS = ("steps", "epochs", "budget")
-"""The settings that say how long; one of them does."""
+"""The settings that say how long to train; one of them does."""
 WITHOUT_STEPS = ("max_length", "precision", "seed")
 """The settings that mean something to a method that takes no steps."""
-
-
 _MOST = 1 << 53
-"""Of whole numbers: those beyond are not exact in a float."""
+"""Largest integer that is exact in a float."""
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 
 def setting(default: Any, description: str, **limits: Any) -> Any:
-    """A dataclass field with its help text and limits, from which the command line makes its flags.
+    """A dataclass field with its help text and limits.
 
     Args:
-        default: the value when nothing is given.
+        default: the value when nothing is given; `dataclasses.MISSING` for a required option.
         description: one line for the help text.
-        **limits: `minimum` and `maximum` (inclusive), `above` (exclusive). What a `Literal` may be stands in its type.
+        **limits: `minimum` and `maximum` (inclusive), `above` (exclusive), `choices` (unless the type is a
+            `Literal`). For the command line alone: `flags` in place of the field's name, `nargs`, `const`, `metavar`,
+            `repeat` for an option that may be given several times, `positional`, and `parse` from a string.
     """
     return field(default=default, metadata={"description": description, **limits})
 
@@ -49,20 +53,15 @@ class Settings:
     steps: int | None = setting(None, "optimiser steps", minimum=1)
     epochs: float | None = setting(None, "passes over the corpus", above=0.0, maximum=1e6)
     budget: float | None = setting(
-        None, "how long it takes, in seconds; written as 90s, 5m or 1h on the command line", above=0.0
+        None, "seconds that the run takes, or 90s, 5m or 1h", above=0.0, parse=lambda text: parse_duration(text)
     )
-    schedule: Schedule = setting(
-        "linear",
-        "learning rate after warm-up; stairs: down by a fifth every 500 steps, to a fifth",
-    )
+    schedule: Schedule = setting("linear", "learning rate after warm-up; step: down by a fifth every 500 steps")
     warmup: float = setting(0.1, "share of the steps spent warming up; a number of steps when 1 or more", minimum=0.0)
-    weight_decay: float = setting(
-        0.0, "weight decay, not on biases and layer norms; decoupled, except with rmsprop", minimum=0.0
-    )
+    weight_decay: float = setting(0.0, "weight decay, not on biases and layer norms", minimum=0.0)
     optimizer: Optimizer = setting("adamw", "optimiser: what turns gradients into steps")
     epsilon: float = setting(1e-8, "epsilon of the optimiser", above=0.0)
     beta2: float = setting(0.999, "share that AdamW's mean of squares keeps in a step", above=0.0, maximum=0.999999)
-    smoothing: float = setting(0.99, "share that RMSprop's mean of squares keeps in a step", minimum=0.0, maximum=1.0)
+    alpha: float = setting(0.99, "share that RMSprop's mean of squares keeps in a step", minimum=0.0, maximum=1.0)
     clip: float = setting(1.0, "largest norm of the gradient; 0 does not clip", minimum=0.0)
     accumulate: int = setting(1, "micro-batches a batch is cut into, to save memory", minimum=1)
     max_length: int = setting(128, "tokens kept of a sentence, special tokens included", minimum=4)
@@ -70,6 +69,8 @@ class Settings:
     seed: int = setting(0, "seed of everything random", minimum=0, maximum=2**31 - 1)
 
     def __post_init__(self) -> None:
+        if str(self.schedule) == "stairs":  # its name in 0.1.0
+            object.__setattr__(self, "schedule", "step")
         check_limits(self)
         given = [name for name in DURATIONS if getattr(self, name) is not None]
         if len(given) > 1:
@@ -91,44 +92,99 @@ class Settings:
         return dataclasses.replace(self, **changes)
 
 
-def choices_of(options: type[Any]) -> dict[str, tuple[Any, ...]]:
-    """What the fields of a settings dataclass may be, by name, where their type is a `Literal`.
+@dataclass
+class CorpusOptions:
+    """How `read_corpus` reads sentences; its other options go with pairs, or with Python alone."""
 
-    Args:
-        options: the dataclass.
-    """
+    title: ClassVar[str] = "corpus"
+    text_column: tuple[str, ...] = setting(
+        (), "column with texts (default: text); of several they are joined", repeat=True
+    )
+    document_column: str | None = setting(None, "column that says which document a text belongs to")
+    split_sentences: bool | None = setting(False, "each text holds several sentences: split it")
+    clean: tuple[str, ...] = setting((), "take out of each text first: html, mail, urls, separators (such as =====)")
+    exclude: tuple[str, ...] = setting(
+        (), "leave out rows with a text of this corpus, such as a test set", flags=("--without",), repeat=True
+    )
+
+
+@dataclass
+class PairOptions:
+    """How `read_corpus` reads pairs, triples and labels."""
+
+    title: ClassVar[str] = "corpus of pairs or triples"
+    text_columns: tuple[str, ...] = setting((), "two or three columns with texts, for pairs or triples")
+    label_column: str | None = setting(None, "column with classes: names or whole numbers")
+    score_column: str | None = setting(None, "column with numbers, such as similarities")
+
+
+def kinds_of(options: Any) -> dict[str, tuple[Any, ...]]:
+    """The types of a dataclass' fields, those of a union one by one, without None."""
+    hints = get_type_hints(options)
     found = {}
-    for name, kind in get_type_hints(options).items():
-        literals = [part for part in (kind, *get_args(kind)) if get_origin(part) is Literal]
-        if literals:
-            found[name] = get_args(literals[0])
+    for item in dataclasses.fields(options):
+        kind = hints[item.name]
+        parts = (kind,) if get_origin(kind) in (Literal, tuple, list, dict) else get_args(kind) or (kind,)
+        found[item.name] = tuple(part for part in parts if part is not type(None))
     return found
 
 
-def _as_kind(value: Any, kinds: set[Any], flag: str) -> Any:
-    """A value from Python as its field has it: numbers of numpy become Python's, `5m` seconds, and a run its directory.
+def choices_of(options: type[Any]) -> dict[str, tuple[Any, ...]]:
+    """The allowed values of the fields of a settings dataclass that have them, by name."""
+    found = {item.name: tuple(item.metadata.get("choices", ())) for item in dataclasses.fields(options)}
+    for name, kinds in kinds_of(options).items():
+        for kind in kinds:
+            if get_origin(kind) is Literal:
+                found[name] = get_args(kind)
+    return {name: allowed for name, allowed in found.items() if allowed}
+
+
+def parse_value(text: str, item: dataclasses.Field[Any], kinds: tuple[Any, ...]) -> Any:
+    """The value of a field in a string, as flags and specs have it.
+
+    Raises:
+        SettingsError: the string is no duration.
+        ValueError: it is no number.
+    """
+    if parse := item.metadata.get("parse"):
+        return parse(text)
+    for kind in (int, float):
+        if kind in kinds:
+            return kind(text)
+    return text
+
+
+def _converted(value: Any, item: dataclasses.Field[Any], kinds: tuple[Any, ...]) -> Any:
+    """A Python value as its field has it: numbers of numpy become Python's, `5m` seconds, and a run its directory.
 
     Raises:
         SettingsError: it is something else.
     """
-    value = name_of(value)
-    if isinstance(value, str) and flag == "--budget":
-        return parse_duration(value)
+    value, name = name_of(value), item.name
+    if isinstance(value, str) and "parse" in item.metadata:
+        return parse_value(value, item, kinds)
     number = isinstance(value, Number) and not isinstance(value, bool | complex)
-    if not number or not kinds & {int, float}:
-        if kinds & {int, float} and not kinds & {str, bool}:
-            raise SettingsError(f"{flag} is {value!r}; it must be a number")
+    if not number or not {int, float} & {*kinds}:
+        if {int, float} & {*kinds} and not {str, bool} & {*kinds}:
+            raise SettingsError(f"{name} is {value!r}; it must be a number")
         return value
     if isinstance(value, Integral):
         if abs(int(value)) > _MOST:
-            raise SettingsError(f"{flag} is out of range; it must be at most {_MOST:,}")
+            raise SettingsError(f"{name} is out of range; it must be at most {_MOST:,}")
         return int(value)
     value = float(value)
     if float in kinds or not math.isfinite(value):
         return value
     if not value.is_integer():
-        raise SettingsError(f"{flag} is {value}; it must be a whole number")
+        raise SettingsError(f"{name} is {value}; it must be a whole number")
     return int(value)
+
+
+_LIMITS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "minimum": ("at least", lambda value, limit: value >= limit),
+    "above": ("above", lambda value, limit: value > limit),
+    "maximum": ("at most", lambda value, limit: value <= limit),
+}
 
 
 def check_limits(options: Any) -> None:
@@ -137,25 +193,57 @@ def check_limits(options: Any) -> None:
     Raises:
         SettingsError: naming the first field that is out of range.
     """
-    choices, kinds = choices_of(type(options)), get_type_hints(type(options))
+    kinds, choices = kinds_of(type(options)), choices_of(type(options))
     for item in dataclasses.fields(options):
-        value, limits = getattr(options, item.name), item.metadata
-        flag = "--" + item.name.replace("_", "-")
-        if value is not None:
-            value = _as_kind(value, {*get_args(kinds[item.name])} or {kinds[item.name]}, flag)
-            object.__setattr__(options, item.name, value)
-        if value is None or isinstance(value, bool):
+        value, name = getattr(options, item.name), item.name
+        if value is None or not item.metadata:
+            continue
+        value = _converted(value, item, kinds[name])
+        object.__setattr__(options, name, value)
+        if isinstance(value, bool):
             continue
         if isinstance(value, float) and not math.isfinite(value):
-            raise SettingsError(f"{flag} is {value}; it must be a finite number")
-        if value not in (allowed := choices.get(item.name, (value,))):
-            raise SettingsError(f"{flag} is {value!r}; it must be one of {', '.join(allowed)}")
-        if "minimum" in limits and not value >= limits["minimum"]:
-            raise SettingsError(f"{flag} is {value}; it must be at least {limits['minimum']}")
-        if "above" in limits and not value > limits["above"]:
-            raise SettingsError(f"{flag} is {value}; it must be above {limits['above']}")
-        if "maximum" in limits and not value <= limits["maximum"]:
-            raise SettingsError(f"{flag} is {value}; it must be at most {limits['maximum']}")
+            raise SettingsError(f"{name} is {value}; it must be a finite number")
+        if value not in (allowed := choices.get(name, (value,))):
+            raise SettingsError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
+        for limit, (words, holds) in _LIMITS.items():
+            if limit in item.metadata and not holds(value, item.metadata[limit]):
+                raise SettingsError(f"{name} is {value}; it must be {words} {item.metadata[limit]}")
+
+
+def with_signature_of(*declared: type[Any]) -> Callable[[_F], _F]:
+    """Give a function that takes `**changes` a signature with the fields of dataclasses, for help and completion."""
+
+    def decorate(function: _F) -> _F:
+        signature = inspect.signature(function)
+        own = {name: each for name, each in signature.parameters.items() if each.kind is not each.VAR_KEYWORD}
+        more = {
+            item.name: inspect.Parameter(
+                item.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{item.type}"
+            )
+            for kind in declared
+            for item in dataclasses.fields(kind)
+            if item.metadata and item.name not in own
+        }
+        rest = [each for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD]
+        spelled = signature.replace(parameters=[*own.values(), *more.values(), *rest])
+        function.__signature__ = spelled  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def split_arguments(kind: type[_T], changes: Mapping[str, Any]) -> tuple[_T, dict[str, Any]]:
+    """A settings dataclass made of the keyword arguments that are its fields, and the other arguments."""
+    own = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    rest = {name: value for name, value in changes.items() if name not in own}
+    return kind(**{name: value for name, value in changes.items() if name in own}), rest
+
+
+def non_defaults(options: Any) -> dict[str, Any]:
+    """The fields of a settings dataclass that differ from their defaults."""
+    values = {item.name: (getattr(options, item.name), item.default) for item in dataclasses.fields(options)}
+    return {name: value for name, (value, default) in values.items() if value != default}
 
 
 def parse_duration(text: str) -> float:
@@ -174,8 +262,8 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
-def spoken(seconds: float) -> str:
-    """A duration as it is said: `0.4 s`, `45 s`, `7.5 minutes` or `2.1 hours`."""
+def format_duration(seconds: float) -> str:
+    """A duration in words: `0.4 s`, `45 s`, `7.5 minutes` or `2.1 hours`."""
     if round(seconds) <= 120:
         return f"{seconds:.0f} s" if seconds >= 2 else f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -27,13 +27,13 @@ def test_names_options_and_common_values():
     [
         ("synonyms", "there is no maker 'synonyms'; did you mean 'synonym'?"),
         ("thesaurus", "there is no maker 'thesaurus'; there are synonym, mlm, translate, pairs"),
-        ("mlm:pick=worst", "--pick is 'worst'; it must be one of sample, best"),
+        ("mlm:pick=worst", "pick is 'worst'; it must be one of sample, best"),
         ("synonym:ration=1", "synonym has no option 'ration=1' .it has ratio, sense, wordnet"),
         ("synonym:ratio", "no option 'ratio'"),
         ("pairs:a=1", "it has none"),
-        ("synonym:ratio=2", "--ratio is 2.0; it must be at most 1.0"),
-        ("synonym:ratio=half", "--ratio is 'half'; it must be a number"),
-        ("translate:beams=1.5", "--beams is 1.5; it must be a whole number"),
+        ("synonym:ratio=2", "ratio is 2.0; it must be at most 1.0"),
+        ("synonym:ratio=half", "ratio is 'half'; it must be a number"),
+        ("translate:beams=1.5", "beams is 1.5; it must be a whole number"),
         ("translate:engine=apertium", "translate has no option 'engine=apertium'"),
     ],
 )

@@ -35,7 +35,7 @@ def kill_when(process, path):
     assert finish(process) == -signal.SIGKILL
 
 
-def _run(arguments, log, halt_at=None, halted=None, renames=None):
+def _run(arguments, log, halt_at=None, halted=None):
     """The command.
 
     Args:
@@ -43,7 +43,6 @@ def _run(arguments, log, halt_at=None, halted=None, renames=None):
         log: file for standard output and standard error.
         halt_at: step after which nothing happens any more, so that there is time to kill the process.
         halted: file that says that it got there.
-        renames: how many files may be put in their place before the process kills itself.
     """
     with Path(log).open("a") as file:
         os.dup2(file.fileno(), 1)
@@ -51,8 +50,6 @@ def _run(arguments, log, halt_at=None, halted=None, renames=None):
     sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
     if halt_at is not None:
         _halt_at(halt_at, Path(halted))
-    if renames is not None:
-        _die_after(renames)
     from selfsent.cli import main
 
     main(arguments)
@@ -70,18 +67,3 @@ def _halt_at(step, halted):
         return advance(loop, number)
 
     Loop.advance = advance_or_halt
-
-
-def _die_after(renames):
-    left = iter(range(renames))
-    rename, replace = Path.rename, Path.replace
-
-    def or_die(method):
-        def counted(path, target):
-            if next(left, None) is None:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return method(path, target)
-
-        return counted
-
-    Path.rename, Path.replace = or_die(rename), or_die(replace)

@@ -28,8 +28,6 @@ def trainer(tmp_path, monkeypatch):
         "    def encode(self, texts):\n"
         "        rng = lambda word: np.random.default_rng(list(word.encode())).normal(size=self.size)\n"
         "        return np.stack([sum(map(rng, text.split())) for text in texts])\n"
-        "def train(pairs, scores): return Words(8 * len(pairs))\n"
-        "def hopeless(pairs, scores): return Words(1)\n"
         "def model(): return Words(3)\n"
         "def perfect(): return Words(4000)\n"
     )
@@ -99,12 +97,12 @@ def test_corpus_size(selfsent, base, documents, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "the following arguments are required: ANALYSIS"),
+        ((), "the following arguments are required: COMMAND"),
         (("space", "bundled-raw"), "--task or --pairs"),
         (("space", "bundled-raw", "--task", "stsb", "--plot", "x.pdf"), "must end in .png or .svg"),
         (("space", "./nothing", "--pairs", "pairs.tsv"), "there is no directory ./nothing"),
-        (("corpus-size", "x.txt", "--output", "runs", "--sizes", "many"), "--sizes is many"),
-        (("corpus-size", "x.txt", "--output", "runs", "--sizes", "1,5"), "--sizes has 1; each must be at least 2"),
+        (("corpus-size", "x.txt", "--output", "runs", "--sizes", "many"), "must be whole numbers with commas"),
+        (("corpus-size", "x.txt", "--output", "runs", "--sizes", "1,5"), "--sizes is 1; each must be at least 2"),
         (("corpus-size", "x.txt", "--output", "runs", "--seed", "3"), "give --seeds"),
         (("corpus-size", "x.txt", "--output", "runs", "--task", "stsx"), "there is no task 'stsx'"),
         (("corpus-size", "x.txt", "--output", "runs", "--method", "neighbours"), "neighbours reads what stands beside"),

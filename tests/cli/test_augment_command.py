@@ -61,21 +61,6 @@ def test_a_corpus_behind_with(selfsent, sentences, tmp_path):
     assert "(a CORPUS goes in front of --with)" in found.complaint
 
 
-def test_long_texts_are_cut_in_the_sample(selfsent, base, tmp_path):
-    (tmp_path / "long.txt").write_text("".join(f"{n} {'ba de ' * 400}end\n" for n in range(3)))
-    views = tmp_path / "views.parquet"
-    found = selfsent("augment", tmp_path / "long.txt", *MAKER, base, "--output", views)
-    assert max(map(len, found.out.splitlines())) < 360
-    assert found.out.count("…\n") == 6
-    assert len(pq.read_table(views).column("view1")[0].as_py()) > 2000
-
-
-def test_control_characters_are_shown_as_escapes():
-    from selfsent.display import visible
-
-    assert visible("a\x1b[31mb\u202ec\u200dd") == "a\\x1b[31mb\\u202ec\u200dd"
-
-
 def test_training_on_views(train, base, selfsent, tmp_path):
     maker = f"mlm:model={base}"
     found = train("--method", "bootstrap", "--views", f"{maker},{maker}")

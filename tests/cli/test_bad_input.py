@@ -22,24 +22,15 @@ def nothing_written(tmp_path):
         (("--temperature", "0.1"), "unrecognised argument --temperature"),
         (("--method", "simcse", "--temperature", "0"), "--temperature is 0.0; it must be above 0.0"),
         (("--method", "simcse", "--temperature", "warm"), "argument --temperature: invalid float value: 'warm'"),
-        (("--method", "tsdae", "--ratio", "1.5"), "--ratio is 1.5; it must be at most 1.0"),
         (("--method", "tsdae", "--settings", "papers"), "tsdae has no settings 'papers'; it has published"),
         (("--budget", "soon"), "'soon' is not a duration: write 90s, 5m or 1h30m"),
-        (("--budget", "0s"), "a duration must be above zero"),
         (("--steps", "0"), "--steps is 0; it must be at least 1"),
-        (("--steps", "1.5"), "argument --steps: invalid int value: '1.5'"),
         (("--steps", "5", "--epochs", "1"), "steps and epochs both say how long to train"),
-        (("--steps", "5", "--budget", "5m"), "steps and budget both say how long to train"),
-        (("--epochs", "inf"), "--epochs is inf; it must be a finite number"),
         (("--learning-rate", "nan"), "--learning-rate is nan; it must be a finite number"),
-        (("--learning-rate", "-1"), "--learning-rate is -1.0; it must be above 0.0"),
         (("--dropout", "1"), "--dropout is 1.0; it must be at least 0 and below 1"),
         (("--schedule", "wild"), "argument --schedule: invalid choice: 'wild'"),
-        (("--pooling", "most"), "argument --pooling: invalid choice: 'most'"),
-        (("--keep", "1"), "--keep is 1; at least 2 checkpoints are kept"),
-        (("--checkpoint-every", "0"), "--checkpoint-every is 0; it must be at least 1"),
+        (("--keep", "1"), "--keep is 1; it must be at least 2"),
         (("--keep-best",), "--keep-best needs --dev to say what to score"),
-        (("--dev-every", "3"), "--dev-every needs --dev to say what to score"),
         (("--dev", "stsx"), "there is no task 'stsx' to score on; did you mean 'stsb'?"),
         (("--dev", "context", "--dev-every", "-1"), "--dev-every is -1; it must be at least 1"),
         (("--resume", "--overwrite"), "--resume and --overwrite contradict each other"),
@@ -47,7 +38,7 @@ def nothing_written(tmp_path):
             ("--method", "simcse", "--accumulate", "2"),
             "simcse compares the sentences of a batch, so --accumulate would",
         ),
-        (("--batch-size", "4", "--accumulate", "5"), "accumulate (5) cannot exceed batch_size (4)"),
+        (("--batch-size", "4", "--accumulate", "5"), "accumulate (5) cannot exceed --batch-size (4)"),
     ],
 )
 def test_one_line_before_anything_is_read(arguments, said, selfsent, tmp_path):
@@ -118,15 +109,6 @@ def test_absent_data_is_found_out_before_training(train, tmp_path, monkeypatch):
     assert "is not a folder" in train("--dev", "stsb-dev", "--data", tmp_path / "nowhere").late_complaint
 
 
-def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
-    assert train().status == 0
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.json").write_text("{}")
-    before = sorted(path for path in (tmp_path / "run").rglob("*"))
-    assert "cannot be loaded" in train("--overwrite", "--base", tmp_path / "broken").late_complaint
-    assert sorted(path for path in (tmp_path / "run").rglob("*")) == before
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -134,14 +116,11 @@ def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
         (("trian",), "invalid choice: 'trian'"),
         (("train",), "the following arguments are required"),
         (("encode", "bundled-raw", "x.txt", "--output", "x.csv"), "must end in .npy or .parquet"),
-        (("encode", "bundled-raw", "x.txt", "--output", "x.npy", "--slow"), "unrecognised argument --slow"),
         (("encode", "bundled-raw", "no-such.txt", "--output", "x.npy"), "no-such.txt: no such file"),
-        (("search", "bundled-raw", "no-such.txt", "query"), "no-such.txt: no such file"),
         (("search", "bundled-raw", "no-such.txt", " "), "the query is empty"),
         (("search", "bundled-raw", "no-such.txt", "query", "--top", "0"), "--top is 0; it must be at least 1"),
         (("evaluate", "bundled-raw"), "nothing to score: give --task, --suite or --documents"),
         (("evaluate", "bundled-raw", "--task", "stsx"), "there is no task 'stsx'"),
-        (("evaluate", "bundled-raw", "--suite", "stsx"), "there is no suite 'stsx'"),
         (("evaluate", "./no-such-model", "--task", "stsb"), "there is no directory ./no-such-model"),
         (("methods", "tsdea"), "there is no method 'tsdea'; did you mean 'tsdae'?"),
         (
@@ -151,7 +130,7 @@ def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
         (("train", "x.txt", "--output", "run", "--tempreture", "2"), "unrecognised argument --tempreture (see"),
         (
             ("train", "x.txt", "--output", "run", "--method", "mlm", "--temperature", "1"),
-            "it is an option of declutr, simcse, infomax, ntxent (see selfsent train --help, selfsent methods mlm)",
+            "it is an option of simcse, infomax, ntxent (see selfsent train --help, selfsent methods mlm)",
         ),
     ],
 )
@@ -159,19 +138,6 @@ def test_every_command_complains_in_one_line(arguments, said, selfsent, tmp_path
     monkeypatch.chdir(tmp_path)
     assert said in selfsent(*arguments).complaint
     assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_is_left_where_vectors_cannot_be_written(selfsent, model, sentences, tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "vectors.npy").mkdir()
-    assert (
-        "cannot be written" in selfsent("encode", model, sentences, "--output", tmp_path / "file" / "v.npy").complaint
-    )
-    assert (
-        "is a directory: name a file"
-        in selfsent("encode", model, sentences, "--output", tmp_path / "vectors.npy").complaint
-    )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "vectors.npy"]
 
 
 @pytest.mark.parametrize("content", [None, b"caf\xe9 au lait\nanother line\n", b"only one sentence\n"])
@@ -190,3 +156,12 @@ def test_a_bad_corpus_is_refused_before_anything_slow_is_imported(tmp_path, cont
     assert done.stderr.startswith(f"selfsent: {path}")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_an_old_run_survives_a_base_that_does_not_load(train, tmp_path):
+    assert train().status == 0
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    before = sorted(path for path in (tmp_path / "run").rglob("*"))
+    assert "cannot be loaded" in train("--overwrite", "--base", tmp_path / "broken").late_complaint
+    assert sorted(path for path in (tmp_path / "run").rglob("*")) == before

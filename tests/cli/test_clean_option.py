@@ -2,9 +2,6 @@ import json
 
 import pytest
 
-from selfsent.api import train
-from selfsent.progress import Progress
-
 
 @pytest.fixture
 def pages(tmp_path):
@@ -20,10 +17,7 @@ def test_markup_is_noticed_and_taken_out(selfsent, model, pages):
     clean = selfsent("search", model, pages, "ba de fi go", "--top", 1, "--clean", "html")
     assert clean.out.endswith("  ba de fi go\n")
     assert "add --clean" not in clean.err
-    assert clean.err.splitlines()[:2] == [
-        "4 rows (1 empty)",
-        "3 texts rid of HTML (1 of them empty then)",
-    ]
+    assert clean.err.splitlines()[:2] == ["4 rows (1 empty)", "3 texts rid of HTML (1 of them empty then)"]
 
 
 def test_what_cannot_be_cleaned_is_refused(selfsent, model, pages):
@@ -31,14 +25,3 @@ def test_what_cannot_be_cleaned_is_refused(selfsent, model, pages):
     assert said == "selfsent: there is no cleaner 'ulrs'; did you mean 'urls'?"
     asked = selfsent("evaluate", model, "--task", "stsb", "--clean", "html")
     assert asked.complaint == "selfsent: --clean says how to read --documents: give --documents, too"
-
-
-def test_training_by_name_says_it_too(selfsent, base, pages, tmp_path):
-    heard = []
-
-    class Ear(Progress):
-        def notice(self, line):
-            heard.append(line)
-
-    train(pages, "whitening", base, tmp_path / "run", hold_out=0, progress=Ear())
-    assert any(line.startswith("75% of the texts hold HTML") for line in heard)

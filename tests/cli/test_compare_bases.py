@@ -1,14 +1,11 @@
 """`compare` with several bases."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 import selfsent as package
 import tiny
-from selfsent import api
-from selfsent.evaluation.hold_out import HoldOut
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +45,6 @@ def test_each_base_is_scored_as_it_is_and_trained_by_what_can_train_it(several, 
     assert {"TF-IDF", "BM25", found.best} <= found.tests.keys()
 
 
-def test_a_number_of_documents_is_kept_apart_to_choose_by_and_as_many_to_score(several, documents):
-    _, said = several
-    assert "kept aside to score by: 200 documents of 400 sentences; training on 2,800 sentences" in said
-    corpus = package.read_corpus(documents)
-    parts = HoldOut.of(corpus, True, print, count=100)
-    assert [len(set(corpus.documents[rows])) for rows in (parts.dev, parts.test)] == [100, 100]
-    assert not set(parts.dev) & set(parts.test)
-
-
 @pytest.mark.parametrize(
     ("bases", "complaint"),
     [
@@ -72,15 +60,3 @@ def test_bases_that_are_wrong_are_refused_before_anything_runs(bases, complaint,
     done = selfsent("compare", documents, "--bases", bases, "--methods", "zscore", "--output", tmp_path / "out")
     assert complaint in done.late_complaint
     assert not (tmp_path / "out").exists()
-
-
-def test_the_time_is_told_before_it_begins(base, documents, tmp_path, monkeypatch):
-    said = []
-    monkeypatch.setattr(api, "train", lambda *given, **named: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        package.compare(
-            documents, ["mlm", "simcse", "zscore"], base, tmp_path / "out", seeds=2, budget=30,
-            progress=tiny.heard(notice=said.append),
-        )  # fmt: skip
-    told = r"4 runs of 30 s each, scoring included, and 1 without a clock: about .* in all, .* of which are over"
-    assert any(re.fullmatch(told, line) for line in said)

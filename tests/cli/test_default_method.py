@@ -15,30 +15,12 @@ def paragraphs(count, seed=2):
     return [" ".join(sentences[5 * n : 5 * n + 2 + n % 2]) for n in range(count)]
 
 
-def test_sentences_that_have_neighbours_are_trained_on_them(train, documents, tmp_path):
-    done = train(corpus=documents)
-    assert done.status == 0, done.err
-    assert "training with neighbours, as the sentences have neighbours; --method chooses another" in done.err
-    asked = record(tmp_path / "run")["asked"]
-    assert (asked["method"], asked["options"]["positives"]) == ("neighbours", "neighbours")
-
-
 def test_sentences_without_documents_are_trained_by_themselves(train, tmp_path):
     done = train()
     assert done.status == 0, done.err
     assert "training with simcse, as the corpus has no documents" in done.err
     asked = record(tmp_path / "run")["asked"]
     assert (asked["pooling"], asked["options"]["crop_words"]) == ("mean", 0.5)
-
-
-def test_little_is_promised_to_a_sentence_encoder_without_documents(train, model, tmp_path):
-    line = "single sentences change one by about a point"
-    done = train("--base", model)
-    assert "training with bootstrap, as the corpus has no documents" in done.err
-    assert record(tmp_path / "run")["asked"]["options"]["pick_words"] == 16
-    assert line in done.err
-    raw = train(output=tmp_path / "raw")
-    assert (raw.status, line in raw.err) == (0, False)
 
 
 def test_texts_of_several_sentences_are_split_unless_told_not_to(train, tmp_path):
@@ -70,13 +52,6 @@ def test_pairs_are_trained_as_pairs_and_labels_are_not_guessed_at(train, tmp_pat
     assert not (tmp_path / "other").exists()
 
 
-def test_neighbours_of_a_corpus_without_documents_are_refused(train, tmp_path):
-    refused = train("--method", "neighbours")
-    assert "neighbours reads what stands beside a sentence in its document" in refused.late_complaint
-    assert "--split-sentences" in refused.late_complaint
-    assert not (tmp_path / "run").exists()
-
-
 def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_path):
     lines = tiny.make_sentences(90, seed=4)
     few, none = tmp_path / "few.txt", tmp_path / "none.txt"
@@ -101,18 +76,6 @@ def test_sentences_alone_in_their_document_are_counted_and_left_out(train, tmp_p
     assert not (tmp_path / "other").exists()
 
 
-def test_one_document_for_nearly_all_is_told(train, tmp_path):
-    lines = tiny.make_sentences(60, seed=4)
-    (tmp_path / "book.txt").write_text("\n".join([*lines[:50], "", *lines[50:]]))
-    done = train("--method", "neighbours", corpus=tmp_path / "book.txt")
-    assert done.status == 0, done.err
-    line = "one document has most of the sentences: they count as negatives of each other"
-    assert line in done.err
-    for method in ("infomax", "ct", "bootstrap"):  # which leave nothing out
-        other = train("--method", method, corpus=tmp_path / "book.txt", output=tmp_path / method)
-        assert (other.status, line in other.err) == (0, False), other.err
-
-
 def test_a_base_that_is_a_sentence_encoder_keeps_what_it_knows_unless_told_not_to(train, documents, model, tmp_path):
     options = ("--method", "neighbours", "--base", model, "--sentences", 64)
     kept = train(*options, corpus=documents)
@@ -124,27 +87,6 @@ def test_a_base_that_is_a_sentence_encoder_keeps_what_it_knows_unless_told_not_t
     raw = train("--method", "neighbours", "--sentences", 64, corpus=documents, output=tmp_path / "raw")
     assert record(tmp_path / "raw")["asked"]["options"]["keep_base"] == 0
     assert raw.status == 0
-
-
-def test_a_run_on_neighbours_that_was_stopped_ends_as_one_that_was_not(train, documents, tmp_path):
-    options = ("--method", "neighbours", "--span", 2, "--within", 2, "--checkpoint-every", 2, "--sentences", 64)
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    assert train(*options, corpus=documents, output=whole, steps=("--epochs", 1)).status == 0
-    assert train(*options, corpus=documents, output=stopped, steps=("--epochs", 1)).status == 0
-    newest = sorted((stopped / "checkpoints").iterdir())[-1]
-    told = record(stopped)
-    told["status"] = "running"
-    del told["checksum"]
-    (stopped / "run.json").write_text(json.dumps(told))
-    for path in (stopped / "model").iterdir():
-        if path.is_file():
-            path.unlink()
-    assert newest.name != "step-00000008"
-    again = train(*options, "--resume", corpus=documents, output=stopped, steps=("--epochs", 1))
-    assert again.status == 0, again.err
-    assert "resumed at step" in again.err
-    models = [(run / "model" / "model.safetensors").read_bytes() for run in (whole, stopped)]
-    assert models[0] == models[1]
 
 
 def test_a_run_of_one_document_and_of_alike_sentences_is_no_success(train, tmp_path):
@@ -159,21 +101,6 @@ def test_a_run_of_one_document_and_of_alike_sentences_is_no_success(train, tmp_p
     unknown.write_text("\n".join(chr(0x4E00 + n) for n in range(60)))
     refused = train("--method", "simcse", corpus=unknown, output=tmp_path / "other")
     assert "all sentences of a batch are the same to this base" in refused.late_complaint
-
-
-def test_a_masked_language_model_is_no_sentence_encoder(train, documents, tmp_path):
-    assert train("--method", "mlm", output=tmp_path / "words").status == 0
-    done = train("--base", tmp_path / "words" / "model", "--method", "neighbours", "--sentences", 64, corpus=documents)
-    assert done.status == 0, done.err
-    assert "what it knows" not in done.err
-
-
-def test_what_changes_the_vectors_of_an_encoder_leaves_nothing_to_keep(train, documents, model, tmp_path):
-    options = ("--method", "neighbours", "--base", model, "--sentences", 64)
-    for number, given in enumerate((("--pooling", "cls"), ("--head", "cnn-pool"), ("--similarity", "dot"))):
-        done = train(*options, *given, corpus=documents, output=tmp_path / str(number))
-        assert done.status == 0, done.err
-        assert record(tmp_path / str(number))["asked"]["options"]["keep_base"] == 0
 
 
 def test_a_query_that_is_read_beside_its_answer_is_told(train, tmp_path):

@@ -24,13 +24,6 @@ def mirror(tmp_path):
     return tmp_path / "mirror"
 
 
-def test_a_labelled_score_along_the_way(train, mirror, tmp_path):
-    done = train("--dev", "stsb-dev", "--data", mirror, "--dev-every", 2, steps=("--steps", 5))
-    assert done.status == 0, done.err
-    assert list(scores(tmp_path / "run")) == [2, 4, 5]
-    assert "dev " in done.err
-
-
 @pytest.mark.parametrize(("keep_best", "kept"), [(True, 3), (False, 5)])
 def test_the_best_model_is_kept_if_asked_for(keep_best, kept, train, mirror, tmp_path, monkeypatch):
     given = iter([10.0, 11.0, 30.0, 30.0, 20.0])

@@ -1,7 +1,6 @@
 import json
 
 import numpy as np
-import processes
 import pytest
 
 from selfsent.models.encoding import encode
@@ -45,30 +44,3 @@ def test_any_method_can_be_whitened(train, sentences, tmp_path):
     without = train("--method", "mlm", "--max-length", 96, "--resume")
     assert "whiten was 1.0, now 0.0" in without.late_complaint
     assert "leave out --whiten" in train("--method", "whitening", "--whiten", "--overwrite").complaint
-
-
-def test_whitening_has_a_strength_on_the_command_line(train, sentences, tmp_path):
-    done = train("--method", "mlm", "--whiten", 0.3, "--max-length", 96)
-    assert done.status == 0, done.err
-    assert "whitened at the end with strength 0.3" in done.err
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["asked"]["whiten"] == 0.3
-    assert "--whiten is 3; it must be from 0 to 1" in train("--whiten", 3, "--overwrite").complaint
-    assert "give the corpus before --whiten" in train("--whiten", "corpus.txt", "--overwrite").complaint
-
-
-@pytest.mark.full
-def test_a_killed_flow_resumes_to_the_same_weights(base, sentences, tmp_path, selfsent):
-    def arguments(output, *more):
-        common = ("--base", base, "--output", output, "--batch-size", 8, "--max-length", 32)
-        return ["train", sentences, "--method", "flow", *common, "--steps", 6, "--checkpoint-every", 2, *more]
-
-    whole, killed, halted = tmp_path / "whole", tmp_path / "killed", tmp_path / "halted"
-    assert selfsent(*arguments(whole)).status == 0
-    process = processes.start(arguments(killed), tmp_path / "log", halt_at=5, halted=halted)
-    processes.kill_when(process, halted)
-    assert not [path for path in killed.rglob("*") if "tmp" in path.name]
-    resumed = selfsent(*arguments(killed, "--resume"))
-    assert resumed.status == 0, resumed.err
-    assert "resumed at step 4 of 6" in resumed.err
-    for file in whole.rglob("model.safetensors"):
-        assert file.read_bytes() == (killed / file.relative_to(whole)).read_bytes()

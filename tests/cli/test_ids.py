@@ -105,12 +105,6 @@ def test_ids_are_in_every_file(run, tmp_path, ending):
     assert type(rows_of(tmp_path / "search.parquet")[0]["post"] if ending == "parquet" else 1) is int
 
 
-def test_ids_are_shown(run):
-    assert run("search", *CARRIED).out.splitlines()[0].endswith("  102  -  ko mi  (and 1 more row)")
-    assert "  106  team 0  ri sa te\n" in run("pairs", *CARRIED).out
-    assert "10" in run("cluster", "--clusters", 2, *CARRIED).out
-
-
 def test_split_sentences_keep_the_way_back(run, tmp_path):
     done = run("encode", "--split-sentences", "--output", tmp_path / "v.parquet", "--id-column", "post")
     assert "10 vectors of 32 numbers" in done.err
@@ -146,23 +140,6 @@ def test_results_as_one_object(run, tmp_path):
     assert clusters[0]["typical"]["text"] in {" ".join(text.split()) for text in TEXTS}
 
 
-def test_a_whole_sentence_is_in_the_table_of_groups(selfsent, model, tmp_path):
-    long = "ba de fi go mo ki la nu po ri sa te " * 6
-    (tmp_path / "long.txt").write_text(f"{long}\nko\n")
-    shown = selfsent("cluster", model, tmp_path / "long.txt", "--clusters", 2).out
-    assert "…" not in shown
-    assert shown.count(" te") >= 6
-
-
-def test_vectors_of_the_rows_serve_the_other_commands(run, tmp_path, monkeypatch):
-    commands = (("search",), ("pairs",), ("cluster", "--clusters", 2))
-    expected = [run(*command).out for command in commands]
-    for name in ("v.npy", "v.parquet"):
-        run("encode", "--output", tmp_path / name)
-        for command, out in zip(commands, expected, strict=True):
-            assert run(*command, "--encoded", tmp_path / name).out == out
-
-
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
@@ -176,15 +153,3 @@ def test_columns_that_cannot_come_out(selfsent, model, posts, tmp_path, more, co
         command = (command[0], model, posts, *command[1:], "--text-column", "body", *more)
         assert complaint in selfsent(*command).complaint
     assert not list(tmp_path.iterdir())
-
-
-def test_a_plain_array_has_no_room_for_ids(selfsent, model, posts, tmp_path):
-    refused = selfsent("encode", model, posts, "--text-column", "body", "--output", tmp_path / "v.npy", *CARRIED)
-    assert "give a .parquet file, or leave out --id-column and --keep" in refused.complaint
-
-
-def test_ids_with_control_characters_are_shown_without(selfsent, model, tmp_path):
-    (tmp_path / "p.jsonl").write_text('{"text": "ba", "id": "\\u001b[31mred"}\n{"text": "ko", "id": "x\\ny"}\n')
-    done = selfsent("search", model, tmp_path / "p.jsonl", "ba", "--id-column", "id")
-    assert "\x1b" not in done.out
-    assert len(done.out.splitlines()) == 2

@@ -24,12 +24,6 @@ def test_pairs_with_scores(train, pairs):
     assert "rows with labels are not scored at the end: selfsent evaluate does it" in done.err
 
 
-def test_two_columns_as_views_and_one_that_is_not_read(train, pairs):
-    done = train("--method", "bootstrap", "--columns", "--text-columns", "a,b,class", corpus=pairs)
-    assert done.status == 0, done.err
-    assert "bootstrap reads a, b and not class" in done.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -57,16 +51,3 @@ def test_what_a_method_lacks_is_said_in_one_line(arguments, said, train, pairs, 
 )
 def test_columns_that_cannot_be_read(arguments, said, train, pairs):
     assert said in train("--method", "cosine", *arguments, corpus=pairs).complaint
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--method", "distil"), "distil follows another encoder: give --teacher ENCODER"),
-        (("--method", "cross-encoder", "--whiten"), "makes scores, not vectors that could be whitened"),
-        (("--method", "cross-encoder", "--classes", "3"), "leave out --classes, or give --loss softmax"),
-        (("--method", "mnrl", "--accumulate", "2"), "mnrl compares the sentences of a batch"),
-    ],
-)
-def test_options_that_cannot_be(arguments, said, selfsent, tmp_path):
-    assert said in selfsent("train", "-", "--output", tmp_path / "run", *arguments).complaint

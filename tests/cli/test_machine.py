@@ -15,7 +15,7 @@ def failing(selfsent, monkeypatch):
         def fail(options):
             raise error
 
-        monkeypatch.setattr("selfsent.cli.methods.run", fail)
+        monkeypatch.setattr("selfsent.cli.methods.Methods.run", fail)
         return selfsent("methods")
 
     return run
@@ -57,6 +57,6 @@ def test_damage_is_told_in_one_line(selfsent, monkeypatch):
     def warn(options):
         warnings.warn("a\x1btable is damaged", Damaged, stacklevel=2)
 
-    monkeypatch.setattr("selfsent.cli.methods.run", warn)
+    monkeypatch.setattr("selfsent.cli.methods.Methods.run", warn)
     done = selfsent("methods")
     assert done.err == "a\\x1btable is damaged\n"

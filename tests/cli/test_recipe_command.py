@@ -98,20 +98,6 @@ def test_what_does_not_go_with_a_recipe_is_refused(given, complaint, recipe, sel
     assert not (tmp_path / "run").exists()
 
 
-def test_a_head_and_its_options(train, tmp_path):
-    done = train("--method", "mlm", "--head", "cnn-pool", "--stride", 1, "--seed", 1, steps=("--steps", 1))
-    assert done.status == 0, done.err
-    asked = json.loads((tmp_path / "run" / "run.json").read_text())["asked"]
-    assert asked["head"] == {"name": "cnn-pool", "stride": 1, "masked": True, "length": 0}
-    assert asked["pooling"] == "cnn-pool"
-    card = (tmp_path / "run" / "model" / "README.md").read_text()
-    assert "a module of selfsent's own" in card
-    again = train("--method", "mlm", "--head", "cnn-pool", "--pooling", "cls", "--overwrite")
-    assert "cnn-pool is a pooling itself" in again.complaint
-    own = train("--method", "infomax", "--head", "ngram-cnn", "--overwrite")
-    assert "infomax has a head of its own, ngram-cnn" in own.complaint
-
-
 def test_a_recipe_is_not_thrown_away_before_it_is_read(recipe, selfsent, tmp_path):
     run = tmp_path / "run"
     done = selfsent("train", recipe(), "--output", run)

@@ -27,18 +27,6 @@ def test_a_recipe_is_printed_as_it_is(selfsent, tmp_path):
     assert plain["repeats"] == ["TSDAE figure 4"]
 
 
-@pytest.mark.parametrize("command", [("recipes", "tsdae_word"), ("recipes", "show", "tsdae_word")])
-def test_an_unknown_recipe_is_refused(command, selfsent):
-    assert "there is no recipe 'tsdae_word'; did you mean 'tsdae_words'?" in selfsent(*command).complaint
-
-
-def test_a_recipe_that_ships_is_run_by_its_name(selfsent, base, tmp_path):
-    asked = selfsent("train", "tsdae_supervised", "--base", base, "--output", tmp_path / "run", "--data", tmp_path)
-    assert "pairs.tsv" in asked.late_complaint
-    assert "its authors publish its columns at github.com/UKPLab/useb" in asked.late_complaint
-    assert not (tmp_path / "run").exists()
-
-
 def test_an_encoder_that_needs_no_training_is_scored_as_it_is(selfsent, tmp_path, monkeypatch):
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -105,51 +105,6 @@ def test_a_checkpoint_cut_short_is_passed_over(whole_run, killed, selfsent):
     assert weights(run) == weights(whole_run("tsdae"))
 
 
-def test_without_any_checkpoint_it_begins_again(whole_run, killed, selfsent):
-    run, given = killed("simcse")
-    shutil.rmtree(run / "checkpoints")
-    with (run / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 9, "lo')  # a line cut short
-    resumed = selfsent(*given, "--resume")
-    assert resumed.status == 0, resumed.err
-    assert "beginning at the first step" in resumed.err
-    assert weights(run) == weights(whole_run("simcse"))
-    assert len((run / "metrics.jsonl").read_text().splitlines()) == STEPS
-
-
-@pytest.mark.full
-def test_many_deaths_while_files_are_put_in_place(whole_run, base, sentences, tmp_path):
-    run, log = tmp_path / "run", tmp_path / "log"
-    given = arguments("mlm", base, sentences, run, "--resume")
-    ends = []
-    for renames in [1, 3, 2, 3, 3, 3, 3, 4, 5, 1, 2, None]:
-        status = processes.finish(processes.start(given, log, renames=renames))
-        assert status in (0, -signal.SIGKILL), log.read_text()
-        ends.append(status)
-    assert ends.count(-signal.SIGKILL) >= 8, ends
-    assert weights(run) == weights(whole_run("mlm"))
-    assert no_leftovers(run)
-
-
-def test_a_finished_run_is_left_alone(whole_run, base, sentences, selfsent):
-    run = whole_run("tsdae")
-    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
-    again = selfsent(*arguments("tsdae", base, sentences, run, "--resume"))
-    assert again.status == 0
-    assert "is finished already" in again.err
-    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
-
-
-def test_a_second_run_is_refused(whole_run, base, sentences, selfsent):
-    run = whole_run("tsdae")
-    before = (run / "run.json").read_bytes()
-    complaint = selfsent(*arguments("tsdae", base, sentences, run)).complaint
-    assert "already holds a run: give --resume to go on, --overwrite to start again" in complaint
-    both = selfsent(*arguments("tsdae", base, sentences, run, "--resume", "--overwrite")).complaint
-    assert "--resume and --overwrite contradict each other" in both
-    assert (run / "run.json").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -58,24 +58,6 @@ def test_a_run_leaves_what_it_was_and_what_came_out(train, tmp_path, base, sente
     assert all(wanted <= entry.keys() for entry in metrics(run))
 
 
-def test_the_page_has_a_map_of_both_encoders_unless_it_is_not_wanted(train, tmp_path):
-    assert train("--method", "zscore", "--map", 50).status == 0
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert page.count("<canvas") == 2
-    assert "50 of 120 sentences, drawn at random" in page
-    assert train("--method", "zscore", "--map", 0, "--overwrite").status == 0
-    assert "<canvas" not in (tmp_path / "run" / "report.html").read_text()
-    assert "--map is -1" in train("--method", "zscore", "--map", -1, "--overwrite").complaint
-
-
-def test_the_same_seed_gives_the_same_model_and_another_another(train, tmp_path):
-    models = {}
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        assert train("--seed", seed, output=tmp_path / name).status == 0
-        models[name] = (tmp_path / name / "model" / "model.safetensors").read_bytes()
-    assert models["a"] == models["b"] != models["c"]
-
-
 def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp_path):
     output = tmp_path / "run"
     given = ("train", "--ratio", 0.5, "--no-tie", sentences, "--base", base, "--output", output, "--steps", 1)
@@ -85,24 +67,6 @@ def test_options_of_the_method_may_stand_anywhere(selfsent, base, sentences, tmp
     assert (chosen["ratio"], chosen["tie"]) == (0.5, False)
     assert "the corpus has 120 rows to train on: --batch-size 500 is cut to that" in done.err
     assert "--max-length 128 is cut to that" in done.err
-
-
-def test_published_settings_and_what_is_changed_of_them(train, tmp_path):
-    done = train("--method", "simcse", "--settings", "published", steps=("--epochs", 0.2))
-    assert done.status == 0, done.err
-    settings = record(tmp_path / "run")["asked"]["settings"]
-    assert (settings["learning_rate"], settings["warmup"], settings["epochs"]) == (3e-5, 0, 0.2)
-    assert record(tmp_path / "run")["steps"] == 3  # a fifth of 15 batches
-
-
-def test_a_budget_is_turned_into_steps_and_resumes_with_them(train, tmp_path):
-    done = train("--checkpoint-every", 1000, steps=("--budget", "2s"))
-    assert done.status == 0, done.err
-    found = record(tmp_path / "run")
-    assert found["asked"]["settings"]["budget"] == 2
-    assert found["steps"] >= 1
-    assert metrics(tmp_path / "run")[-1]["step"] == found["steps"]
-    assert metrics(tmp_path / "run")[0]["rate"] < 1e-3  # what was tried out to take the time has left no trace
 
 
 @pytest.mark.parametrize("method", ["tsdae", "simcse", "mlm"])
@@ -167,3 +131,13 @@ def test_hostile_text_is_shown_as_it_is(selfsent, base, tmp_path):
     assert hostile[1] in found.out
     assert not {"\x1b", "\x07"} & set(found.out + done.err)
     assert "<script>" in selfsent("search", output / "model", tmp_path / name, "[red]", "[/b]", "--top", 33).out
+
+
+def test_the_page_has_a_map_of_both_encoders_unless_it_is_not_wanted(train, tmp_path):
+    assert train("--method", "zscore", "--map", 50).status == 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert page.count("<canvas") == 2
+    assert "50 of 120 sentences, drawn at random" in page
+    assert train("--method", "zscore", "--map", 0, "--overwrite").status == 0
+    assert "<canvas" not in (tmp_path / "run" / "report.html").read_text()
+    assert "--map is -1" in train("--method", "zscore", "--map", -1, "--overwrite").complaint

@@ -37,13 +37,8 @@ def mirror(tmp_path_factory):
     """Pairs with classes and scores, as a file of their own and as the data sets that runs are scored on."""
     place = tmp_path_factory.mktemp("mirror")
     one, other = tiny.make_sentences(48, seed=1), tiny.make_sentences(48, seed=2)
-    rows = {
-        "sentence1": one,
-        "sentence2": other,
-        "label": ["entailment", "neutral", "contradiction"] * 16,
-        "score": [0.0, 0.5, 1.0] * 16,
-        "topic": ["tea", "coffee"] * 24,
-    }
+    rows = {"sentence1": one, "sentence2": other, "topic": ["tea", "coffee"] * 24}
+    rows |= {"label": ["entailment", "neutral", "contradiction"] * 16, "score": [0.0, 0.5, 1.0] * 16}
     files = ["toy", *(f"mteb/stsbenchmark-sts/{split}" for split in ("train", "validation", "test"))]
     for file in (*files, "argument-similarity/ukp_aspect/all"):
         (place / file).parent.mkdir(parents=True, exist_ok=True)
@@ -67,9 +62,7 @@ def in_small(stage, base):
         arguments["teacher"] = str(base)
     if stage.method.name == "whitening":
         arguments["dimensions"] = 8  # the published 256 are more than there are
-    if stage.source == FOLD:
-        return dataclasses.replace(stage, arguments=arguments)
-    if stage.source == "books.txt":  # as `selfsent recipes` describes it
+    if stage.source in (FOLD, "books.txt"):  # as `selfsent recipes` describes it
         return dataclasses.replace(stage, arguments=arguments)
     return dataclasses.replace(stage, source="toy.parquet", reading=reading, arguments=arguments, stand_in=None)
 

@@ -11,14 +11,9 @@ from selfsent.errors import Damaged
 SENTENCES = tiny.make_sentences(40)
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny.make_tokenizer()
-
-
 @pytest.fixture
-def table(tmp_path, tokenizer):
-    corpus = read_corpus(SENTENCES, cache=tmp_path)
+def table(tmp_path):
+    corpus, tokenizer = read_corpus(SENTENCES, cache=tmp_path), tiny.make_tokenizer()
 
     def of():
         return build_table(corpus, tokenizer, "text")

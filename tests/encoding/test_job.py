@@ -9,8 +9,7 @@ import pytest
 
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.encoding import BatchEncoder, Shard
-from selfsent.encoding import job as jobs
+from selfsent.encoding import BatchEncoder, Shard, job as jobs
 from selfsent.encoding.folder import Folder
 from selfsent.encoding.job import MANIFEST, encode_shard, make_job, missing
 from selfsent.errors import CorpusError, OutputError

@@ -50,6 +50,24 @@ def corpus_of():
 
 
 @pytest.fixture
+def documents_of():
+    """A corpus of so many documents, whose sentences share words; some nearly repeat another document's."""
+
+    def of(count, sentences=4):
+        rng, common = np.random.default_rng(0), [f"common{word}" for word in range(30)]
+        documents = []
+        for number in range(count):
+            own = [f"topic{number}x{word}" for word in range(3)]
+            lines = ([*rng.choice(own, 4), *rng.choice(common, 4), f"end{line}"] for line in range(sentences))
+            documents.append(list(map(" ".join, lines)))
+        documents[0][1] = documents[1][2] + "!"
+        documents[2][2] = documents[2][1] + " !"
+        return Corpus(documents)
+
+    return of
+
+
+@pytest.fixture
 def write(tmp_path):
     """Write columns as a parquet file of a mirror in tmp_path; returns the mirror."""
     import pyarrow as pa

@@ -49,45 +49,10 @@ def test_what_is_no_text_is_refused(model):
         SentenceVectors(model).fit_transform(["a", 3])
 
 
-def test_mteb_runs_a_task_and_agrees(model):
-    mteb = pytest.importorskip("mteb", reason="mteb is not installed")
-    from datasets import Dataset, DatasetDict
-    from mteb.abstasks.sts import AbsTaskSTS
-    from mteb.abstasks.task_metadata import TaskMetadata
-
-    pairs = {"sentence1": TEXTS[:30], "sentence2": TEXTS[30:], "score": [float(n % 6) for n in range(30)]}
-
-    class LocalPairs(AbsTaskSTS):
-        metadata = TaskMetadata(
-            name="LocalPairs",
-            dataset={"path": "local/pairs", "revision": "1"},
-            description="Made here.",
-            reference=None,
-            type="STS",
-            category="t2t",
-            eval_splits=["test"],
-            eval_langs=["eng-Latn"],
-            main_score="cosine_spearman",
-            date=None,
-            domains=None,
-            task_subtypes=None,
-            license=None,
-            annotations_creators=None,
-            dialect=None,
-            sample_creation=None,
-            bibtex_citation=None,
-        )
-
-        def load_data(self, **_):
-            self.dataset = DatasetDict(test=Dataset.from_dict(pairs))
-            self.data_loaded = True
-
+def test_an_mteb_model_encodes_batches_of_texts(model):
     wrapped = MtebModel(model, "local/words", "1")
-    result = mteb.evaluate(wrapped, LocalPairs(), cache=None, show_progress_bar=False, co2_tracker=False)
-    theirs = result.task_results[0].scores["test"][0]["cosine_spearman"]
-
-    from selfsent.evaluation.datasets.declared import Rows
-    from selfsent.evaluation.tasks.sts import score_pairs
-
-    ours = score_pairs(Rows("local", pairs, "000000"), as_encoder(model))
-    assert theirs == pytest.approx(ours.score / 100, abs=1e-6)
+    vectors = wrapped.encode([{"text": TEXTS[:2]}, {"text": TEXTS[2:3]}], task_metadata=None)
+    np.testing.assert_array_equal(vectors, np.asarray(model.encode(TEXTS[:3]), np.float32))
+    found = wrapped.similarity(vectors, vectors)
+    assert np.diag(found) == pytest.approx(np.ones(3), abs=1e-6)
+    assert wrapped.similarity_pairwise(vectors, vectors[::-1]) == pytest.approx(np.diag(found[:, ::-1]), abs=1e-6)

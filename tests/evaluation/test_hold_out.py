@@ -4,7 +4,9 @@ import pytest
 import selfsent
 import tiny
 from selfsent.errors import DataError, SettingsError
-from selfsent.evaluation.hold_out import HoldOut, pair_groups
+from selfsent.evaluation import hold_out
+from selfsent.evaluation.hold_out import HoldOut, pair_groups, split_documents
+from selfsent.evaluation.tasks.label_free import ContextTask
 
 
 @pytest.fixture
@@ -25,6 +27,74 @@ def posts(tmp_path):
     return selfsent.read_corpus(tmp_path / "posts.txt", cache=tmp_path / "cache")
 
 
+@pytest.fixture
+def pairs(tmp_path):
+    """A corpus of rows of two texts, with documents where there is a third."""
+
+    def read(rows):
+        column = "thread" if len(rows[0]) == 3 else None
+        (tmp_path / "pairs.csv").write_text("\n".join(["a,b" + ",thread" * bool(column), *map(",".join, rows)]))
+        return selfsent.read_corpus(
+            tmp_path / "pairs.csv", text_columns=("a", "b"), document_column=column, cache=tmp_path / "cache"
+        )
+
+    return read
+
+
+def held_of(corpus, *options):
+    return split_documents(corpus, *options)[1]
+
+
+def test_split_keeps_documents_whole_and_holds_those_of_a_smaller_number(documents_of):
+    corpus = documents_of(160)
+    train, held = split_documents(corpus, 40)
+    assert sorted([*train, *held]) == list(range(len(corpus)))
+    assert not set(corpus.documents[train]) & set(corpus.documents[held])
+    assert len(set(corpus.documents[held])) == 40
+    few, default, many = (set(held_of(corpus, count)) for count in (30, None, 60))
+    assert few < default < many
+
+
+def test_how_much_is_held_out_by_default(documents_of, monkeypatch):
+    """A fifth of few documents; of more a tenth, no fewer than the minimum, and no more than is scored."""
+    assert len(held_of(documents_of(160))) == 4 * 32
+    monkeypatch.setattr(hold_out, "HELD_MINIMUM", 50)
+    assert len(held_of(documents_of(160))) == 4 * 50
+    assert len(held_of(documents_of(600))) == 4 * 60
+    monkeypatch.setattr(hold_out, "HELD_MINIMUM", 2)
+    monkeypatch.setattr(hold_out, "HELD_SHARE", 0.5)
+    corpus = documents_of(60)
+    before = held_of(corpus)
+    monkeypatch.setattr(hold_out, "MAX_SENTENCES", 22)
+    held = held_of(corpus)
+    assert (len(before), len(held)) == (120, 20)
+    assert set(corpus.texts(held)) == set(ContextTask(corpus, before).texts)
+    monkeypatch.setattr(hold_out, "HELD_MINIMUM", 10)
+    assert len(held_of(corpus)) == 40
+
+
+def test_split_follows_documents_and_not_their_order(documents_of, corpus_of):
+    there = documents_of(160)
+    back = corpus_of([there.texts(range(row, row + 4)) for row in range(0, 640, 4)][::-1])
+    held = [set(corpus.texts(held_of(corpus))) for corpus in (there, back)]
+    assert held[0] == held[1] != set(there.texts(split_documents(there, seed=1)[1]))
+
+
+def test_corpora_that_cannot_be_split_are_refused(documents_of, corpus_of):
+    with pytest.raises(DataError, match=r"the corpus has 12, and 150 are needed; .*30 needs fewer"):
+        split_documents(documents_of(12))
+    with pytest.raises(DataError, match="too few documents to hold 30 out: the corpus has 31"):
+        split_documents(documents_of(31), 30)
+    with pytest.raises(SettingsError, match="is 29; an honest interval needs 30"):
+        split_documents(documents_of(60), 29)
+    single = corpus_of([[f"word{number}"] for number in range(150)])
+    with pytest.raises(DataError, match="no document has two different sentences"):
+        split_documents(single)
+    single.documents = None
+    with pytest.raises(DataError, match="no documents"):
+        split_documents(single)
+
+
 def test_a_small_corpus_is_scored_too(posts):
     found = HoldOut.of(posts, dev=True, notice=print)
     apart = [{*posts.documents[rows].tolist()} for rows in (found.train, found.dev, found.test)]
@@ -38,7 +108,7 @@ def test_the_user_says_how_many(posts):
     assert [len({*posts.documents[rows].tolist()}) for rows in (found.train, found.dev, found.test)] == [80, 60, 60]
     everything = HoldOut.of(posts, dev=False, notice=print, count=0)
     assert (len(everything.train), everything.test) == (600, None)
-    with pytest.raises(SettingsError, match="--hold-out 0 leaves nothing to choose by"):
+    with pytest.raises(SettingsError, match="0 leaves nothing to choose by"):
         HoldOut.of(posts, dev=True, notice=print, count=0)
     with pytest.raises(DataError, match="110 documents are kept to score by, and of the others: too few documents"):
         HoldOut.of(posts, dev=True, notice=print, count=110)
@@ -46,32 +116,13 @@ def test_the_user_says_how_many(posts):
         HoldOut.of(posts, dev=False, notice=print, count=199)
 
 
-def test_a_run_on_a_small_corpus_has_a_score_with_a_wide_interval(posts, base_of, tmp_path, monkeypatch):
-    monkeypatch.setenv("SELFSENT_CACHE", str(tmp_path / "cache"))
-    common = {"steps": 2, "batch_size": 8, "quiet": True}
-    run = selfsent.train(posts, "mlm", base_of("bert"), tmp_path / "run", hold_out=50, **common)
-    for name in ("base", "trained", "tfidf", "bm25"):
-        assert run.scores[name]["low"] < run.scores[name]["score"] < run.scores[name]["high"]
-    assert run.record["asked"]["corpus"]["sentences"] == 450
-    assert "docs:50|" in run.scores["trained"]["signature"]
-    page = (run.directory / "report.html").read_text()
-    assert "BM25" in page
-    assert selfsent.evaluate(run.model, documents=posts, hold_out=50).scores["context"].score == pytest.approx(
-        run.scores["trained"]["score"], abs=0.01
-    )
-
-
 def test_documents_of_one_sentence_are_no_reason_not_to_train(tickets):
-    said = []
-    found = HoldOut.of(tickets, dev=False, notice=said.append)
-    assert len(found.train) == len(tickets)
-    assert found.test is None
-    assert len(said) == 1
-    assert said[0].startswith("no label-free score: no document has two different sentences: split texts")
-
-
-def test_but_nothing_can_be_chosen_by_them(tickets):
-    with pytest.raises(DataError, match="--split-sentences"):
+    notices = []
+    found = HoldOut.of(tickets, dev=False, notice=notices.append)
+    assert (len(found.train), found.test) == (len(tickets), None)
+    (line,) = notices
+    assert line.startswith("no label-free score: no document has two different sentences: split texts")
+    with pytest.raises(DataError, match=r"split.sentences"):  # but nothing can be chosen by them
         HoldOut.of(tickets, dev=True, notice=print)
 
 
@@ -83,61 +134,39 @@ def test_a_run_whose_score_cannot_be_taken_ends_well(base_of, tmp_path, monkeypa
         raise DataError("no document has two different sentences")
 
     monkeypatch.setattr("selfsent.report.scoring.score_base", hopeless)
-    held = np.arange(4)
-    said = []
+    notices = []
     run = selfsent.train(
         tiny.make_sentences(40), "mlm", base_of("bert"), tmp_path / "run", steps=2, batch_size=8,
-        hold_out=HoldOut(np.arange(4, 40), None, held), progress=tiny.heard(notice=said.append),
+        hold_out=HoldOut(np.arange(4, 40), None, np.arange(4)), progress=tiny.heard(notice=notices.append),
     )  # fmt: skip
-    assert run.record["status"] == "finished"
-    assert run.scores is None
-    assert "no label-free score: no document has two different sentences" in said
+    assert (run.record["status"], run.scores) == ("finished", None)
+    assert "no label-free score: no document has two different sentences" in notices
     card = (run.directory / "model" / "README.md").read_text()
     assert "Not scored: no documents were kept apart, or the corpus has none of several sentences." in card
 
 
-@pytest.fixture
-def pairs(tmp_path):
-    """A corpus of rows of two texts, with documents where there is a third."""
-
-    def read(rows):
-        lines = ["a,b,thread"[: 3 if len(rows[0]) == 2 else None], *map(",".join, rows)]
-        (tmp_path / "pairs.csv").write_text("\n".join(lines))
-        column = None if len(rows[0]) == 2 else "thread"
-        return selfsent.read_corpus(
-            tmp_path / "pairs.csv", text_columns=("a", "b"), document_column=column, cache=tmp_path / "cache"
-        )
-
-    return read
-
-
-def members(groups):
-    return sorted(np.flatnonzero(groups == group).tolist() for group in np.unique(groups))
-
-
-def test_pairs_that_share_a_text_are_one_group(pairs):
-    # The first three are linked by q and by y; r is a query in one row and an answer in another.
-    corpus = pairs([("q", "x"), ("q", "y"), ("p", "y"), ("r", "z"), ("s", "r"), ("t", "u")])
-    assert members(pair_groups(corpus)) == [[0, 1, 2], [3, 4], [5]]
-
-
-def test_pairs_of_one_document_are_one_group_too(pairs):
-    corpus = pairs([("q", "x", "1"), ("r", "y", "1"), ("s", "z", "2"), ("t", "z", "3"), ("u", "v", "3")])
-    assert members(pair_groups(corpus)) == [[0, 1], [2, 3, 4]]
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        # The first three are linked by q and by y; r is a query in one row and an answer in another.
+        ([("q", "x"), ("q", "y"), ("p", "y"), ("r", "z"), ("s", "r"), ("t", "u")], [[0, 1, 2], [3, 4], [5]]),
+        ([("q", "x", "1"), ("r", "y", "1"), ("s", "z", "2"), ("t", "z", "3"), ("u", "v", "3")], [[0, 1], [2, 3, 4]]),
+    ],
+)
+def test_pairs_that_share_a_text_or_a_document_are_one_group(rows, expected, pairs):
+    groups = pair_groups(pairs(rows))
+    assert sorted(np.flatnonzero(groups == group).tolist() for group in np.unique(groups)) == expected
 
 
 def test_no_text_of_pairs_is_in_two_parts(pairs):
-    rng = np.random.default_rng(0)
-    rows = [(f"query {n // 2}", f"answer {n // 3}") for n in range(600)] + [
-        (f"other {n}", f"own {n}") for n in range(300)
-    ]
-    rows = [rows[n] for n in rng.permutation(len(rows))]
-    corpus = pairs(rows)
+    rows = [(f"query {n // 2}", f"answer {n // 3}") for n in range(600)]
+    rows += [(f"other {n}", f"own {n}") for n in range(300)]
+    corpus = pairs([rows[n] for n in np.random.default_rng(0).permutation(len(rows))])
     found = HoldOut.of(corpus, dev=False, notice=print, pairs=True)
     one, other = corpus.texts(column="a"), corpus.texts(column="b")
     sides = [{text for row in part for text in (one[row], other[row])} for part in (found.train, found.test)]
-    assert not sides[0] & sides[1]
     assert found.pairs
+    assert not sides[0] & sides[1]
     groups = pair_groups(corpus)
     assert len({*groups[found.test].tolist()}) == round(0.2 * len({*groups.tolist()}))
     again = HoldOut.of(corpus, dev=False, notice=print, count=30, pairs=True)
@@ -146,20 +175,14 @@ def test_no_text_of_pairs_is_in_two_parts(pairs):
 
 
 def test_a_group_of_much_of_the_corpus_stays_in_training(pairs):
-    corpus = pairs(
-        [(f"query {n}", "the same answer to all") for n in range(200)] + [(f"q{n}", f"a{n}") for n in range(200)]
-    )
-    for count in (30, 150, 198):
-        found = HoldOut.of(corpus, dev=False, notice=print, count=count, pairs=True)
-        assert len(found.test) == count
-
-
-def test_pairs_that_all_share_a_text_are_no_reason_not_to_train(pairs):
-    corpus = pairs([(f"query {n}", "the same answer to all") for n in range(200)])
-    said = []
-    assert HoldOut.of(corpus, dev=False, notice=said.append, pairs=True).test is None
-    assert said[0].startswith(
-        "no search score: too few groups of pairs that share no text to hold any out: the corpus has 1"
+    same = [(f"query {n}", "the same answer to all") for n in range(200)]
+    corpus = pairs(same + [(f"q{n}", f"a{n}") for n in range(200)])
+    for count in (30, 198):
+        assert len(HoldOut.of(corpus, dev=False, notice=print, count=count, pairs=True).test) == count
+    notices = []
+    assert HoldOut.of(pairs(same), dev=False, notice=notices.append, pairs=True).test is None
+    assert notices[0].startswith(
+        "no search score: too few groups of pairs that share no text to hold any out: the corp"
     )
 
 

@@ -10,9 +10,9 @@ from selfsent.errors import DataError, SettingsError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder, check_model
-from selfsent.evaluation.hybrid import Hybrid
-from selfsent.evaluation.tasks.languages import found as by_translation
-from selfsent.evaluation.tasks.partners import passage_sides
+from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.tasks.label_free import passage_sides
+from selfsent.evaluation.tasks.published import finds_its_row as by_translation
 from selfsent.lexical import Analyzer
 
 TEXTS = ["the red car stops", "a red bus, a red Car", "the train is late again", "late", "!?", "the red car stops"]

@@ -3,7 +3,6 @@ import pytest
 
 from naive import words as naive
 from selfsent.data.vector_files import inner
-from selfsent.errors import DataError
 from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoders import as_encoder
 from selfsent.lexical import Analyzer, language_of
@@ -47,10 +46,3 @@ def test_they_are_models_where_no_vectors_are_needed(kind, tmp_path):
     found = evaluate(kind, pairs=tmp_path / "pairs.tsv", relevance=tmp_path / "found.tsv")
     assert found.scores["pairs"].score == found.scores["found"].score == 100
     assert f"|pool:{kind}|" in found.scores["pairs"].signature
-
-
-def test_bm25_has_no_classifier(tmp_path):
-    rows = "".join(f"text {number}\tlabel{number % 2}\n" for number in range(40))
-    (tmp_path / "labels.tsv").write_text(rows)
-    with pytest.raises(DataError, match="BM25: what counts words has no vectors"):
-        evaluate("bm25", labels=tmp_path / "labels.tsv")

@@ -6,9 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from selfsent import read_corpus
 from selfsent.errors import CorpusError, Damaged, DataError, SettingsError
-from selfsent.evaluation import evaluate, paragraph_vectors
+from selfsent.evaluation import evaluate
 from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
 from selfsent.evaluation.paragraph_vectors import ParagraphVectors
 from selfsent.progress import Progress
@@ -61,32 +60,6 @@ def test_a_vector_is_the_same_alone_twice_and_in_another_process(kind, corpus):
     where = {"SELFSENT_CACHE": os.environ["SELFSENT_CACHE"] + "/another", "PYTHONHASHSEED": "7"}  # it trains again
     told = subprocess.run([sys.executable, "-c", code], env={**os.environ, **where}, capture_output=True, check=True)
     np.testing.assert_array_equal(np.frombuffer(told.stdout, np.float32).reshape(found.shape), found)
-
-
-def test_what_lies_in_the_cache_is_what_was_trained(corpus):
-    kept = ParagraphVectors("dm", str(corpus))
-    assert kept(["dog"]).shape == (1, paragraph_vectors.SIZE)
-    trained = kept._trained(read_corpus(corpus))
-    assert trained.wv.key_to_index == kept._model.wv.key_to_index
-    for name in ("count", "sample_int"):
-        np.testing.assert_array_equal(trained.wv.expandos[name], kept._model.wv.expandos[name])
-    for name in ("syn1neg", "cum_table"):
-        np.testing.assert_array_equal(getattr(trained, name), getattr(kept._model, name))
-    np.testing.assert_array_equal(trained.wv.vectors, kept._model.wv.vectors)
-
-
-def test_an_inferred_vector_is_that_of_gensim_but_for_its_start(corpus, monkeypatch):
-    """By gensim's own function, given the same random numbers."""
-    from gensim.models import doc2vec
-
-    for kind in ("dm", "dbow"):
-        encoder, words = ParagraphVectors(kind, str(corpus)), ["dog", "purr", "bond"]
-        found = encoder([" ".join(words)])[0]
-        model = encoder._model
-        model.random = np.random.RandomState(paragraph_vectors.zlib.crc32(" ".join(words).encode()))
-        start = ((model.random.random_sample(100) - 0.5) / 100).astype(np.float32)
-        monkeypatch.setattr(doc2vec, "pseudorandom_weak_vector", lambda *_, start=start, **__: start)
-        np.testing.assert_allclose(model.infer_vector(words, epochs=paragraph_vectors.INFERRED), found, atol=1e-6)
 
 
 class Told(Progress):

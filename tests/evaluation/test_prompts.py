@@ -7,8 +7,8 @@ import tiny
 from selfsent.data.vector_files import unit
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.evaluation.hybrid import Hybrid
-from selfsent.evaluation.tasks.partners import passage_sides
+from selfsent.evaluation.lexical import Hybrid
+from selfsent.evaluation.tasks.label_free import passage_sides
 from selfsent.evaluation.tasks.retrieval import RetrievalTask
 
 LINES = tiny.make_sentences(10, seed=3)

@@ -7,14 +7,11 @@ import pytest
 
 from selfsent.evaluation.results import Result, measure, signature
 from selfsent.evaluation.stats.metrics import mean
+from selfsent.report.evaluation import Report
 
 
 def scored(name, values=(0.2, 0.4, 0.9), **more):
     return measure(name, mean(values), len(values), signature=signature(name, "mean", n=len(values), v=1), **more)
-
-
-def test_signature_reads_like_the_field_writes_it():
-    assert signature("sts12", "spearman", n=3108, v=1) == "sts12|spearman|n:3108|v:1"
 
 
 def test_json_has_the_agreed_keys():
@@ -51,28 +48,12 @@ def test_printed_it_is_what_the_terminal_shows():
     assert text.endswith("\nb is absent: nowhere")
 
 
-def test_only_averaged_tasks_enter_the_average():
-    result = Result("m", {"a": scored("a", (0, 0)), "b": scored("b", (1, 1))}, "toy", ("b",))
-    assert result.average == 100
-
-
-def test_without_a_suite_there_is_no_average():
-    result = Result("m", {"a": scored("a")})
-    assert result.average is None
-    assert "average" not in result.to_json()
-
-
 def test_csv_and_table_hold_every_task():
     result = Result("m, x", {"a": scored("a"), "b": scored("b")}, "toy", ("a", "b"))
-    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    rows = list(csv.DictReader(io.StringIO(Report([result]).to_csv())))
     assert [row["task"] for row in rows] == ["a", "b"]
     assert rows[0]["model"] == "m, x"
     assert result.table().row_count == 3
-
-
-def test_warnings_of_all_scores_appear_once():
-    result = Result("m", {"a": scored("a", warnings=("x",)), "b": scored("b", warnings=("x", "y"))})
-    assert result.warnings == ("x", "y")
 
 
 def test_two_systems_on_one_task_are_paired():
@@ -83,10 +64,6 @@ def test_two_systems_on_one_task_are_paired():
     assert difference.high - difference.low < 1e-6
     with pytest.raises(ValueError, match="cannot be paired"):
         better.minus(scored("a"))
-
-
-def test_tasks_have_resamples_of_their_own():
-    assert (scored("sts12").samples != scored("sts13").samples).any()
 
 
 def test_names_are_shown_as_they_are_and_forge_nothing():

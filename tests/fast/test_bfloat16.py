@@ -11,8 +11,7 @@ from selfsent.data.packed import Packed
 from selfsent.fast.attention import packed_attention
 from selfsent.fast.bfloat16 import LaidOutLinear, into_bfloat16
 from selfsent.models.encoding import encode
-from selfsent.models.heads.options import POOLINGS
-from selfsent.training.precision import computes_bfloat16
+from selfsent.models.precision import computes_bfloat16
 
 SENTENCES = [*tiny.make_sentences(30, seed=1), " ".join(tiny.make_sentences(20, seed=2)), "ba", ""]
 
@@ -31,12 +30,6 @@ def test_bfloat16_is_near(name, encoder_of):
     some = np.abs(exact).max(1) > 0
     assert cosines(exact[some], fast[some]).min() > 0.999
     assert np.array_equal(fast[~some], exact[~some])
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_bfloat16_with_other_poolings(pooling, encoder_of):
-    model = encoder_of("bert", pooling)
-    assert cosines(encode(model, SENTENCES), encode(into_bfloat16(model), SENTENCES)).min() > 0.999
 
 
 def test_a_weight_that_is_laid_out_computes_the_same(encoder_of):
@@ -66,16 +59,6 @@ def test_bfloat16_shows_in_the_weights_and_a_copy_has_its_own(name, encoder_of, 
     assert not np.array_equal(encode(model, SENTENCES), before)
 
 
-@pytest.mark.parametrize("name", ["modernbert", "qwen3"])
-def test_bfloat16_turns_long_texts_as_far(name, encoder_of):
-    model = encoder_of(name, max_position_embeddings=2048)
-    model.tokenizer.model_max_length = 2048
-    text = " ".join(tiny.make_sentences(150, seed=5))
-    exact = encode(model, [text])
-    assert cosines(exact, encode(into_bfloat16(model), [text])).min() > 0.999
-    assert {buffer.dtype for buffer in model.transformer.buffers() if buffer.is_floating_point()} <= {torch.float32}
-
-
 def test_attention_in_bfloat16_is_exact_with_large_scores():
     packed = Packed(np.zeros(12, np.int64), np.array([7, 5]))
     draw = torch.Generator().manual_seed(0)
@@ -87,15 +70,3 @@ def test_attention_in_bfloat16_is_exact_with_large_scores():
         near = packed_attention(query, key, value, packed)
         exact = packed_attention(query.float(), key.float(), value.float(), packed)
     torch.testing.assert_close(near.float(), exact, atol=0.02, rtol=0.02)
-
-
-@pytest.mark.parametrize("length", [3, 200, 300])
-def test_attention_in_bfloat16_is_that_of_float32(length):
-    packed = Packed(np.zeros(2 * length - 1, np.int64), np.array([length, length - 1]))
-    draw = torch.Generator().manual_seed(0)
-    states = [torch.randn(2 * length - 1, 2, 16, generator=draw) for _ in range(3)]
-    with torch.no_grad():
-        exact = packed_attention(*states, packed)
-        near = packed_attention(*(each.bfloat16() for each in states), packed)
-    assert near.dtype == torch.bfloat16
-    torch.testing.assert_close(near.float(), exact, atol=0.03, rtol=0.03)

@@ -97,10 +97,6 @@ def test_scale_dropout_and_types_reach_it(asked):
     assert {call["dtype"] for call in asked} == {torch.bfloat16}
 
 
-def test_only_a_gpu_has_it():
-    assert not ours._knows_borders(torch.device("cpu"))
-
-
 def test_what_it_cannot_take_goes_by_groups(asked):
     packed = Packed(np.zeros(7, np.int64), np.array([3, 4]))
     for states in (torch.randn(7, 2, 16), torch.randn(7, 2, 12).bfloat16(), torch.randn(7, 1, 256).bfloat16()):

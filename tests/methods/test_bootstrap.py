@@ -1,5 +1,3 @@
-import math
-
 import pytest
 import torch
 
@@ -12,22 +10,22 @@ from selfsent.methods.bootstrap import BatchNorm, Predictor
 FAST = {"width": 2, "delete_words": 0.3}
 
 
-def two_views(learner, damaged_and_whole):
-    return [tiny.pack(ids) for ids in damaged_and_whole(learner.model.tokenizer)]
+@pytest.fixture
+def made(learner_of, damaged_and_whole):
+    """A learner, whose target has gone its own way if it is to, and a batch of two views."""
+
+    def of(method, *arguments, apart=False, **options):
+        learner = learner_of(method, *arguments, **{**FAST, **options})
+        with torch.no_grad():
+            for parameter in learner.target.parameters() if apart else ():
+                parameter += 0.05 * torch.randn_like(parameter)
+        return learner, [tiny.pack(ids) for ids in damaged_and_whole(learner.model.tokenizer)]
+
+    return of
 
 
 def states(module):
     return [parameter.detach().clone() for parameter in module.sentence_transformer.parameters()]
-
-
-def same(one, other):
-    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-
-
-def move_target(learner):
-    with torch.no_grad():
-        for parameter in learner.target.parameters():
-            parameter += 0.05 * torch.randn_like(parameter)
 
 
 def step(learner, views):
@@ -51,16 +49,13 @@ def test_the_predictor_is_linear_norm_relu_twice_and_linear():
     inner = torch.relu(comparisons.batch_norm(second(inner), 1e-5) * other.weight + other.bias)
     torch.testing.assert_close(predictor(rows), last(inner), rtol=1e-4, atol=1e-5)
     shapes = [p.shape for p in Predictor(3, 10, chained=3, first_only=True).parameters()]
-    assert len(shapes) == 3 * 8
-    assert shapes[0] == (30, 3)
+    assert (len(shapes), shapes[0]) == (3 * 8, (30, 3))
     assert not list(Predictor(3, 0).parameters())
 
 
 @pytest.mark.parametrize("name", ["bert", "mpnet"])
-def test_loss_and_gradients_equal_loops(name, learner_of, damaged_and_whole):
-    learner = learner_of("bootstrap", name, **FAST)
-    move_target(learner)
-    views = two_views(learner, damaged_and_whole)
+def test_loss_and_gradients_equal_loops(name, made):
+    learner, views = made("bootstrap", name, apart=True)
     loss = learner(views)
     online = [learner.predictor(learner.model(view)) for view in views]  # each view has its own batch statistics
     with torch.no_grad():
@@ -75,92 +70,15 @@ def test_loss_and_gradients_equal_loops(name, learner_of, damaged_and_whole):
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
 
 
-def test_the_paper_s_loss_has_a_quarter_of_the_gradient(learner_of, damaged_and_whole):
-    code, paper = (learner_of("bootstrap", loss=loss, **FAST) for loss in ("distance", "cosine"))
-    views = two_views(code, damaged_and_whole)
+def test_the_paper_s_loss_has_a_quarter_of_the_gradient(made):
+    (code, views), (paper, _) = (made("bootstrap", loss=loss) for loss in ("distance", "cosine"))
     first, second = (learner(views) for learner in (code, paper))
     torch.testing.assert_close(first.total / first.count, 4 + 4 * second.total / second.count)
 
 
-def test_at_first_the_target_is_the_online_network(learner_of, damaged_and_whole):
-    learner = learner_of("bootstrap", **FAST, momentum=1.0)
-    before = states(learner.model)
-    assert same(before, states(learner.target))
-    assert not {p.data_ptr() for p in learner.target.parameters()} & {p.data_ptr() for p in learner.model.parameters()}
-    assert not any(p.requires_grad for p in learner.target.parameters())
-    step(learner, two_views(learner, damaged_and_whole))
-    assert same(before, states(learner.target)), "with momentum 1 the target never moves"
-    assert not same(before, states(learner.model))
-    assert all(p.grad is None for p in learner.target.parameters())
-
-
-def test_momentum_zero_copies_and_half_goes_half_way(learner_of, damaged_and_whole):
-    for momentum in (0.0, 0.5):
-        learner = learner_of("bootstrap", **FAST, momentum=momentum)
-        before = states(learner.target)
-        for _ in range(2):
-            step(learner, two_views(learner, damaged_and_whole))
-            after = states(learner.model)
-            expected = [momentum * old + (1 - momentum) * new for old, new in zip(before, after, strict=True)]
-            before = states(learner.target)
-            for ours, theirs in zip(before, expected, strict=True):
-                torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
-
-
-def test_identical_views_without_dropout_and_predictor_cost_nothing(learner_of, damaged_and_whole):
-    learner = learner_of("bootstrap", width=0, delete_words=0.3)
-    _, whole = two_views(learner, damaged_and_whole)
-    assert learner([whole, whole]).total.item() == pytest.approx(0, abs=1e-4)
-
-
-def test_dropout_in_the_target_is_an_option(learner_of, damaged_and_whole):
-    def targets(**options):
-        learner = learner_of("bootstrap", **FAST, dropout=0.3, **options)
-        seen = []
-        learner.target.register_forward_hook(lambda *call: seen.append(call[2]))
-        learner.forward(two_views(learner, damaged_and_whole))
-        learner.forward(two_views(learner, damaged_and_whole))
-        assert learner.train().target.training == options["target_dropout"]
-        return [vectors.requires_grad for vectors in seen], torch.equal(*seen)
-
-    assert targets(target_dropout=False) == ([False, False], True)
-    assert targets(target_dropout=True) == ([False, False], False)
-
-
-CODE = [{"width": 10}, {"chained": 3}, {"norms": "first"}, {"loss": "cosine"}]
-
-
-@pytest.mark.parametrize("option", CODE, ids=lambda option: next(iter(option)))
-def test_what_code_and_paper_differ_in_changes_the_loss(option, learner_of, damaged_and_whole):
-    plain, other = (learner_of("bootstrap", **{**FAST, **chosen}) for chosen in ({}, option))
-    views = two_views(plain, damaged_and_whole)
-    assert abs(plain(views).total - other(views).total) > 1e-3
-
-
-def test_views_may_be_two_columns_and_identical_ones_are_refused(learner_of):
-    method = get_method("bootstrap")
-    assert [view.column for view in method.options(columns=True).views()] == [0, 1]
-    assert learner_of("bootstrap", columns=True, width=2)
-    with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
-        learner_of("bootstrap", width=2)
-
-
-def test_the_predictor_has_a_rate_of_its_own(learner_of):
-    learner = learner_of("bootstrap", "bert", predictor_rate=10.0, **FAST)
-    settings = get_method("bootstrap").defaults.but(learning_rate=1e-3)
-    rates = {
-        id(each): group.get("lr", 1e-3) for group in learner.parameter_groups(settings) for each in group["params"]
-    }
-    assert {rates[id(each)] for each in learner.predictor.parameters()} == {1e-2}
-    assert {rates[id(each)] for each in learner.model.parameters() if each.requires_grad} == {1e-3}
-    assert len(rates) == sum(each.requires_grad for each in learner.parameters())
-
-
 @pytest.mark.parametrize("temperature", [0.05, 1.0])
-def test_ntxent_equals_loops_over_views(temperature, learner_of, damaged_and_whole):
-    learner = learner_of("ntxent", **FAST, temperature=temperature)
-    move_target(learner)
-    views = two_views(learner, damaged_and_whole)
+def test_ntxent_equals_loops_over_views(temperature, made):
+    learner, views = made("ntxent", apart=True, temperature=temperature)
     loss = learner(views)
     online = torch.cat([learner.predictor(learner.model(view)) for view in views])
     targets = torch.cat([learner.target(view) for view in views])
@@ -168,8 +86,43 @@ def test_ntxent_equals_loops_over_views(temperature, learner_of, damaged_and_who
     torch.testing.assert_close(loss.total / loss.count, slow, rtol=1e-4, atol=1e-5)
 
 
-def test_one_positive_and_twice_as_many_negatives_as_other_sentences(learner_of):
-    learner = learner_of("ntxent", **FAST)
-    ones, views = torch.ones(5, 3), [tiny.pack([[2, 5 + 5 * view + row, 3] for row in range(5)]) for view in (0, 1)]
-    loss = learner.compare(views, ones, ones, ones, ones)
-    assert loss.total.item() / loss.count == pytest.approx(math.log(1 + 2 * 4), rel=1e-5)
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 1.0])
+def test_the_target_begins_as_the_online_network_and_follows_it(momentum, made):
+    learner, views = made("bootstrap", momentum=momentum)
+    before = states(learner.target)
+    assert all(map(torch.equal, before, states(learner.model)))
+    assert not {p.data_ptr() for p in learner.target.parameters()} & {p.data_ptr() for p in learner.model.parameters()}
+    for _ in range(2):
+        step(learner, views)
+        after = states(learner.target)
+        for old, new, found in zip(before, states(learner.model), after, strict=True):
+            torch.testing.assert_close(found, momentum * old + (1 - momentum) * new, rtol=1e-6, atol=1e-7)
+        before = after
+    assert all(p.grad is None and not p.requires_grad for p in learner.target.parameters())
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_dropout_in_the_target_is_an_option(wanted, made):
+    learner, views = made("bootstrap", dropout=0.3, target_dropout=wanted)
+    seen = []
+    learner.target.register_forward_hook(lambda *call: seen.append(call[2]))
+    learner(views)
+    learner(views)
+    assert (learner.train().target.training, torch.equal(*seen)) == (wanted, not wanted)
+    assert [vectors.requires_grad for vectors in seen] == [False, False]
+
+
+def test_views_may_be_two_columns_and_identical_ones_are_refused(learner_of):
+    assert [view.column for view in get_method("bootstrap").options(columns=True).views()] == [0, 1]
+    assert learner_of("bootstrap", columns=True, width=2)
+    with pytest.raises(SettingsError, match=r"would be identical.*--dropout 0.1"):
+        learner_of("bootstrap", width=2)
+
+
+def test_the_predictor_has_a_rate_of_its_own(made):
+    learner, _ = made("bootstrap", predictor_rate=10.0)
+    groups = learner.parameter_groups(get_method("bootstrap").defaults.but(learning_rate=1e-3))
+    rates = {each: group.get("lr", 1e-3) for group in groups for each in group["params"]}
+    assert {rates[each] for each in learner.predictor.parameters()} == {1e-2}
+    assert {rates[each] for each in learner.model.parameters() if each.requires_grad} == {1e-3}
+    assert len(rates) == sum(each.requires_grad for each in learner.parameters())

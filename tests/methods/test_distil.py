@@ -8,7 +8,6 @@ from naive import supervision
 from selfsent.data.packed import Packed
 from selfsent.errors import SettingsError
 from selfsent.methods import METHODS
-from selfsent.methods.method import Facts
 
 COLUMNS = [tiny.make_sentences(6, seed=seed, words=(1, 6)) for seed in (20, 21, 22)]
 
@@ -76,7 +75,7 @@ def test_a_teacher_of_another_size_needs_a_dense_layer_or_an_objective_that_does
 
 def test_distil_takes_what_the_corpus_has():
     options = METHODS["distil"].options
-    one, two = (options(teacher="bundled-raw").fitted(Facts(columns)) for columns in (1, 2))
-    assert (one.translations, one.objective, len(one.views()), one.is_sum) == (False, "contrast", 1, False)
-    assert (two.translations, two.objective, len(two.views()), two.is_sum) == (True, "mse", 2, True)
-    assert options(teacher="bundled-raw", translations=False).fitted(Facts(2)).objective == "contrast"
+    one, two = (options(teacher="bundled-raw").fitted(columns) for columns in (1, 2))
+    assert (one.translations, one.objective, len(one.views()), one.is_batchwise) == (False, "contrast", 1, True)
+    assert (two.translations, two.objective, len(two.views()), two.is_batchwise) == (True, "mse", 2, False)
+    assert options(teacher="bundled-raw", translations=False).fitted(2).objective == "contrast"

@@ -1,9 +1,14 @@
 import dataclasses
+import doctest
+import sys
 
 import pytest
+import torch
 
 from selfsent.errors import SettingsError
-from selfsent.methods import METHODS, get_method
+from selfsent.methods import METHODS, SimCSE, get_method, method_of
+from selfsent.models import encoding
+from selfsent.models.loading import load_encoder
 from selfsent.settings import Settings
 from selfsent.training.plan import make_plan
 
@@ -11,10 +16,11 @@ from selfsent.training.plan import make_plan
 @pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
 def test_a_method_says_all_that_is_shown_of_it(method):
     assert METHODS[method.name] is method
-    assert any(place in method.citation for place in ("arXiv", "aclanthology", "openreview"))
-    for text in (method.title, method.citation, method.objective):
-        assert text
-        assert "\n" not in text
+    title, objective, citation = method.described.values()
+    assert any(place in citation for place in ("arXiv", "aclanthology", "openreview"))
+    assert title
+    assert objective
+    assert "\n" not in title + objective + citation
     for settings in (method.published, method.defaults):
         assert isinstance(settings, Settings)
         assert settings.steps or settings.epochs
@@ -31,13 +37,16 @@ def test_an_unknown_method_is_answered_by_the_nearest_or_by_those_there_are():
         get_method("glove")
 
 
-def test_presets_go_by_names_of_before_too_and_others_are_refused():
-    bootstrap, ct = get_method("bootstrap"), get_method("ct")
-    for old, new in (("paper", "published"), ("code", "faithful")):
-        assert bootstrap.preset(old) is bootstrap.preset(new) is bootstrap.presets[new]
-    assert ct.preset("original") == ct.preset(None) == {}
-    with pytest.raises(SettingsError, match="ct has no settings 'simcse'; it has published, faithful, sentence-tr"):
-        ct.preset("simcse")
+def test_an_unknown_preset_is_refused():
+    assert get_method("ct").preset("published") == get_method("ct").preset(None) == {}
+    with pytest.raises(SettingsError, match="bootstrap has no settings 'paper'; it has published, faithful"):
+        get_method("bootstrap").preset("paper")
+
+
+def test_an_instance_of_options_leads_to_its_method():
+    for method in METHODS.values():
+        assert method.options.method is method
+    assert method_of(SimCSE(temperature=0.1)) is METHODS["simcse"]
 
 
 @pytest.mark.parametrize(
@@ -49,16 +58,13 @@ def test_presets_go_by_names_of_before_too_and_others_are_refused():
         ("neighbours", {"kept": 0.5}, "neighbours needs --kept 0.1"),
         # Of these, only the first was given: the others are the method's own.
         ("cropping", {"positives": "surroundings"}, "surroundings needs --span 1 --no-overlap: give"),
-        ("inverse-cloze", {"positives": "itself"}, "itself needs --within 1: give"),
         ("simcse", {"span": 2, "kept": 0.5}, "needs --span 1 --kept 0.1"),
         ("mnrl", {"positives": "neighbours", "hard_negatives": True}, "--hard-negatives is for three text columns"),
         ("neighbours", {"hard_negatives": True}, "--positives neighbours for one: leave it out, or"),
-        ("neighbours", {"keep_base": 1.0, "similarity": "dot"}, "--keep-base 0"),
         ("simcse", {"pick_words": 3, "crop_words": 0.5}, "give one"),
-        ("simcse", {"keep_mlp": True, "mlp": False}, "--keep-mlp and --no-mlp contradict"),
-        ("simcse", {"temperature": 0.0}, "--temperature"),
+        ("simcse", {"temperature": 0.0}, "temperature is 0"),
         ("tsdae", {"drop_heads": True, "decoder_dropout": False}, "contradict"),
-        ("flow", {"layers": "last two"}, "--layers"),
+        ("flow", {"layers": "last two"}, "layers is 'last two'"),
         ("cross-encoder", {"loss": "softmax", "scale": 5.0}, "leave"),
         ("cross-encoder", {"loss": "bce", "classes": 3}, "leave"),
         ("distil", {}, "give --teacher"),
@@ -71,7 +77,6 @@ def test_what_does_not_go_together_is_refused(method, given, complaint):
 
 BSL = {"width": 8, "chained": 1, "loss": "cosine", "predictor_rate": 1, "target_dropout": False, "learning_rate": 5e-4}
 CODE = {"width": 10, "chained": 3, "norms": "first", "predictor_rate": 1, "learning_rate": 1e-4, "weight_decay": 0}
-ST = {"dropout_in": "kept", "reduction": "sum", "epochs": 1}
 
 
 @pytest.mark.parametrize(
@@ -81,8 +86,7 @@ ST = {"dropout_in": "kept", "reduction": "sum", "epochs": 1}
         ("bootstrap", "faithful", {**CODE, "target_dropout": True}),
         ("infomax", "published", {"activation": "relu", "discriminator": "mlp", "average": "sum", "temperature": 0}),
         ("infomax", "faithful", {"masked": False, "activation": "none", "learning_rate": 2e-6, "temperature": 0}),
-        ("ct", "published", {"optimizer": "rmsprop", "schedule": "stairs", "clip": 0, "dropout_in": "none"}),
-        ("ct", "sentence-transformers", ST),
+        ("ct", "published", {"optimizer": "rmsprop", "schedule": "step", "clip": 0, "dropout_in": "none"}),
         ("mlm", "published", {"batch_size": 8, "learning_rate": 5e-5, "steps": 100_000, "ratio": 0.15}),
     ],
 )
@@ -104,7 +108,7 @@ def test_the_head_is_trained_only_where_the_method_asks_for_it(learner_of):
         return {p.requires_grad for p in learner.model.language_model_head.parameters() if p not in shared}
 
     assert trained(learner_of("simcse", dropout=0.1)) == {False}
-    assert trained(learner_of("simcse", dropout=0.1, mlm_weight=0.1)) == {True}
+    assert trained(learner_of("tsdae")) == {True}
     assert trained(learner_of("mlm")) == {True}
 
 
@@ -119,3 +123,22 @@ def test_every_trained_parameter_is_in_one_group_and_only_matrices_decay(name, l
     # The ActNorms of BERT-flow decay, as in its authors' code.
     decaying -= {(False, 0.3)} if name == "flow" else set()
     assert decaying == {(True, 0.3), *({(False, 0.0)} if name != "sent2vec" else ())}  # which has matrices alone
+
+
+LEARNERS = sorted({method.learner for method in METHODS.values()}, key=lambda learner: learner.__name__)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
+def test_every_learner_has_inputs_and_an_example_that_runs(learner):
+    given = {"model": load_encoder("bundled-raw", "mean"), "load_encoder": load_encoder, "pack": encoding.pack}
+    given |= {"torch": torch}
+    text = learner.__doc__
+    assert "| shape |" in text
+    (test,) = doctest.DocTestFinder(recurse=False).find(learner, globs=vars(sys.modules[learner.__module__]) | given)
+    assert 3 <= len(test.examples) <= 4
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_a_batch_is_packed_as_the_example_says():
+    (test,) = doctest.DocTestFinder(recurse=False).find(encoding.pack, globs=vars(encoding))
+    assert doctest.DocTestRunner().run(test) == (0, 3)

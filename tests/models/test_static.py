@@ -1,23 +1,27 @@
 """A table of token vectors: the same vectors as sentence-transformers, and what it refuses."""
 
 import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save_file
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize
 
 import selfsent
 import tiny
-from selfsent.errors import BaseEncoderError, RunError, SettingsError
-from selfsent.evaluation.encoders import as_encoder
+from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.methods import METHODS
 from selfsent.models.encoding import encode
-from selfsent.models.export import export
+from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
-from selfsent.models.static import new_table
+from selfsent.models.static import PlainTable, StaticEncoder, new_table
 from selfsent.training.plan import make_plan
 
 TEXTS = [*tiny.make_sentences(30, seed=9), "bidi  gafo!", "", "[MASK] bidi"]
@@ -49,6 +53,7 @@ def test_what_is_behind_the_table_is_kept(table, tmp_path):
     unit = SentenceTransformer(str(table), device="cpu")
     unit.append(Normalize())
     unit.save(str(tmp_path / "unit"))
+    assert PlainTable.read(tmp_path / "unit") is None
     selfsent.train(TEXTS, method="whitening", base=tmp_path / "unit", output=tmp_path / "run")
     ordinary = SentenceTransformer(str(tmp_path / "run" / "model"), device="cpu")
     assert [type(module).__name__ for module in ordinary] == ["StaticEmbedding", "Normalize", "Dense"]
@@ -75,20 +80,6 @@ def test_neighbours_whiten_a_table_in_part_and_leave_it_a_table(table, tmp_path)
     assert "whitened at the end with strength 0.1" in (tmp_path / "usual" / "model" / "README.md").read_text()
 
 
-def test_a_run_of_a_version_without_strengths_is_gone_on_with_as_it_was(table, tmp_path):
-    (tmp_path / "documents.txt").write_text(DOCUMENTS)
-    corpus = selfsent.read_corpus(tmp_path / "documents.txt")
-    common = {"base": table, "epochs": 1, "batch_size": 8, "hold_out": 0, "quiet": True, "output": tmp_path / "run"}
-    selfsent.train(corpus, whiten=0, **common)
-    record = json.loads((tmp_path / "run" / "run.json").read_text())
-    record["asked"]["whiten"] = False  # as it was written then
-    del record["checksum"]
-    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
-    assert selfsent.train(corpus, resume=True, **common).record["asked"]["whiten"] is False
-    with pytest.raises(RunError, match=r"whiten was False, now 0\.2"):
-        selfsent.train(corpus, resume=True, whiten=0.2, **common)
-
-
 def test_a_linear_map_becomes_part_of_the_table(table):
     """The mean of mapped rows is the mapped mean, so that nothing needs to follow the table."""
     model, before = load_encoder(table), encode(load_encoder(table), TEXTS)
@@ -99,37 +90,6 @@ def test_a_linear_map_becomes_part_of_the_table(table):
     expected = np.where(has_tokens[:, None], before @ weight.numpy().T + bias.numpy(), 0)
     assert not has_tokens.all()
     assert encode(model, TEXTS) == pytest.approx(expected, abs=1e-5)
-
-
-def test_a_linear_map_stands_behind_what_follows_the_table(table):
-    model = load_encoder(table)
-    model.sentence_transformer.append(Normalize())
-    before = encode(model, TEXTS[:5])
-    model.put_affine(2 * torch.eye(model.hidden_size), torch.ones(model.hidden_size))
-    assert encode(model, TEXTS[:5]) == pytest.approx(2 * before + 1, abs=1e-5)
-
-
-@pytest.mark.parametrize("method", ["bootstrap", "ct-inbatch", "distil"])
-def test_an_interrupted_run_ends_as_if_nothing_had_happened(method, table, base_of, tmp_path):
-    options = {"distil": {"teacher": str(base_of("bert"))}}.get(method, {"delete_words": 0.3})
-    options |= {"method": method, "base": table, "steps": 10, "batch_size": 8, "checkpoint_every": 3}
-
-    def stop(step, steps, figures):
-        if step == 8:
-            raise KeyboardInterrupt
-
-    selfsent.train(TEXTS, output=tmp_path / "whole", **options)
-    with pytest.raises(KeyboardInterrupt):
-        selfsent.train(TEXTS, output=tmp_path / "parts", progress=tiny.heard(step=stop), **options)
-    selfsent.train(TEXTS, output=tmp_path / "parts", resume=True, **options)
-    whole, parts = ((tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
-    assert whole == parts
-
-
-def test_half_precision_is_read_and_trained_in_float32(table, tmp_path):
-    model = SentenceTransformer(str(table), device="cpu").half()
-    model.save(str(tmp_path / "half"))
-    assert load_encoder(tmp_path / "half").table.weight.dtype == torch.float32
 
 
 def test_the_layout_of_model2vec(tmp_path):
@@ -147,23 +107,20 @@ def test_the_layout_of_model2vec(tmp_path):
     assert encode(model, TEXTS[:1])[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
 
 
-def test_truncation_that_was_saved_holds(table, tmp_path):
-    model = SentenceTransformer(str(table), device="cpu")
+def test_saved_truncation_and_half_precision(table, tmp_path):
+    model = SentenceTransformer(str(table), device="cpu").half()
     model[0].tokenizer.enable_truncation(3)
     model.save(str(tmp_path / "short"))
     short = load_encoder(tmp_path / "short")
-    assert encode(short, TEXTS) == pytest.approx(
-        SentenceTransformer(str(tmp_path / "short"), device="cpu").encode(TEXTS), abs=1e-6
-    )
+    assert short.table.weight.dtype == torch.float32
+    reference = SentenceTransformer(str(tmp_path / "short"), device="cpu").float()
+    assert encode(short, TEXTS) == pytest.approx(reference.encode(TEXTS), abs=1e-6)
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
         ({"method": "tsdae"}, "tsdae needs a transformer, and"),
-        ({"method": "mlm"}, "mlm needs a transformer, and"),
-        ({"method": "tsdae", "preset": "published"}, "tsdae needs a transformer, and"),
-        ({"method": "infomax"}, "infomax needs a transformer, and"),
         ({"method": "simcse"}, "the two views of a sentence would be identical"),
         ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out --pooling cls"),
         ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out --dropout"),
@@ -183,30 +140,17 @@ def test_what_a_table_cannot_be_asked(table, tmp_path, options, complaint):
     [
         ("neighbours", {}, "bundled"),
         ("tsdae", {}, "bundled-raw"),
-        ("mlm", {}, "bundled-raw"),
         ("infomax", {}, "bundled-encoder"),
         ("simcse", {}, "bundled-encoder"),
         ("simcse", {"delete_words": 0.3}, "bundled"),
-        ("simcse", {"delete_words": 0.3, "mlm_weight": 0.1}, "bundled-raw"),
-        ("declutr", {}, "bundled-raw"),
-        ("declutr", {"mlm_weight": 0.0}, "bundled-encoder"),
         ("simcse", {"positives": "neighbours"}, "bundled"),
         ("ntxent", {"columns": True}, "bundled"),
         ("neighbours", {"dropout": 0.1}, "bundled-encoder"),
-        ("neighbours", {"pooling": "cls"}, "bundled-encoder"),
         ("softmax", {"head": "cnn-pool"}, "bundled-encoder"),
-        ("whitening", {}, "bundled"),
     ],
 )
 def test_the_base_is_the_best_that_a_method_can_train(method, given, base):
     assert make_plan(METHODS[method], **given).base == base
-
-
-def test_the_same_seed_makes_the_same_table():
-    tokenizer = tiny.make_tokenizer().backend_tokenizer
-    first, again, other = (new_table(tokenizer, 8, seed).table.weight for seed in (1, 1, 2))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
 
 
 def test_a_table_is_made_with_a_vocabulary_of_the_text_or_of_an_encoder(table, tmp_path):
@@ -220,17 +164,6 @@ def test_a_table_is_made_with_a_vocabulary_of_the_text_or_of_an_encoder(table, t
     with pytest.raises(SettingsError, match="leave out --cased"):
         selfsent.make_table(None, tmp_path / "none", tokenizer=table, cased=True)
     assert not (tmp_path / "none").exists()
-
-
-def test_fast_and_int8_change_nothing_and_say_nothing(table):
-    exact, quick = as_encoder(str(table)), as_encoder(str(table), int8=True)
-    assert np.array_equal(exact(TEXTS[:5]), quick(TEXTS[:5]))
-    assert quick.pooling == "mean"
-
-
-def test_export_says_that_there_is_nothing_to_export(table, tmp_path):
-    with pytest.raises(SettingsError, match="needs no graph"):
-        export(load_encoder(table), tmp_path / "graph")
 
 
 def test_special_tokens_are_known():
@@ -250,3 +183,63 @@ def test_signs_weigh_little_in_the_tables_that_ship(name):
     assert 0 < min(length[sign] for sign in signs) <= max(length[sign] for sign in signs) < 0.1 * length["network"]
     one, other, same = encode(model, [f"{text} {'=' * 80}" for text in ("fast ball", "old Volvo", "old Volvos")])
     assert np.dot(one, other) < 0.5 * np.dot(other, same)
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_vectors_fingerprint_and_files_are_those_of_sentence_transformers(table, tmp_path):
+    model = load_encoder(table)
+    assert isinstance(model.sentence_transformer, PlainTable)
+    ordinary = SentenceTransformer(str(table), device="cpu")
+    assert encode(model, TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
+    assert fingerprint(model) == fingerprint(StaticEncoder(ordinary))
+    assert model.embedding_size == ordinary.get_embedding_dimension()
+    model.save(tmp_path / "saved")
+    ordinary.save(str(tmp_path / "ordinary"), create_model_card=False)
+    assert files(tmp_path / "saved") == files(tmp_path / "ordinary")
+
+
+def test_what_is_appended_is_saved_with_it(table, tmp_path):
+    model = load_encoder(table)
+    width = model.embedding_size
+    model.sentence_transformer.append(Dense(width, 3))
+    model.save(tmp_path / "saved")
+    assert model.embedding_size == 3
+    ordinary = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert ordinary.encode(TEXTS) == pytest.approx(encode(model, TEXTS), abs=1e-6)
+
+
+@pytest.mark.parametrize("about", [{"prompts": {"q": "find: "}, "default_prompt_name": "q"}, {"truncate_dim": 8}])
+def test_whatever_else_is_configured_is_left_to_sentence_transformers(base_of, tmp_path, about):
+    shutil.copytree(base_of("static"), tmp_path / "table")
+    config = tmp_path / "table" / "config_sentence_transformers.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **about}))
+    assert PlainTable.read(tmp_path / "table") is None
+    ordinary = SentenceTransformer(str(tmp_path / "table"), device="cpu")
+    assert encode(load_encoder(tmp_path / "table"), TEXTS) == pytest.approx(ordinary.encode(TEXTS), abs=1e-6)
+
+
+def test_saving_a_table_alone_imports_no_sentence_transformers(tmp_path):
+    code = (
+        "import sys; from selfsent.models.loading import load_encoder\n"
+        "load_encoder('bundled').save(sys.argv[1])\n"
+        "assert 'sentence_transformers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "saved")], check=True)
+    ordinary = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert ordinary.encode(TEXTS) == pytest.approx(encode(load_encoder("bundled"), TEXTS), abs=1e-6)
+
+
+def test_searching_with_it_imports_neither_library(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(tiny.make_sentences(10)))
+    code = (
+        "import sys; from selfsent.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: assert not end.code\n"
+        "assert not {'sentence_transformers', 'torch._dynamo', 'sklearn'} & sys.modules.keys()"
+    )
+    command = [sys.executable, "-c", code, "search", "bundled", str(tmp_path / "text.txt"), "bidi"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr

@@ -40,14 +40,11 @@ def alike(a, b, threshold=0.8):
     return letters[0] == letters[1] or (bool(both) and len(shared) / len(both) > threshold)
 
 
-def context_ranks(texts, documents, vectors, relation="next", tie=1e-6):
+def context_ranks(texts, documents, vectors, tie=1e-6):
     """For each query: its row, how many candidates are as near as its answer, and how many candidates there are."""
     found = []
     for query in range(len(texts)):
-        if relation == "next":
-            answers = [query + 1] if query + 1 < len(texts) and documents[query + 1] == documents[query] else []
-        else:
-            answers = [r for r in range(len(texts)) if r != query and documents[r] == documents[query]]
+        answers = [query + 1] if query + 1 < len(texts) and documents[query + 1] == documents[query] else []
         answers = [row for row in answers if not alike(texts[query], texts[row])]
         if not answers:
             continue

@@ -17,11 +17,6 @@ def delete(words, chances, ratio):
     return kept or [words[max(range(len(words)), key=lambda place: chances[place])]]
 
 
-def repeat(words, chances, share):
-    """Say the words twice whose chance is below `share`."""
-    return [word for word, chance in zip(words, chances, strict=True) for _ in range(2 if chance < share else 1)]
-
-
 def swap(words, chances, ratio):
     """The words of the smallest chances change places in a circle: each gets the place of the one drawn before it."""
     count = min(len(words), max(2, round(ratio * len(words))))

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -13,8 +11,7 @@ from selfsent.data.corpus import read_corpus
 from selfsent.data.views.tokens import Tokens
 from selfsent.errors import Interrupted, SettingsError
 from selfsent.models.loading import load_encoder
-from selfsent.pretraining import counts
-from selfsent.pretraining import pretrain as module
+from selfsent.pretraining import counts, pretrain as module
 from selfsent.pretraining.options import Options
 from selfsent.pretraining.pretrain import pretrain
 from selfsent.training.loop import Loop
@@ -94,18 +91,10 @@ def test_the_model_loads_everywhere(run):
     assert tuned.model.encode(["the cat"]).shape == (1, 32)
 
 
-def test_a_finished_run_says_what_it_fills_in_and_gets_other_sources(run, text):
-    told = pretrain(text, run.directory, steps=12, resume=True, sources=["own | text (CC0)"], **TINY)
-    assert all(len(words) == 4 for words in told.record["fills"].values())
-    again = pretrain(text, run.directory, steps=12, resume=True, sources=["of another year"], **TINY)
-    card = (run.directory / "model" / "README.md").read_text()
-    assert "- of another year" in card
-    assert card.count("What it fills in") == card.count("Sources of the text") == 1
-    assert again.record["fills"] == told.record["fills"]
-
-
-def test_counts_predict_before_the_first_step(text, tmp_path):
+def test_counts_predict_before_the_first_step(text, tmp_path, monkeypatch):
     losses = {}
+    # Random weights may look collapsed on their way, which is no fault.
+    monkeypatch.setattr("selfsent.models.health.Health.collapsed", lambda health, start: True)
     shape = {"hidden_size": 128, "heads": 4, "learning_rate": 1e-12, "batch_size": 256}
     for start in ("random", "counts"):
         made = pretrain(text, tmp_path / start, steps=1, start=start, quiet=True, **{**TINY, **shape})
@@ -146,16 +135,6 @@ def test_counts_and_information_equal_the_loops(monkeypatch):
     )
 
 
-def test_random_weights_may_look_collapsed_on_their_way(text, tmp_path, monkeypatch):
-    monkeypatch.setattr("selfsent.training.health.Health.collapsed", lambda health, start: True)
-    made = pretrain(text, tmp_path / "run", steps=2, start="random", tokenizer="bundled-raw", **without_vocabulary())
-    assert json.loads((made.directory / "run.json").read_text())["status"] == "finished"
-
-
-def without_vocabulary():
-    return {name: value for name, value in TINY.items() if name != "vocabulary_size"}
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -164,7 +143,6 @@ def without_vocabulary():
         ({"heads": 1}, "give --heads 2 or more"),
         ({"no_such": 1}, "no option 'no_such'"),
         ({"tokenizer": "bundled-raw"}, "leave out --vocabulary-size"),
-        ({"prompts": ["nothing to fill in"]}, "one \\[MASK\\]"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(text, tmp_path, changes, said):

@@ -3,20 +3,26 @@ import pytest
 from transformers import AutoTokenizer
 
 from selfsent.data.corpus import read_corpus
+from selfsent.errors import SettingsError
 from selfsent.pretraining import vocabulary
 from selfsent.pretraining.options import VocabularyOptions
 from selfsent.pretraining.vocabulary import train_vocabulary
 
+TURKISH = [
+    "Işık Isparta'da İstanbul'dan erken yanıyor",
+    "ışık ısparta'da istanbul'dan erken yanıyor",
+    "IŞIK ISPARTA'DA İSTANBUL'DAN ERKEN YANIYOR",
+]
 SENTENCES = [
-    "Der Bäcker bringt früh am Morgen das Brot",
-    "Die Straße führt über die alte Brücke",
-    "İstanbul'da yağmur yağıyor, çocuklar evde",
-    "Öğretmen sınıfta güzel bir hikâye okuyor",
-    "يقرأ الولد كتابا قديما في البيت",
-    "تشرب القطة الحليب كل صباح",
+    *TURKISH,
+    "أحمد يقرأ كتابا جميلا في المدرسة",
+    "Die Katze schläft über dem großen Ofen",
+    "El niño comió después en el jardín",
+    "한국어 문장도 읽을 수 있다",
     "Мальчик читает старую книгу у окна",
     "犬が公園を走る",
 ]
+KINDS = ["wordpiece", "unigram"]
 
 
 def learned(corpus, size, cased=False, kind="wordpiece"):
@@ -26,49 +32,100 @@ def learned(corpus, size, cased=False, kind="wordpiece"):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Sentences in six scripts and languages, in many copies that differ by a number."""
-    lines = [f"{sentence} {number}" for number in range(30) for sentence in SENTENCES]
+    """Sentences in six scripts, in many copies that differ by a number."""
+    lines = [f"{sentence} {number}" for number in range(40) for sentence in SENTENCES]
     return read_corpus(lines, cache=tmp_path_factory.mktemp("corpora"))
 
 
+@pytest.fixture(scope="module")
+def tokenizer_of(corpus, tmp_path_factory):
+    made = {}
+
+    def of(kind, cased):
+        if (kind, cased) not in made:
+            place = tmp_path_factory.mktemp(kind)
+            learned(corpus, 700, cased, kind).save_pretrained(place)
+            made[kind, cased] = AutoTokenizer.from_pretrained(place)
+        return made[kind, cased]
+
+    return of
+
+
 @pytest.mark.parametrize("cased", [False, True])
-def test_every_script_comes_back_from_a_saved_tokenizer(corpus, tmp_path, cased):
-    made = learned(corpus, 700, cased)
-    made.save_pretrained(tmp_path)
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    assert [tokenizer.convert_ids_to_tokens(number) for number in range(5)] == [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-    ]
+def test_every_script_comes_back_from_a_saved_tokenizer(tokenizer_of, cased):
+    tokenizer = tokenizer_of("wordpiece", cased)
+    assert tokenizer.convert_ids_to_tokens(range(5)) == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     for sentence in SENTENCES:
         ids = tokenizer(sentence).input_ids
         assert (ids[0], ids[-1]) == (tokenizer.cls_token_id, tokenizer.sep_token_id)
         assert tokenizer.unk_token_id not in ids
-        assert ids == made(sentence).input_ids
         back = "".join(token.removeprefix("##") for token in tokenizer.convert_ids_to_tokens(ids[1:-1]))
-        normal = made.backend_tokenizer.normalizer.normalize_str(sentence)
-        assert back == "".join(normal.split())
-    same = tokenizer.tokenize("BRINGT") == tokenizer.tokenize("bringt")
-    assert same is not cased
+        assert back == "".join(tokenizer.backend_tokenizer.normalizer.normalize_str(sentence).split())
+    assert (tokenizer.tokenize("KATZE") == tokenizer.tokenize("katze")) is not cased
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_turkish_words_are_spelt_alike_wherever_they_stand(tokenizer_of, kind):
+    tokenizer = tokenizer_of(kind, False)
+    first, *others = (tokenizer.tokenize(sentence) for sentence in TURKISH)
+    assert all(pieces == first for pieces in others)
+    assert tokenizer.unk_token not in first
+    cased = tokenizer_of(kind, True)
+    assert len({tuple(cased.tokenize(sentence)) for sentence in TURKISH}) == 3
+
+
+NORMAL = [
+    # A dot over the i that lowering İ leaves behind would be a character of its own.
+    ("İIiı", "iiii", "İIiı"),
+    ("şğç É", "sgc e", "şğç É"),
+    ("كتـــاب", "كتاب", "كتاب"),
+    ("ﻛﺘﺎﺏ ﻻ", "كتاب لا", "كتاب لا"),  # presentation forms, as old files have them
+    ("كِتَاب", "كتاب", "كِتَاب"),
+    ("한국어", "한국어", "한국어"),
+    ("ｆｉ ﬁ ½", "fi fi 1⁄2", "fi fi 1⁄2"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_is_brought_into_one_form(tokenizer_of, kind):
+    for text, *wanted in NORMAL:
+        for cased in (False, True):
+            normalizer = tokenizer_of(kind, cased).backend_tokenizer.normalizer
+            assert normalizer.normalize_str(text) == wanted[cased], (text, cased)
+
+
+def test_unigram_is_shaped_as_in_xlm_r(tokenizer_of):
+    tokenizer = tokenizer_of("unigram", False)
+    assert tokenizer.convert_ids_to_tokens(range(5)) == ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    one, other = (tokenizer(text, add_special_tokens=False).input_ids for text in ("die katze", "dem ofen"))
+    assert tokenizer("die katze").input_ids == [0, *one, 2]
+    assert tokenizer("die katze", "dem ofen").input_ids == [0, *one, 2, 2, *other, 2]
+    assert tokenizer.decode(one) == "die katze"
+    assert tokenizer.convert_ids_to_tokens(one)[0].startswith("▁")
+    words = tokenizer.backend_tokenizer.encode("die katze", add_special_tokens=False).word_ids
+    assert words == sorted(words)
+    assert set(words) == {0, 1}  # what noise takes for words
 
 
 def test_a_vocabulary_is_no_larger_than_asked_and_the_same_again(corpus):
-    made = [learned(corpus, 200).get_vocab() for _ in range(5)]
-    assert len(made[0]) == 200
+    made = [learned(corpus, 300).get_vocab() for _ in range(5)]
+    assert len(made[0]) == 300
     assert all(vocabulary == made[0] for vocabulary in made)
+    # An alphabet fits a unigram vocabulary where word pieces need twice the room.
+    with pytest.raises(SettingsError, match="--vocabulary-size is 190; the text has 1"):
+        learned(corpus, 190, True)
+    assert len(learned(corpus, 190, True, "unigram")) <= 190
 
 
-def test_a_character_that_hardly_occurs_gets_no_place(tmp_path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_character_that_hardly_occurs_gets_no_place(kind, tmp_path):
     lines = [f"the cat sat on mat number {number} and then it slept for a while" for number in range(2000)]
-    corpus = read_corpus([*lines, "one ☃ only"], cache=tmp_path)
-    tokenizer = learned(corpus, 200)
-    assert tokenizer.tokenize("☃") == ["[UNK]"]
+    tokenizer = learned(read_corpus([*lines, "one ☃ only"], cache=tmp_path), 200, kind=kind)
+    assert tokenizer.unk_token_id in tokenizer("☃").input_ids
+    assert not any("☃" in piece for piece in tokenizer.get_vocab())
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "unigram"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_has_no_space_in_it_is_learned_from_in_parts(kind, corpus, tmp_path):
     letters = "".join(np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), 200_050))
     long = read_corpus([*corpus.texts()[:50], letters], cache=tmp_path)

@@ -108,7 +108,7 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("steps: 3", "stepz: 3", "line 7: stage words (mlm) has no 'stepz'; did you mean 'steps'?"),
         ("steps: 3", "temperature: 3", "line 7: stage words (mlm) has no 'temperature'"),
         ("steps: 3", "steps: three", "line 7: steps is 'three'; it must be a whole number"),
-        ("steps: 3", "steps: 0", "line 7: --steps is 0; it must be at least 1"),
+        ("steps: 3", "steps: 0", "line 7: steps is 0; it must be at least 1"),
         ("steps: 3", "keep_best: maybe", "line 7: keep_best is 'maybe'; it must be true or false"),
         ("steps: 3", "dev: stsb-dve", "line 7: dev is 'stsb-dve'; did you mean 'stsb-dev'"),
         ("steps: 3", "dev_every: 3", "line 7: dev_every needs dev to say what to score"),
@@ -120,7 +120,7 @@ def test_behind_a_cross_encoder_a_head_may_have_another_shape_and_the_pooling_st
         ("evaluate: stsb", "evaluat: stsb", "line 14: a recipe has no 'evaluat'; did you mean 'evaluate'?"),
         ("sentences.txt", "fold", "line 4: stage words trains on folds"),
         ("  words:", "  ../words:", "line 4: '../words' cannot name a directory"),
-        ("batch_size: 8", "batch_size: -8", "line 2: --batch-size is -8"),
+        ("batch_size: 8", "batch_size: -8", "line 2: batch_size is -8"),
         (
             "steps: 3",
             "head: ngram-cnn\n    activation: relu\n  more: {corpus: a.txt, method: mlm, head: ngram-cnn}",

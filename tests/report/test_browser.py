@@ -45,7 +45,7 @@ def page_file(tmp_path_factory):
     colours = {HOSTILE[0]: TEXTS, HOSTILE[1]: [HOSTILE[row % 3] for row in range(60)]}
     drawn = maps.map_of(TEXTS, {"before": vectors, HOSTILE[2]: -vectors}, colours, HOSTILE[1], 90)
     groups = [(number, text, text, text) for number, text in enumerate(HOSTILE)]
-    about = [((text, text), False) for text in HOSTILE]
+    about = [(text, text) for text in HOSTILE]
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(render("clusters.html", headline=HOSTILE[0], map=drawn, groups=groups, about=about), "utf-8")
     return path
@@ -117,17 +117,6 @@ def test_searching_counts_and_lists_what_matches(opened):
     page.get_by_label("Search these texts").fill("nowhere")
     assert page.locator("output").text_content() == "0 of 60 match"
     assert page.evaluate("window.ran") is None
-
-
-def test_another_colouring_and_one_group_alone(opened):
-    page = opened()
-    page.get_by_label("Coloured by").select_option(index=1)
-    groups = page.locator(".legend button")
-    assert groups.all_text_contents() == [f"{text} (20)" for text in HOSTILE[:3]]
-    groups.first.click()
-    assert groups.first.get_attribute("aria-pressed") == "true"
-    page.get_by_label("Search these texts").fill("number")
-    assert page.locator("output").text_content() == "20 of 60 match"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -43,7 +43,7 @@ def test_what_a_reader_wants_to_know(record):
         "| temperature | 0.05 |",
         "| steps | 100 |",
         "| trained | 15.00 | 11.00 to 13.00 |",
-        "paired: +2.65 (+1.50 to +3.50)",
+        "| trained - untrained: better | +2.65 | +1.50 to +3.50 |",
         "Seed 3; corpus fingerprint `f00`; selfsent 0.1, torch 2.11",
     ):
         assert said in card

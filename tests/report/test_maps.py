@@ -46,20 +46,6 @@ def test_equal_rows_and_few_numbers_have_places(vectors):
     assert np.isfinite(maps.lay_out(vectors.astype(np.float32))).all()
 
 
-def test_the_same_vectors_give_the_same_map():
-    vectors, _ = clouds()
-    assert (maps.lay_out(vectors) == maps.lay_out(vectors)).all()
-
-
-def test_rows_are_drawn_once_each_in_order():
-    rows = np.arange(100, 300)
-    drawn = maps.sample(rows, 50)
-    assert len(np.unique(drawn)) == 50
-    assert (np.sort(drawn) == drawn).all()
-    assert np.isin(drawn, rows).all()
-    assert maps.sample(rows, 500) is rows
-
-
 def test_what_the_page_is_told():
     vectors, member = clouds(30)
     long = "x" * (maps.LONGEST + 50)
@@ -75,7 +61,6 @@ def test_what_the_page_is_told():
     assert places.max() == maps.SIDE
     grouping = found["data"]["colours"][0]
     assert [grouping["groups"][of] for of in grouping["of"]] == [f"c{m}" for m in member]
-    assert maps.map_of(texts[:3], {"": vectors[:3]}, {}, "texts", 3) is None
 
 
 def test_too_many_groups_share_a_colour():
@@ -105,9 +90,3 @@ def test_the_texts_come_back_from_the_page_as_they_were():
 def test_numbers_that_no_map_has(count):
     with pytest.raises(SettingsError, match="--map is"):
         maps.check_points(count)
-
-
-def test_many_dots_name_what_is_faster(monkeypatch):
-    monkeypatch.setattr(maps, "find_spec", lambda name: None)
-    assert "selfsent[map]" in maps.slowness(maps.MANY)
-    assert maps.slowness(maps.POINTS) is None

@@ -12,10 +12,6 @@ def test_differences_are_named_by_the_two_that_are_held_against_each_other():
     assert next(iter(differences(search))) == ("(trained + words)", "BM25")
 
 
-def test_a_run_of_an_earlier_version_has_one():
-    assert differences({"difference": BASE}) == {("trained", "untrained"): BASE}
-
-
 def test_the_best_one_is_first_and_what_was_not_scored_is_left_out():
     assert list(ranked({"base": BASE, "tfidf": TFIDF, "trained": {"score": 5.0}})) == ["trained", "base", "tfidf"]
 
@@ -33,7 +29,3 @@ def test_search_is_said_to_be_ahead_of_bm25_only_where_it_is(low, high, said):
     text = told({"asked": "a title finds its text", "words_over_bm25": less})
     assert text.startswith("Asked: a title finds its text. ")
     assert said in text
-
-
-def test_the_next_sentence_is_said_to_be_what_training_practises():
-    assert "believe search more" in told({"base": {**BASE, "n": 1234}})

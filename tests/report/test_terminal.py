@@ -31,20 +31,6 @@ def test_the_verdict_is_that_of_the_interval(low, high, verdict):
     assert "1,234 queries" in text
 
 
-def test_the_difference_to_tfidf_is_shown_where_it_was_taken():
-    old = scores(0.5, 2)
-    assert "trained - TF-IDF" not in shown(scores_table(old))
-    new = {**old, "over_tfidf": {"score": -1.0, "low": -2.0, "high": -0.5, "p": 0.01}}
-    assert "trained - TF-IDF: worse" in shown(scores_table(new))
-    newer = {**new, "bm25": {**old["tfidf"], "score": 12.5}, "over_bm25": new["over_tfidf"]}
-    text = shown(scores_table(newer))
-    assert "trained - BM25: worse" in text
-    assert text.index("BM25 ") < text.index("trained ") < text.index("TF-IDF ")  # the best one first
-    words = {**newer, "with_words": {**old["tfidf"], "score": 12.25}}
-    text = shown(scores_table(words))
-    assert text.index("BM25 ") < text.index("trained + words (search)") < text.index("trained  ")
-
-
 def test_search_is_shown_with_what_was_asked():
     less = {"score": 2.0, "low": 1.0, "high": 3.0, "p": 0.01}
     search = {**scores(0.5, 2), "words_over_bm25": less, "asked": "a text of “[red]\x1b[31m” finds its “b”"}

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from selfsent.errors import SettingsError
-from selfsent.search import clusters as module
-from selfsent.search import find_clusters, telling_words
+from selfsent.search import clusters as module, find_clusters, telling_words
 from selfsent.search.clusters import Clusters
 
 

@@ -1,7 +1,16 @@
 import pytest
 import torch
 
-from selfsent.training.checkpoint import is_whole, load_checkpoint, restore, save_checkpoint, snapshot
+from selfsent.errors import TrainingError
+from selfsent.files import sweep_half_written
+from selfsent.training.checkpoint import (
+    BestCheckpoint,
+    is_whole,
+    load_checkpoint,
+    restore,
+    save_checkpoint,
+    snapshot,
+)
 
 
 class Learner(torch.nn.Module):
@@ -76,3 +85,61 @@ def test_nothing_is_no_checkpoint(tmp_path):
     assert not is_whole(tmp_path)
     (tmp_path / "manifest.json").write_text("{}")
     assert not is_whole(tmp_path)
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """The best of two scores, and the learner as it was then."""
+    learner, best = torch.nn.Linear(3, 2), BestCheckpoint(tmp_path, keep=True)
+    best.offer(50.0, 4, learner)
+    weights = learner.weight.detach().clone()
+    with torch.no_grad():
+        learner.weight += 1
+    best.offer(40.0, 8, learner)
+    return best, learner, weights
+
+
+def test_the_best_is_put_back(kept):
+    best, learner, weights = kept
+    assert best.put_back(learner) == {"step": 4, "score": 50.0}
+    assert torch.equal(learner.weight, weights)
+
+
+@pytest.mark.parametrize("name", ["learner.safetensors", "best.json"])
+def test_a_damaged_one_is_named_and_not_used(kept, name):
+    best, learner, weights = kept
+    file = best.directory / name
+    data = bytearray(file.read_bytes())
+    data[-3] ^= 1
+    file.write_bytes(bytes(data))
+    with pytest.raises(TrainingError, match=r"best is damaged, and the model of the best score is lost: remove it"):
+        best.put_back(learner)
+    assert not torch.equal(learner.weight, weights)
+
+
+def test_one_that_a_kill_left_between_two_renames_is_put_back(kept):
+    best, learner, weights = kept
+    best.directory.rename(best.directory.with_name(".best.selfsent-0123abcd.old"))
+    sweep_half_written(best.directory.parent)
+    assert best.put_back(learner)["step"] == 4
+    assert torch.equal(learner.weight, weights)
+
+
+@pytest.mark.parametrize(
+    ("keep", "score", "was", "begins", "said"),
+    [
+        (True, 50.0, "stsb-dev", 50.0, None),
+        (True, 45.0, "stsb-dev", 45.0, None),  # a better one was kept behind the checkpoint, and comes again
+        (True, 60.0, "stsb-dev", float("-inf"), "no earlier best model was kept"),
+        (True, 50.0, "context", float("-inf"), "was chosen by context"),
+        (False, 60.0, "stsb-dev", 60.0, None),
+        (False, 60.0, "context", float("-inf"), None),
+        (True, None, "stsb-dev", float("-inf"), None),
+    ],
+)
+def test_going_on_trusts_only_what_was_kept(kept, keep, score, was, begins, said):
+    directory = kept[0].directory.parent
+    best = BestCheckpoint(directory, keep)
+    line = best.resume(score, "stsb-dev", was)
+    assert best.score == begins
+    assert (line is None) if said is None else (said in line)

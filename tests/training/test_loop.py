@@ -7,11 +7,9 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 import tiny
-from selfsent.errors import OutputError, SettingsError, TrainingError
-from selfsent.fast import two_threads as at_once
-from selfsent.fast.lookups import Lookup
+from selfsent.errors import OutputError, TrainingError
+from selfsent.fast.gradients import Lookup
 from selfsent.methods import Loss
-from selfsent.methods.mlm import MaskedLearner
 from selfsent.training import loop as loop_module
 from selfsent.training.budget import steps_between_probes
 from selfsent.training.loop import Interrupted, Loop
@@ -73,14 +71,6 @@ def test_clipping_bounds_the_gradient_and_zero_does_not_clip(make_loop):
     assert free > 0.1
 
 
-@pytest.mark.usefixtures("two_threads")
-def test_two_networks_run_side_by_side_in_one_process_on_a_cpu(make_loop, monkeypatch):
-    calls, both = [], at_once.in_two_threads
-    monkeypatch.setattr(at_once, "in_two_threads", lambda *pair: calls.append(1) or both(*pair))
-    make_loop("ct").advance(0)
-    assert len(calls) == 2
-
-
 def test_a_batch_without_a_target_changes_nothing(make_loop, monkeypatch):
     """As `mlm` has it where no text of a batch is more than its border tokens."""
     loop = make_loop()
@@ -88,20 +78,6 @@ def test_a_batch_without_a_target_changes_nothing(make_loop, monkeypatch):
     monkeypatch.setattr(loop, "forward", lambda views, labels: Loss(0 * next(loop.learner.parameters()).sum(), 0))
     assert loop.advance(0)[:3] == (0, 0, 0)
     assert largest_difference(before, weights(loop)) < 1e-4  # weight decay
-
-
-def test_what_is_computed_once_before_the_first_step_sees_the_mode_of_the_steps(make_loop, monkeypatch):
-    modes = []
-    monkeypatch.setattr(MaskedLearner, "prepare", lambda self, batches: modes.append(self.model.training))
-    make_loop()
-    assert modes == [True]
-
-
-def test_a_gradient_that_is_not_finite_is_caught(make_loop, monkeypatch):
-    loop = make_loop()
-    monkeypatch.setattr(torch.nn.utils, "get_total_norm", lambda gradients: torch.tensor(torch.inf))
-    with pytest.raises(TrainingError, match=r"the gradient is not finite at step 1: there is no checkpoint yet"):
-        loop.advance(0)
 
 
 def collapse_in(loop, last):
@@ -163,36 +139,34 @@ def test_the_space_is_looked_at_20_times_or_less_often_where_that_takes_long(ste
     assert steps_between_probes(steps, batch_size) == expected
 
 
-def test_a_loss_that_is_not_finite_is_caught_with_its_checkpoint(make_loop):
-    loop = make_loop(steps=10, run_config=RunConfig(checkpoint_every=1))
+@pytest.mark.parametrize(
+    ("bad", "after", "steps", "said"),
+    [
+        (5, False, 10, r"the loss is not finite at step 6: .*step-00000004;"),
+        (0, True, 2, r"the embeddings are not finite at step 1: there is no checkpoint yet"),
+    ],
+)
+def test_what_is_not_finite_is_caught_and_not_saved(bad, after, steps, said, make_loop):
+    loop = make_loop(steps=steps, run_config=RunConfig(checkpoint_every=1))
     advance = loop.advance
 
-    def spoil(step):
-        if step == 5:
-            with torch.no_grad():
-                next(loop.learner.parameters()).fill_(math.nan)
-        return advance(step)
-
-    loop.advance = spoil
-    with pytest.raises(TrainingError, match=r"the loss is not finite at step 6: .*step-00000004;"):
-        loop.run()
-    assert not loop.directory.checkpoint_at(5).exists()
-    assert loop.directory.record["stopped"] == "the loss is not finite at step 6"
-
-
-def test_embeddings_that_are_not_finite_after_the_last_step_are_not_saved(make_loop):
-    loop = make_loop(steps=2)
-    advance = loop.advance
-
-    def spoil(step):
-        result = advance(step)
+    def spoil():
         with torch.no_grad():
             next(loop.learner.parameters()).fill_(math.nan)
+
+    def take(step):
+        if step == bad and not after:
+            spoil()
+        result = advance(step)
+        if step == bad and after:
+            spoil()
         return result
 
-    loop.advance = spoil
-    with pytest.raises(TrainingError, match=r"the embeddings are not finite at step 1: there is no checkpoint yet"):
+    loop.advance = take
+    with pytest.raises(TrainingError, match=said):
         loop.run()
+    assert not loop.directory.checkpoint_at(5).exists()
+    assert "not finite at step" in loop.directory.record["stopped"]
 
 
 def test_a_termination_signal_saves_and_stops(make_loop):
@@ -242,19 +216,13 @@ def test_scores_are_without_dropout_and_steps_with_it(make_loop):
     assert seen == [False, True] * 3
 
 
-@pytest.mark.parametrize("run_config", [{"keep": 1}, {"checkpoint_every": 0}, {"dev_every": -1}])
-def test_habits_out_of_range(run_config):
-    with pytest.raises(SettingsError, match=r"it must be at least 1|at least 2 checkpoints"):
-        RunConfig(**run_config)
-
-
 @pytest.mark.parametrize("method", ["tsdae", "mlm", "simcse", "ct", "ct-inbatch", "infomax", "bootstrap"])
 def test_bfloat16_learns_what_float32_does(method, make_loop, monkeypatch):
     """Whatever another trainer in this process made accelerate believe; one run can follow the other.
 
     Where rows are filled in bfloat16, dropout would drop other numbers than in float32.
     """
-    monkeypatch.setattr("selfsent.fast.filled_rows._compiles", lambda device: False)
+    monkeypatch.setattr("selfsent.fast.padding._compiles", lambda device: False)
     AcceleratorState._reset_state()
     Accelerator(cpu=True, mixed_precision="bf16")
     totals = {}
@@ -273,17 +241,16 @@ def test_large_tables_learn_what_torch_s_own_do(method, make_loop, monkeypatch):
     """Large tables have gradients added in place: micro-batches, tied weights, twins."""
     totals = []
     for large in (10**9, 1):
-        monkeypatch.setattr("selfsent.fast.lookups.LARGE", large)
+        monkeypatch.setattr("selfsent.fast.gradients.LARGE", large)
         loop = make_loop(method, dropout=0.1, precision="bfloat16", accumulate=2)
         kinds = {type(part) for part in loop.learner.modules()}
         assert (Lookup in kinds) == (large == 1)
         totals.append([total / count for total, count, *_ in map(loop.advance, range(6))])
-    print(totals)
     assert totals[1] == pytest.approx(totals[0], rel=0.03)
 
 
 def test_a_resumed_run_goes_on_in_the_precision_it_began_in(make_loop, monkeypatch):
-    monkeypatch.setattr("selfsent.training.precision.computes_bfloat16", lambda device: False)
+    monkeypatch.setattr("selfsent.training.loop.computes_bfloat16", lambda device: False)
     said = []
     loop = make_loop()
     loop.directory.record["precision"], loop.directory.resumed = "bfloat16", True

@@ -1,7 +1,11 @@
 import pytest
 
+import tiny
+from selfsent import read_corpus
+from selfsent.errors import SettingsError
 from selfsent.methods import get_method
-from selfsent.training.plan import make_plan
+from selfsent.models.loading import load_encoder
+from selfsent.training.plan import default_plan, make_plan
 
 
 @pytest.mark.parametrize(
@@ -18,3 +22,28 @@ from selfsent.training.plan import make_plan
 )
 def test_which_methods_learn_from_pairs_that_search_can_score(method, options, pairs):
     assert make_plan(get_method(method), "bundled-raw", **options).contrasts_pairs is pairs
+
+
+@pytest.fixture
+def lonely(tmp_path):
+    return read_corpus(tiny.make_sentences(20), cache=tmp_path / "cache")
+
+
+def test_noise_of_the_users_own_takes_the_place_of_the_usual(lonely):
+    usual, _ = default_plan(lonely, "bundled-raw")
+    own, _ = default_plan(lonely, "bundled-raw", delete_words=0.3, pooling=None)
+    assert (usual.options.crop_words, usual.pooling) == (0.5, "mean")
+    assert (own.options.crop_words, own.options.delete_words, own.pooling) == (0, 0.3, "mean")
+
+
+def test_an_encoders_own_pooling_and_a_preset_stay_as_they_are(lonely, base_of, tmp_path):
+    load_encoder(base_of("bert"), "cls").save(tmp_path / "encoder")
+    assert default_plan(lonely, tmp_path / "encoder")[0].pooling == "cls"
+    published, _ = default_plan(lonely, "bundled-raw", preset="published")
+    assert (published.pooling, published.options.mlp, published.options.crop_words) == ("cls", True, 0)
+    assert default_plan(lonely, "bundled-raw", head="cnn-pool")[0].pooling is None
+
+
+def test_an_option_of_another_method_is_answered_with_the_one_that_was_chosen(lonely):
+    with pytest.raises(SettingsError, match="without `method`, simcse is trained here, as the corpus has no documents"):
+        default_plan(lonely, "bundled-raw", both_directions=True)

@@ -1,76 +1,84 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
 from selfsent.errors import RunError
-from selfsent.training.run_directory import RunDirectory
-
-ASKED = {
-    "method": "mlm",
-    "settings": {"seed": 0, "steps": 5},
-    "base": "a",
-    "corpus": {"source": "x", "fingerprint": "f"},
-}
+from selfsent.training import run_directory
+from selfsent.training.run_directory import RunDirectory, check_agreement, first_difference
 
 
-def begun(path, asked=ASKED, resume=False, overwrite=False):
+def config(source="x", fingerprint="f", base="a", options=None, **settings):
+    return {
+        "method": "mlm",
+        "settings": {"seed": 0, "steps": 5, **settings},
+        "base": base,
+        "corpus": {"source": source, "fingerprint": fingerprint},
+        **({"options": options} if options else {}),
+    }
+
+
+def begun(path, chosen=None, resume=False, overwrite=False):
     directory = RunDirectory(path)
     directory.check(resume, overwrite)
-    directory.match(asked)
+    directory.match(chosen or config())
     directory.begin()
     return directory
+
+
+def record_of(path):
+    return json.loads((path / "run.json").read_text())
 
 
 def test_nothing_is_written_before_it_begins(tmp_path):
     directory = RunDirectory(tmp_path / "run")
     directory.check(False, False)
-    directory.match(ASKED)
+    directory.match(config())
     assert list(tmp_path.iterdir()) == []
     directory.begin()
-    record = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert record["status"] == "running"
-    assert record["asked"] == ASKED
+    record = record_of(tmp_path / "run")
+    assert (record["status"], record["asked"]) == ("running", config())
     assert {"selfsent", "torch", "python"} <= record["versions"].keys()
     assert not RunDirectory(tmp_path / "run").resumed
 
 
-def test_behind_a_stop_the_rate_may_be_another_one_and_both_are_kept(tmp_path):
-    asked = {**ASKED, "settings": {**ASKED["settings"], "learning_rate": 1e-3}}
-    lower = {**asked, "settings": {**asked["settings"], "learning_rate": 1e-4}}
-    begun(tmp_path, asked)
+def test_after_a_stop_the_rate_may_change_and_both_are_kept(tmp_path):
+    high, low = config(learning_rate=1e-3), config(learning_rate=1e-4)
+    begun(tmp_path, high)
     with pytest.raises(RunError, match=r"settings learning rate was 0\.001, now 0\.0001"):
-        begun(tmp_path, lower, resume=True)
-    stopped = begun(tmp_path, asked, resume=True)
-    stopped.update(stopped="the loss is not finite at step 7")
+        begun(tmp_path, low, resume=True)
+    begun(tmp_path, high, resume=True).update(stopped="the loss is not finite at step 7")
     with pytest.raises(RunError, match="settings seed was 0, now 1"):
-        begun(tmp_path, {**lower, "settings": {**lower["settings"], "seed": 1}}, resume=True)
-    begun(tmp_path, lower, resume=True)
-    record = json.loads((tmp_path / "run.json").read_text())
-    assert record["asked"] == lower
-    assert record["changes"] == [
-        {"change": "settings learning rate was 0.001, now 0.0001", "because": "the loss is not finite at step 7"}
-    ]
+        begun(tmp_path, config(learning_rate=1e-4, seed=1), resume=True)
+    begun(tmp_path, low, resume=True)
+    record = record_of(tmp_path)
+    assert record["asked"] == low
+    change = "settings learning rate was 0.001, now 0.0001"
+    assert record["changes"] == [{"change": change, "because": "the loss is not finite at step 7"}]
     with pytest.raises(RunError, match=r"settings learning rate was 0\.0001, now 0\.001"):
-        begun(tmp_path, asked, resume=True)
+        begun(tmp_path, high, resume=True)
 
 
 def test_a_run_from_before_an_option_was_there_is_resumed_with_its_default(tmp_path):
-    asked, defaults = {**ASKED, "settings": {**ASKED["settings"], "tie": True}}, {"settings": {"tie": True, "seed": 7}}
+    defaults = {"settings": {"tie": True, "seed": 7}}
     begun(tmp_path)
     directory = RunDirectory(tmp_path)
     directory.check(True, False)
-    for wrong in ({"tie": False}, {"seed": 7}):
-        with pytest.raises(RunError, match=f"settings {next(iter(wrong))} was (True|0), now (False|7)"):
-            directory.match({**asked, "settings": {**asked["settings"], **wrong}}, defaults)
-    directory.match(asked, defaults)
+    for wrong in ({"tie": False}, {"tie": True, "seed": 7}):
+        with pytest.raises(RunError, match=r"settings (tie|seed) was (True|0), now (False|7)"):
+            directory.match(config(**wrong), defaults)
+    directory.match(config(tie=True), defaults)
     with pytest.raises(RunError, match="settings tie was not given, now True"):
-        begun(tmp_path, asked, resume=True)
+        begun(tmp_path, config(tie=True), resume=True)
 
 
-def test_a_run_with_an_option_that_is_no_more_is_resumed_where_its_value_is_built_in(tmp_path):
+def test_names_of_older_versions_and_options_that_are_built_in_now(tmp_path):
+    begun(tmp_path / "names", config(smoothing=0.9, schedule="stairs"))
+    assert begun(tmp_path / "names", config(alpha=0.9, schedule="step"), resume=True).resumed
     for estimator in ("jsd", "dv"):
-        begun(tmp_path / estimator, {**ASKED, "options": {"average": "token", "estimator": estimator}})
-    now = {**ASKED, "options": {"average": "token"}}
+        begun(tmp_path / estimator, config(options={"average": "token", "estimator": estimator}))
+    now = config(options={"average": "token"})
     begun(tmp_path / "jsd", now, resume=True)
     with pytest.raises(RunError, match="options estimator was dv"):
         begun(tmp_path / "dv", now, resume=True)
@@ -82,28 +90,24 @@ def test_an_empty_directory_may_be_used(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoints", "run.json"]
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", '{"epochs": 3}', None])
-def test_a_directory_of_others_is_refused(tmp_path, content):
-    (tmp_path / ("run.json" if content else "letter.txt")).write_text(content or "dear")
+@pytest.mark.parametrize(
+    ("file", "content", "run", "said"),
+    [
+        *(("run.json", content, "", "is not a run of selfsent") for content in ("{}", "[]", '{"epochs": 3}')),
+        ("letter.txt", "dear", "", "is not a run of selfsent"),
+        ("run.json", "{", "", r"run\.json cannot be read"),
+        ("file", "", "file", "is, or lies in, a file"),
+        ("file", "", "file/run", "is, or lies in, a file"),
+    ],
+)
+def test_directories_of_others_and_files_are_refused(tmp_path, file, content, run, said):
+    (tmp_path / file).write_text(content)
     for resume, overwrite in [(False, False), (True, False), (False, True)]:
-        with pytest.raises(RunError, match="is not a run of selfsent"):
-            RunDirectory(tmp_path).check(resume, overwrite)
+        with pytest.raises(RunError, match=said):
+            RunDirectory(tmp_path / run).check(resume, overwrite)
 
 
-def test_a_record_that_cannot_be_read(tmp_path):
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(RunError, match=r"run\.json cannot be read"):
-        RunDirectory(tmp_path).check(True, False)
-
-
-@pytest.mark.parametrize("name", ["file", "file/run"])
-def test_a_file_is_no_place(tmp_path, name):
-    (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="is, or lies in, a file"):
-        RunDirectory(tmp_path / name).check(False, False)
-
-
-def test_a_place_without_permission(tmp_path, monkeypatch):
+def test_a_directory_without_permission(tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: False)
     with pytest.raises(RunError, match=f"{tmp_path} cannot be written to"):
         RunDirectory(tmp_path / "a" / "b").check(False, False)
@@ -111,12 +115,13 @@ def test_a_place_without_permission(tmp_path, monkeypatch):
 
 def test_names_may_differ_if_contents_do_not(tmp_path):
     begun(tmp_path)
-    same = {**ASKED, "base": "./a", "corpus": {"source": "./x", "fingerprint": "f"}}
-    assert begun(tmp_path, same, resume=True).resumed
+    assert begun(tmp_path, config(source="./x", base="./a"), resume=True).resumed
     with pytest.raises(RunError, match="settings seed was 0, now 1"):
-        begun(tmp_path, {**ASKED, "settings": {"seed": 1, "steps": 5}}, resume=True)
+        begun(tmp_path, config(seed=1), resume=True)
     with pytest.raises(RunError, match="corpus fingerprint was f, now g"):
-        begun(tmp_path, {**ASKED, "corpus": {"source": "x", "fingerprint": "g"}}, resume=True)
+        begun(tmp_path, config(fingerprint="g"), resume=True)
+    assert first_difference({"a": 1}, {"b_c": 2}, exclude=("a",)) == "b c was not given, now 2"
+    assert first_difference({"a": {"b": 1, "bc": 2}}, {"a": {"b": 2, "bc": 3}}, exclude=("a b",)) == "a bc was 2, now 3"
 
 
 def test_a_run_killed_while_it_was_thrown_away_is_no_run(tmp_path, monkeypatch):
@@ -128,21 +133,10 @@ def test_a_run_killed_while_it_was_thrown_away_is_no_run(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("selfsent.training.run_directory.remove", killed)
         with pytest.raises(KeyboardInterrupt):
-            begun(tmp_path, {**ASKED, "method": "simcse"}, overwrite=True)
+            begun(tmp_path, config(seed=1), overwrite=True)
     again = begun(tmp_path, resume=True)
     assert not again.resumed
     assert again.metrics() == []
-
-
-def test_a_line_cut_short_is_left_out(tmp_path):
-    directory = begun(tmp_path)
-    for step in (1, 2, 3):
-        directory.log({"step": step})
-    with (tmp_path / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 4, "lo')
-    assert [entry["step"] for entry in directory.metrics()] == [1, 2, 3]
-    directory.forget_after(2)
-    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
 
 
 def test_old_later_and_half_written_checkpoints_go(tmp_path):
@@ -161,9 +155,6 @@ def test_old_later_and_half_written_checkpoints_go(tmp_path):
 
 
 def test_a_run_is_for_one_process_at_a_time(tmp_path):
-    import subprocess
-    import sys
-
     code = (
         "import sys; from pathlib import Path; from selfsent.errors import SelfsentError\n"
         "from selfsent.training.run_directory import RunDirectory\n"
@@ -173,12 +164,11 @@ def test_a_run_is_for_one_process_at_a_time(tmp_path):
     )
 
     def other():
-        return subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True
-        ).stdout.strip()
+        command = [sys.executable, "-c", code, str(tmp_path)]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
     directory = begun(tmp_path)
-    assert other() == f"another selfsent works in {tmp_path}: wait for it, or choose another --output"
+    assert other() == f"another selfsent works in {tmp_path}: wait for it, or choose another `output`"
     directory.update(status="finished")
     assert other() == "free"
 
@@ -186,7 +176,7 @@ def test_a_run_is_for_one_process_at_a_time(tmp_path):
 def test_whoever_comes_second_does_not_write_over_the_first(tmp_path):
     late = RunDirectory(tmp_path / "run")
     late.check(False, False)
-    late.match(ASKED)
+    late.match(config())
     begun(tmp_path / "run").update(status="finished")
     before = (tmp_path / "run" / "run.json").read_bytes()
     with pytest.raises(RunError, match=r"another selfsent has written to .* meanwhile: give the command again"):
@@ -194,22 +184,14 @@ def test_whoever_comes_second_does_not_write_over_the_first(tmp_path):
     assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
-def test_what_a_kill_left_in_the_preparations_is_swept(tmp_path):
-    directory = begun(tmp_path)
-    left = tmp_path / "prepared" / ".rows.selfsent-0123abcd"
-    left.mkdir(parents=True)
-    directory.sweep()
-    assert not left.exists()
-
-
-def test_a_record_that_was_changed_is_believed_where_its_checksum_is_taken_out(tmp_path):
+def test_a_record_that_was_changed_is_believed_without_its_checksum(tmp_path):
     begun(tmp_path)
-    record = json.loads((tmp_path / "run.json").read_text())
-    (tmp_path / "run.json").write_text(json.dumps({**record, "started": "another day"}))
+    record = {**record_of(tmp_path), "started": "another day"}
+    (tmp_path / "run.json").write_text(json.dumps(record))
     with pytest.raises(RunError, match=r"run\.json is not as it was written: it is damaged, or was changed by hand"):
         begun(tmp_path, resume=True)
     del record["checksum"]
-    (tmp_path / "run.json").write_text(json.dumps({**record, "started": "another day"}))
+    (tmp_path / "run.json").write_text(json.dumps(record))
     begun(tmp_path, resume=True).update(status="trained")
     assert begun(tmp_path, resume=True).record["started"] == "another day"
 
@@ -220,7 +202,24 @@ def test_damaged_lines_of_the_log_are_left_out(tmp_path):
         directory.log({"step": step, "loss": 0.5})
     lines = (tmp_path / "metrics.jsonl").read_bytes().splitlines()
     lines[1], lines[2] = lines[1].replace(b"step", b"stop"), lines[2].replace(b"loss", b"l\xffss")
-    (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([*lines, b"3", b"null", b""]))
+    (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([*lines, b"3", b"null", b'{"step": 5, "lo']))
     assert [entry["step"] for entry in directory.metrics()] == [1, 3, 4]
     directory.forget_after(3)
     assert [entry["step"] for entry in directory.metrics()] == [1, 3]
+
+
+def test_processes_with_another_config_are_named(monkeypatch):
+    def ask(*configs):
+        monkeypatch.setattr(run_directory, "gathered", lambda mine: list(zip("abc", configs, strict=False)))
+        check_agreement(configs[0])
+
+    ask(config())
+    ask(config(), config(base="/elsewhere/a"), config())
+    with pytest.raises(RunError) as raised:
+        ask(config(), config(), config(fingerprint="2e"))
+    assert str(raised.value) == (
+        "process 2 on c has another corpus fingerprint (2e) than process 0 on a (f): give all machines the same files,"
+        " encoders and options"
+    )
+    with pytest.raises(RunError, match=r"process 1 on b has another settings seed \(2\)"):
+        ask(config(), config(seed=2))

@@ -10,7 +10,7 @@ import pytest
 import selfsent
 import tiny
 from selfsent.data.corpus import read_corpus
-from selfsent.training.identity import weights_digest
+from selfsent.models.bases import weights_digest
 
 RUNS = {
     "softmax": {},
@@ -102,14 +102,8 @@ def test_a_second_run_by_the_same_teachers_takes_their_vectors_as_they_are(corpu
     teachers = [str(base), str(base_of("modernbert", hidden_size=48))]
     options = {"steps": 3, "batch_size": 8, "max_length": 32, "teacher": ",".join(teachers)}
     told = []
-    first = selfsent.train(
-        corpus,
-        "distil",
-        base,
-        tmp_path / "first",
-        progress=tiny.heard(count=lambda what, done, total: told.append((what, done, total))),
-        **options,
-    )
+    heard = tiny.heard(count=lambda what, done, total: told.append((what, done, total)))
+    first = selfsent.train(corpus, "distil", base, tmp_path / "first", progress=heard, **options)
     assert {total for what, _, total in told if what == "encoding"} == {2 * len(corpus)}
     assert sum(done for what, done, _ in told if what == "encoding") == 2 * len(corpus)
     asked = json.loads((first.directory / "run.json").read_text())["asked"]
@@ -119,50 +113,13 @@ def test_a_second_run_by_the_same_teachers_takes_their_vectors_as_they_are(corpu
     assert weights(tmp_path / "first") == weights(tmp_path / "second")
 
 
-def test_a_teacher_reads_no_more_than_it_can(base_of, tmp_path):
-    rows = [[" ".join(tiny.make_sentences(6, seed=seed)), text] for seed, text in enumerate(tiny.make_sentences(12))]
-    with (tmp_path / "pairs.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["a", "b"], *rows])
-    corpus = read_corpus(tmp_path / "pairs.csv", text_columns=("a", "b"), cache=tmp_path / "cache")
-    teacher = base_of("bert", max_position_embeddings=16)
-    options = {"steps": 1, "batch_size": 4, "max_length": 48, "teacher": str(teacher)}
-    run = selfsent.train(corpus, "distil", base_of("bert"), tmp_path / "run", **options)
-    assert run.directory.exists()
-
-
-def test_a_teacher_may_be_followed_sentence_by_sentence(base_of, tmp_path):
-    from safetensors.torch import load_file
-
-    found = []
-    for parts in (1, 4):
-        options = {"steps": 2, "batch_size": 4, "max_length": 32, "dropout": 0.0, "precision": "float32"}
-        options |= {"teacher": "bundled", "objective": "mse", "project": True, "accumulate": parts}
-        output = tmp_path / str(parts)
-        selfsent.train(tiny.make_sentences(20), "distil", base_of("bert"), output, epsilon=1e-4, **options)
-        found.append(load_file(output / "model" / "model.safetensors"))
-    for name, tensor in found[0].items():
-        assert tensor.numpy() == pytest.approx(found[1][name].numpy(), abs=1e-5)
-
-
 def test_tsdae_after_labels_is_warned_of_whatever_came_between(corpus_of, base_of, tmp_path):
-    said = []
-    short = {"steps": 1, "batch_size": 8, "max_length": 32}
-    selfsent.train(corpus_of("a", "b"), "cosine", base_of("bert"), tmp_path / "labels", **short)
-    selfsent.train(
-        corpus_of("a"),
-        "simcse",
-        tmp_path / "labels",
-        tmp_path / "apart",
-        progress=tiny.heard(notice=said.append),
-        **short,
-    )
-    assert not any("after labels" in line for line in said)
-    selfsent.train(
-        corpus_of("a"),
-        "tsdae",
-        tmp_path / "apart",
-        tmp_path / "words",
-        progress=tiny.heard(notice=said.append),
-        **short,
-    )
-    assert any("was trained by cosine before: tsdae after labels made models worse" in line for line in said)
+    def said(columns, method, base, output):
+        lines, short = [], {"steps": 1, "batch_size": 8, "max_length": 32}
+        heard = tiny.heard(notice=lines.append)
+        selfsent.train(corpus_of(*columns), method, base, tmp_path / output, progress=heard, **short)
+        return any("was trained by cosine before: tsdae after labels made models worse" in line for line in lines)
+
+    assert not said("ab", "cosine", base_of("bert"), "labels")
+    assert not said("a", "simcse", tmp_path / "labels", "apart")
+    assert said("a", "tsdae", tmp_path / "apart", "words")

@@ -17,7 +17,7 @@ import numpy as np
 from selfsent.augment.augmenter import Augmenter, Change, Sentences
 from selfsent.data.corpus import Corpus
 from selfsent.data.corpus.clean import clean
-from selfsent.data.corpus.table import DESCRIPTION, TABLE, is_whole
+from selfsent.data.corpus.table import DESCRIPTION, TABLE, open_corpus
 from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
 from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
@@ -227,16 +227,16 @@ def with_views(
     directory = corpus.directory / f"views-{key}"
     made = directory.with_suffix(".parquet")
     # Another process may be making missing views.
-    while not is_whole(directory):
+    while (found := open_corpus(directory)) is None:
         with lock_range(directory.with_suffix(".lock"), 0, 1, patient=True):
-            if is_whole(directory):
-                break
+            if open_corpus(directory) is not None:
+                continue
             shutil.rmtree(directory, ignore_errors=True)
             if not made.exists():  # whole, if an earlier call was killed after it
                 augment(corpus, [pairing], made, seed=seed, advance=advance, notice=notice)
             _build(corpus, made, directory, [augmenter.spec for augmenter in pairing], key)
             made.unlink(missing_ok=True)
-    return Corpus(directory)
+    return found
 
 
 def _build(corpus: Corpus, made: Path, directory: Path, specs: list[str], key: str) -> None:

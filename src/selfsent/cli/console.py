@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -10,6 +11,8 @@ from typing import Any
 from selfsent import progress
 from selfsent.display import leads, visible
 
+FLAGS: dict[str, str] = {}
+"""The flags of the command that runs, by their names in Python."""
 LINE = 500
 """Characters of a sentence that a terminal is shown."""
 
@@ -20,9 +23,38 @@ def results() -> Any:
     return progress.console(stderr=False)
 
 
+_NAME = re.compile(
+    r"`(?P<quoted>\w+)`|(?<![\w./\\'\"=-])(?P<set>[a-z]\w*)=(?P<value>\w*(?:[.,:]\w+)*)|^(?P<first>[a-z]\w*)(?= is )"
+    r"|(?<![\w./\\'\"-])(?P<bare>[a-z]+_\w+)(?![\w./\\'\"=-])"
+)
+"""Names of Python's arguments: `seed`, seed=, seed=3, "seed is 3" at the beginning, and those with an underscore."""
+
+
+def with_flags(line: str) -> str:
+    """A line with flags in place of the names of Python's arguments."""
+
+    def flag(found: re.Match[str]) -> str:
+        name = found["quoted"] or found["set"] or found["first"] or found["bare"]
+        if name not in FLAGS:
+            return found[0]
+        if found["value"] == "False":
+            return FLAGS[name].replace("--", "--no-", 1)
+        return FLAGS[name] + (f" {found['value']}" if found["value"] not in (None, "", "True") else "")
+
+    return _NAME.sub(flag, line)
+
+
+class CommandProgress(progress.Shown):
+    """What a run tells, to the user of a command."""
+
+    def notice(self, line: str) -> None:
+        """A line on standard error, with flags."""
+        super().notice(with_flags(line))
+
+
 def notice(line: str) -> None:
     """One line the user should see."""
-    progress.Shown().notice(line)
+    CommandProgress().notice(line)
 
 
 def show(renderable: Any) -> None:
@@ -36,9 +68,9 @@ def show(renderable: Any) -> None:
         results().print(visible(shown) if isinstance(shown, str) else shown, soft_wrap=isinstance(renderable, str))
 
 
-def shortened(text: str) -> str:
-    """A text as a line of a terminal shows it: at most LINE characters."""
-    return text if len(text) <= LINE else f"{text[: LINE - 1]}…"
+def shortened(text: str, most: int = LINE) -> str:
+    """A text as a line of a terminal shows it: so many characters at most."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @contextmanager

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import errno
+import inspect
 import os
 import re
 import sys
-import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from selfsent.cli import console
+from selfsent.cli.options import Command, declare
 from selfsent.display import leads, visible
 from selfsent.errors import Damaged, HubFallbackWarning, SelfsentError, TrainingError, near
 from selfsent.version import __version__
@@ -28,8 +30,12 @@ _DESCRIPTION = """Unlabelled sentences in, a sentence-embedding model out, and a
   selfsent evaluate bundled runs/tickets --documents tickets.csv --text-column body
 """
 
-_MAKING = ("augment", "train", "compare", "pretrain", "table", "evaluate", "label", "analyse")
-_USING = ("encode", "index", "search", "pairs", "cluster", "export", "methods", "recipes")
+COMMANDS = (
+    *("augment", "train", "compare", "pretrain", "table", "evaluate", "label", "analyse"),
+    *("encode", "index", "search", "pairs", "cluster", "export", "methods", "recipes"),
+)
+_MODULES = {"table": "pretrain", "pairs": "search", "export": "encode"}
+"""The modules of commands that are not called like their module."""
 _PATIENCE = 5
 """Seconds that a process other than the first waits before it speaks of an error which it may be alone with."""
 
@@ -42,16 +48,6 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
-
-    gathers = ""
-    """The positional argument, of any number of words, that also takes words which stand behind options."""
-
-    def gather(self, options: argparse.Namespace, arguments: Sequence[str]) -> Sequence[str]:
-        """Of arguments that no one understood, those that are left when the words among them are taken."""
-        if not self.gathers:
-            return arguments
-        setattr(options, self.gathers, [*getattr(options, self.gathers), *(a for a in arguments if a[:1] != "-")])
-        return [argument for argument in arguments if argument[:1] == "-"]
 
     def refuse(self, arguments: Sequence[str], whose: Callable[[str], str] = lambda name: "") -> None:
         """Complain about arguments that no one understood.
@@ -73,21 +69,50 @@ class Parser(argparse.ArgumentParser):
         see = self.see or f"{self.prog} --help"
         _leave(f"{self.prog}: {message} (see {see})", 2)
 
+    def flags(self) -> dict[str, str]:
+        """The flag of each option, by its name in Python."""
+        return {action.dest: action.option_strings[0] for action in self._actions if action.option_strings}
 
-def make_parser() -> Parser:
-    """The parser of all commands, without anything that takes time to import."""
-    parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+class _Formatter(argparse.HelpFormatter):
+    """Paragraphs filled one by one, examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts = text.split("\n\n")
+        return "\n\n".join(
+            part if part[:1] == " " else super(_Formatter, self)._fill_text(part, width, indent) for part in parts
+        )
+
+
+def command_of(name: str) -> type[Command]:
+    """The dataclass of a command, in the module of its name."""
+    kind: type[Command] = getattr(import_module(f"selfsent.cli.{_MODULES.get(name, name)}"), name.capitalize())
+    return kind
+
+
+def make_parser(arguments: Sequence[str]) -> tuple[Parser, type[Command] | None, list[str]]:
+    """The parser of the command that is given, the command, and its arguments; nothing that takes time is imported.
+
+    Where none is given, the parser shows which there are, or complains.
+    """
+    parser = Parser(prog="selfsent", description=_DESCRIPTION, formatter_class=_Formatter)
     parser.add_argument("--version", action="version", version=f"selfsent {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for name in (*_MAKING, *_USING):
-        import_module(f"selfsent.cli.{name}").add_parser(commands)
-        commands.choices[name].set_defaults(parser=commands.choices[name])
-    return parser
-
-
-_FREE = 0.8
-"""Share of a core's time from which it counts as this program's own."""
-_WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    kinds: Mapping[str, type[Command] | None] = dict.fromkeys(COMMANDS)
+    kind, rest = None, list(arguments)
+    while kinds:
+        commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+        known = rest[:1] if rest and rest[0] in kinds else []
+        for name in known or kinds:
+            kind = kinds[name] or command_of(name)
+            about = inspect.getdoc(kind) or ""
+            line = about.partition(".")[0]
+            made = commands.add_parser(name, help=line, description=about, usage=kind.usage, formatter_class=_Formatter)
+        if not known or kind is None:
+            return parser, None, rest
+        parser, kinds, rest = made, kind.kinds, rest[1:]
+    assert kind is not None
+    declare(parser, kind)
+    return parser, kind, rest
 
 
 def set_environment() -> None:
@@ -99,47 +124,21 @@ def set_environment() -> None:
     # GNU's OpenMP lets a thread that waits for another one spin for milliseconds. Beside other programs that takes the
     # core away from the thread that it waits for. To sleep at once is best there. Elsewhere it spins for a thirtieth of
     # the usual time, in which nearly all waits end, in case that others come later.
-    if not any(name in os.environ for name in _WAITING):
-        os.environ["GOMP_SPINCOUNT"] = "0" if is_busy() else "10000"
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "0" if is_busy() else "10000")
 
 
 def is_busy(load: Path = Path("/proc/loadavg")) -> bool:
-    """Whether other programs take time on the cores away from this one, as far as the system tells.
-
-    Three glances must find one that runs, and a trial that it takes anything: one of low priority does not.
-    """
+    """Whether other programs run, as far as the system tells; three glances must find one."""
 
     def running() -> int:
         time.sleep(0.002)
         return int(load.read_text().split()[3].partition("/")[0])  # this one included
 
     try:
-        found = min(running() for _ in range(3)) > 1
+        return min(running() for _ in range(3)) > 1
     except (OSError, ValueError, IndexError):  # it is not Linux
         return False
-    return found and (threading.active_count() > 1 or least_share() < _FREE)
-
-
-def least_share(seconds: float = 0.03) -> float:
-    """The least share of a core that any process got, of as many as there are cores, each counting as fast as it can.
-
-    Args:
-        seconds: of counting, some turns of the scheduler.
-    """
-
-    def share() -> float:
-        start, used = time.perf_counter(), time.process_time()
-        while (passed := time.perf_counter() - start) < seconds:
-            pass
-        return (time.process_time() - used) / passed
-
-    others = []
-    for _ in range(len(os.sched_getaffinity(0)) - 1):
-        if not (child := os.fork()):
-            os._exit(round(100 * share()))
-        others.append(child)
-    shares = [share()]
-    return min(shares + [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) / 100 for child in others])
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -172,19 +171,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 _ADVICE = {
-    errno.ENOSPC: "make room, or name another place",
-    errno.EDQUOT: "make room, or name another place",
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or name another place"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "see who may read and write there"),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.ESTALE), "was it removed meanwhile?"),
     errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ENFILE: "close other programs",
     errno.ENOMEM: "close other programs, or ask for less (a smaller --batch-size)",
-    errno.EACCES: "see who may read and write there",
-    errno.EPERM: "see who may read and write there",
     errno.EROFS: "name another place",
     errno.EIO: "the disk may be broken",
-    errno.ENOENT: "was it removed meanwhile?",
-    errno.ENOTDIR: "was it replaced meanwhile?",
-    errno.ESTALE: "was it removed meanwhile?",
     errno.EAGAIN: "close other programs, or raise the limit of processes (ulimit -u)",
 }
 """What to do about what a machine may lack."""
@@ -210,19 +205,24 @@ def _warn(usual: Callable[..., None], message: Warning | str, category: type[War
 
 def _run(arguments: list[str]) -> None:
     started = time.perf_counter()
-    parser = make_parser()
+    parser, kind, rest = make_parser(arguments)
+    if kind is None:
+        parser.parse_args(rest)
+        return
+    console.FLAGS.clear()
+    console.FLAGS.update(parser.flags())
     try:
-        options, unknown = parser.parse_known_args(arguments)
-        if options.command != "train":  # which has options that depend on the method
-            options.parser.refuse(options.parser.gather(options, unknown))
-        options.arguments, options.unknown, options.started = arguments, unknown, started
-        options.run(options)
+        options, unknown = parser.parse_known_intermixed_args(rest)
+        command = kind.of(options, parser=parser, arguments=arguments, unknown=unknown, started=started)
+        if not kind.has_late_options:
+            parser.refuse(unknown)
+        command.run()
     finally:
         sys.stdout.flush()
 
 
 def _complain(message: str, status: int) -> NoReturn:
-    _leave(f"selfsent: {' '.join(message.split())}", status)
+    _leave(f"selfsent: {console.with_flags(' '.join(message.split()))}", status)
 
 
 def _leave(line: str, status: int) -> NoReturn:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import sys
+from argparse import SUPPRESS, ArgumentParser
+from dataclasses import dataclass
 from typing import Any
 
+from selfsent.cli.console import show
+from selfsent.cli.options import Command, add_options
 from selfsent.errors import SelfsentError
-from selfsent.settings import choices_of
-
-
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser("methods", help="list the methods, with paper, objective, settings and options")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="one method, with its options")
-    parser.add_argument("--json", action="store_true", help="everything, as JSON on standard output")
-    parser.set_defaults(run=run)
+from selfsent.settings import Settings, setting
 
 
 def describe(method: Any) -> dict[str, Any]:
     """A method as plain data."""
     return {
         "name": method.name,
-        "title": method.title,
-        "citation": method.citation,
-        "objective": method.objective,
+        **{key: method.described[key] for key in ("title", "citation", "objective")},
         "pooling": method.pooling,
         "closed_form": method.closed_form,
         "labels": _labels(method),
@@ -42,43 +35,34 @@ def describe(method: Any) -> dict[str, Any]:
     }
 
 
-def run(options: argparse.Namespace) -> None:
-    """Print the methods."""
-    from selfsent.methods import METHODS, get_method
+@dataclass(kw_only=True)
+class Methods(Command):
+    """List the methods, with paper, objective, settings and options."""
 
-    chosen = [get_method(options.name)] if options.name else list(METHODS.values())
-    if options.json:
-        sys.stdout.write(json.dumps([describe(method) for method in chosen], ensure_ascii=False, indent=1) + "\n")
-        return
-    from selfsent.cli.console import show
+    name: str | None = setting(None, "one method, with its options", positional=True, nargs="?")
+    json: bool = setting(False, "everything, as JSON on standard output")
 
-    for method in chosen:
-        objective = f"{'computes' if method.closed_form else 'minimises'} {method.objective}"
-        lines = [f"{method.name}: {method.title}", method.citation, objective, *_settings(method)]
-        show("\n  ".join(lines))
-        if options.name:
-            show(_details(method))
-        show("")
+    def run(self) -> None:
+        """Print them."""
+        from selfsent.methods import METHODS, get_method
 
-
-def _details(method: Any) -> Any:
-    """Its settings by name, then its options, each beside what it does."""
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 2))
-    for name, values in {"published": {}, **method.presets}.items():
-        changes = " ".join(map(_flag, values.items()))
-        grid.add_row(f"  --settings {name}", "as published" + (f", with {changes}" if changes else ""))
-    for item in dataclasses.fields(method.options):
-        name, switch = item.name.replace("_", "-"), isinstance(item.default, bool)
-        shown = f"--{'' if item.default else 'no-'}{name}" if switch else item.default
-        remarks = [", ".join(allowed)] if (allowed := choices_of(method.options).get(item.name)) else []
-        remarks += [] if shown in (None, "") else [f"default: {shown}"]
-        grid.add_row(
-            f"  --{'[no-]' if switch else ''}{name}",
-            item.metadata["description"] + (f" ({'; '.join(remarks)})" if remarks else ""),
-        )
-    return grid
+        chosen = [get_method(self.name)] if self.name else list(METHODS.values())
+        if self.json:
+            sys.stdout.write(json.dumps([describe(method) for method in chosen], ensure_ascii=False, indent=1) + "\n")
+            return
+        for method in chosen:
+            title, objective, citation = method.described.values()
+            verb = "computes" if method.closed_form else "minimises"
+            lines = [f"{method.name}: {title}", citation, f"{verb} {objective}", *_settings(method)]
+            for name, values in {"published": {}, **method.presets}.items() if self.name else ():
+                changes = ", ".join(f"{option} {value}" for option, value in values.items())
+                lines.append(f"--settings {name}: as published" + (f", with {changes}" if changes else ""))
+            show("\n  ".join(lines))
+            if self.name:
+                parser = ArgumentParser(usage=SUPPRESS, add_help=False)
+                add_options(parser.add_argument_group("  options"), method.options)
+                show(parser.format_help())
+            show("")
 
 
 def _labels(method: Any) -> str | None:
@@ -90,47 +74,35 @@ def _labels(method: Any) -> str | None:
     return None if wanted is None else str(wanted.kind)
 
 
-def _flag(item: tuple[str, Any]) -> str:
-    name, value = item[0].replace("_", "-"), item[1]
-    return f"--{'' if value else 'no-'}{name}" if isinstance(value, bool) else f"--{name} {value}"
-
-
-def _passes(method: Any) -> str:
-    passes = method.defaults.epochs or 1
-    return "one pass" if passes == 1 else f"{passes:g} passes"
-
-
 def _settings(method: Any) -> list[str]:
+    """What is done as published, by default, and with a table of token vectors, such as `bundled`."""
+    from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
+    from selfsent.methods.postprocessing import whitened
+
     if method.closed_form:
         return [f"published: pooling {method.pooling}; one look at every sentence, no steps"]
-    published = method.published
-    length = (
-        f"{published.steps:,} steps"
-        if published.steps
-        else f"{published.epochs:g} {'pass' if published.epochs == 1 else 'passes'} over the corpus"
-    )
+
+    def passes(settings: Settings) -> str:
+        return (
+            f"{settings.steps:,} steps"
+            if settings.steps
+            else "one pass"
+            if settings.epochs in (None, 1)
+            else f"{settings.epochs:g} passes"
+        )
+
+    published, default = method.published, method.defaults
+    table = "it cannot train one" if method.static is None else "the same"
+    if method.static is STATIC:
+        table = (
+            f"batch {STATIC.batch_size}, rate {STATIC.learning_rate:g} (a new one: {NEW_STATIC.batch_size},"
+            f" {NEW_STATIC.learning_rate:g}), {passes(STATIC)}, {STATIC_STEPS:,} steps at"
+            f" most{whitened(method.static_whiten)}"
+        )
     return [
         f"published: pooling {method.pooling}, batch {published.batch_size}, rate {published.learning_rate:g}"
-        f" {published.schedule}, {length}",
-        f"default: batch {method.defaults.batch_size},"
-        f" rate {method.defaults.learning_rate:g} ({method.large_learning_rate:g} for large encoders),"
-        f" {_passes(method)}",
-        _static(method),
+        f" {published.schedule}, {passes(published)}",
+        f"default: batch {default.batch_size}, rate {default.learning_rate:g} ({method.large_learning_rate:g} for large"
+        f" encoders), {passes(default)}",
+        f"a table of token vectors, such as bundled: {table}",
     ]
-
-
-def _static(method: Any) -> str:
-    """What is done with a table of token vectors, such as `bundled`."""
-    from selfsent.methods.method import NEW_STATIC, STATIC, STATIC_STEPS
-    from selfsent.methods.whitening import whitened
-
-    said = "a table of token vectors, such as bundled"
-    if method.static is None:
-        return f"{said}: it cannot train one"
-    if method.static is not STATIC:
-        return f"{said}: the same"
-    return (
-        f"{said}: batch {STATIC.batch_size}, rate {STATIC.learning_rate:g}"
-        f" (a new one: {NEW_STATIC.batch_size}, {NEW_STATIC.learning_rate:g}), {STATIC.epochs:g} passes,"
-        f" {STATIC_STEPS:,} steps at most{whitened(method.static_whiten)}"
-    )

@@ -1,239 +1,94 @@
-"""Flags that several commands share, and flags made from settings dataclasses."""
+"""Commands as dataclasses: options that several share, and how flags are made of their fields."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
-from selfsent.errors import SettingsError
-from selfsent.models.heads.options import HEADS, POOLINGS
+from selfsent.errors import Interrupted, SettingsError
+from selfsent.models.heads.options import HEADS
 from selfsent.naming import names
-from selfsent.settings import Settings, choices_of, parse_duration
+from selfsent.settings import CorpusOptions, PairOptions, check_limits, choices_of, kinds_of, parse_value, setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
     from selfsent.methods import Method
+    from selfsent.models.encoder import Encoder
+
+UNSET = object()
+"""Stands for defaults that depend on the method."""
+_OF_PAIRS = tuple(item.name for item in dataclasses.fields(PairOptions))
 
 
-def duration(text: str) -> float:
-    """A duration, for argparse."""
-    try:
-        return parse_duration(text)
-    except SettingsError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-_TEXT_COLUMN = "text"
-
-
-def add_corpus_options(
-    parser: argparse.ArgumentParser, for_documents: bool = False, for_training: bool = False
-) -> None:
-    """How to read a corpus.
+@dataclass(kw_only=True)
+class Command:
+    """A command: its docstring is its description, its fields and those of its bases are its options.
 
     Args:
-        parser: gets the options.
-        for_documents: whether texts of several sentences are split without being told to, where they must be documents.
-        for_training: whether rows may be left out that are like others.
+        changes: values given for the fields of the dataclasses in `also`.
+        parser: the `Parser` of the command.
+        arguments: as they were given.
+        unknown: arguments that the parser does not know.
+        started: when the process began to work, by `time.perf_counter`.
     """
-    group = parser.add_argument_group("corpus")
-    group.add_argument(
-        "--text-column",
-        action="append",
-        metavar="NAME",
-        help="column with the texts (default: text); may be repeated: the texts are joined",
-    )
-    group.add_argument("--document-column", metavar="NAME", help="column that says which document a text belongs to")
-    group.add_argument(
-        "--split-sentences",
-        action=argparse.BooleanOptionalAction if for_documents else "store_true",
-        help="each text holds several sentences: split it"
-        + (" (default: where documents are needed and most texts do)" if for_documents else ""),
-    )
-    group.add_argument(
-        "--clean",
-        type=names,
-        metavar="WHAT[,WHAT]",
-        help="take out of each text first: html (tags, and entities become characters), mail (quoted mail, its headers,"
-        " signatures), urls, separators (lines such as =====)",
-    )
-    group.add_argument(
-        "--without",
-        action="append",
-        metavar="CORPUS",
-        help="leave out rows with a text of this corpus, such as a test set; may be repeated",
-    )
-    if for_training:
-        group.add_argument(
-            "--drop-near-duplicates",
-            action="store_true",
-            help="of texts that are the same but for a few words keep the first (needs the extra `near-duplicates`)",
-        )
+
+    usage: ClassVar[str | None] = None
+    also: ClassVar[tuple[tuple[str, type[Any], Any], ...]] = ()
+    """Settings whose default depends on something: a title, the dataclass, and an instance with defaults to show."""
+
+    kinds: ClassVar[Mapping[str, type[Command] | None]] = {}
+    """The commands of a command that is one of several, by name."""
+    has_late_options: ClassVar[bool] = False
+    """Whether more options become known when it runs."""
+
+    changes: dict[str, Any] = field(default_factory=dict)
+    parser: Any
+    arguments: list[str]
+    unknown: list[str]
+    started: float
+
+    def __post_init__(self) -> None:
+        check_limits(self)
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, **about: Any) -> Self:
+        """The command with what its parser found."""
+        own = {item.name for item in dataclasses.fields(cls)}
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in vars(options).items()
+        }
+        changes = {name: value for name, value in given.items() if name not in own}
+        return cls(**{name: value for name, value in given.items() if name in own}, changes=changes, **about)
+
+    def values(self, *names: str) -> dict[str, Any]:
+        """Options by their names."""
+        return {name: getattr(self, name) for name in names}
+
+    def run(self) -> None:
+        """Do it."""
+        raise NotImplementedError
 
 
-def add_language_option(parser: argparse.ArgumentParser) -> None:
-    """Whose words are stemmed."""
-    parser.add_argument(
-        "--language",
-        metavar="NAME",
-        help="compare words by their stems in this language, such as english or turkish; none: as they are (default:"
-        " the language that most texts are in)",
-    )
+def declare(parser: argparse.ArgumentParser, command: type[Command]) -> None:
+    """Add a flag for each field of a command, those of its bases and of `also` in groups of their own."""
+    home = {name: kind for kind in command.__mro__ for name in vars(kind).get("__annotations__", ())}
+    for kind in command.__mro__:
+        own = [item for item in dataclasses.fields(command) if item.metadata and home[item.name] is kind]
+        title = vars(kind).get("title")
+        group = parser.add_argument_group(title) if title and own else parser
+        for item in own:
+            _add(group, item, command, item.default, switches=True)
+    for title, options, defaults in command.also:
+        known = {action.dest for action in parser._actions}
+        add_options(parser.add_argument_group(title), options, defaults, but=known)
 
 
-def add_hold_out(group: Any) -> None:
-    """How many documents are kept apart."""
-    group.add_argument(
-        "--hold-out",
-        type=int,
-        metavar="N",
-        help="keep N documents (train: or groups of pairs that share a text) apart to score on, and N more to choose"
-        " by with --dev context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
-    )
-
-
-def add_label_options(parser: argparse.ArgumentParser) -> None:
-    """Several texts in a row, and what is known about them."""
-    group = parser.add_argument_group("corpus of pairs or triples")
-    group.add_argument(
-        "--text-columns", type=names, metavar="A,B[,C]", help="two or three columns with texts, for pairs or triples"
-    )
-    group.add_argument("--label-column", metavar="NAME", help="column with classes: names or whole numbers")
-    group.add_argument("--score-column", metavar="NAME", help="column with numbers, such as similarities")
-
-
-def add_carry_options(parser: argparse.ArgumentParser, where: str) -> None:
-    """Columns of the input that come out again, in `where`."""
-    group = parser.add_argument_group("columns that come out again")
-    group.add_argument("--id-column", metavar="NAME", help=f"column with the id of each row, for {where}")
-    group.add_argument(
-        "--keep", type=names, default=(), metavar="A[,B]", help="more columns that go with each row, such as team,date"
-    )
-
-
-def carried(options: argparse.Namespace) -> tuple[str, ...]:
-    """The columns that `add_carry_options` found, each once, the id first.
-
-    Raises:
-        SettingsError: one has no name, or is called like a column of the results.
-    """
-    from selfsent.search.tables import check_carried
-
-    found = tuple(dict.fromkeys([*([] if options.id_column is None else [options.id_column]), *options.keep]))
-    if "" in found:
-        raise SettingsError("--id-column and --keep name columns; one of them is empty")
-    check_carried(found, "--id-column or --keep")
-    return found
-
-
-class Unset:
-    """Stands for defaults that depend on the method."""
-
-    def __getattr__(self, name: str) -> None:
-        return None
-
-
-def _strength(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no number; give the corpus before --whiten, or a strength behind it"
-        ) from None
-
-
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """How the base becomes the encoder that is trained."""
-    parser.add_argument("--settings", metavar="PRESET", dest="preset", help="published: exactly the paper's settings")
-    parser.add_argument(
-        "--pooling", choices=POOLINGS, help="pooling, instead of the base's (or the method's, where the base has none)"
-    )
-    parser.add_argument("--head", choices=tuple(HEADS), help="a CNN to put before, or in place of, the pooling")
-    parser.add_argument("--dropout", type=float, metavar="X", help="dropout rate of the encoder, instead of its own")
-    parser.add_argument(
-        "--whiten",
-        type=_strength,
-        nargs="?",
-        const=1.0,
-        metavar="X",
-        help="whiten the vectors of the trained encoder: in full, or with a strength from 0 (not at all) to 1; default:"
-        " 0.1 after neighbours on a table of token vectors, else 0",
-    )
-
-
-def add_method_options(parser: argparse.ArgumentParser, method: Method, head: str | None) -> set[str]:
-    """The options of a method, and of a head that it is given; the names of these and of the general settings."""
-    add_dataclass_options(parser.add_argument_group(f"options of {method.name}"), method.options)
-    kinds: list[type[Any]] = [Settings, method.options]
-    if head and not method.head:
-        kinds.append(HEADS[head])
-        add_dataclass_options(parser.add_argument_group(f"options of the head {head}"), kinds[-1])
-    return {item.name for kind in kinds for item in dataclasses.fields(kind)}
-
-
-def read(options: argparse.Namespace, source: str | list[str], min_rows: int = 2) -> Corpus:
-    """Read the corpus that the options describe, of so many distinct sentences at least."""
-    from selfsent.cli.console import notice
-    from selfsent.data.corpus import read_corpus
-
-    corpus = read_corpus(_named(source), **_how(options), min_rows=min_rows)
-    if line := corpus.report.advice():
-        notice(line)
-    return corpus
-
-
-def check(options: argparse.Namespace, source: str | list[str]) -> None:
-    """Find the faults of a corpus that show at once, before anything that takes time to import."""
-    from selfsent.data.corpus import check_corpus
-
-    check_corpus(_named(source), **_how(options))
-
-
-def refuse_unread(options: argparse.Namespace, corpus: str, but: Collection[str] = ()) -> None:
-    """Refuse options of a corpus that is not given.
-
-    Args:
-        options: with those of `add_corpus_options`.
-        corpus: the flag that would give one.
-        but: those that say how to read something else.
-
-    Raises:
-        SettingsError: there is one.
-    """
-    for name, value in _how(options).items():
-        if value and name not in but and (name, value) != ("text_column", _TEXT_COLUMN):
-            raise SettingsError(f"--{name.replace('_', '-')} says how to read {corpus}: give {corpus}, too")
-
-
-def text_column(options: argparse.Namespace) -> str | list[str]:
-    """The column with the texts, or those whose texts are joined."""
-    given: list[str] = options.text_column or [_TEXT_COLUMN]
-    return given if len(given) > 1 else given[0]
-
-
-def _named(source: str | list[str]) -> str | list[dict[str, str]]:
-    """Each name as a source of its own: a list of names that are no files would be taken for the sentences."""
-    if isinstance(source, str):
-        return source
-    return source[0] if len(source) == 1 else [{"source": name} for name in source]
-
-
-def _how(options: argparse.Namespace) -> dict[str, Any]:
-    maybe = ("text_columns", "label_column", "score_column", "clean", "drop_near_duplicates")
-    return {
-        **{name: getattr(options, name) for name in maybe if getattr(options, name, None)},
-        **({"exclude": options.without} if getattr(options, "without", None) else {}),
-        **({"carry": carried(options)} if hasattr(options, "id_column") else {}),
-        "text_column": text_column(options),
-        "document_column": options.document_column,
-        "split_sentences": options.split_sentences,
-    }
-
-
-def add_dataclass_options(group: Any, options: type[Any], defaults: Any = None, but: Collection[str] = ()) -> None:
-    """One flag for each field made with `selfsent.settings.setting`; a flag that is not given leaves no trace.
+def add_options(group: Any, options: type[Any], defaults: Any = None, but: Collection[str] = ()) -> None:
+    """Add a flag for each field of a settings dataclass, but for some; one that is not given leaves no trace.
 
     Args:
         group: an argparse parser or group.
@@ -241,20 +96,261 @@ def add_dataclass_options(group: Any, options: type[Any], defaults: Any = None, 
         defaults: an instance whose values the help texts name; the dataclass' own defaults when None.
         but: names of fields that get no flag.
     """
-    for item in (item for item in dataclasses.fields(options) if item.name not in but):
-        value = getattr(defaults, item.name) if defaults is not None else item.default
-        flag, text = "--" + item.name.replace("_", "-"), item.metadata["description"]
-        shown = "" if value is None else f" (default: {value})"
-        common: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (text + shown).replace("%", "%%")}
-        kind = str(item.type)
-        if kind.startswith("bool"):
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, **common)
-        elif allowed := choices_of(options).get(item.name):
-            group.add_argument(flag, choices=allowed, **common)
-        elif item.name == "budget":
-            group.add_argument(flag, type=duration, metavar="TIME", **common)
-        elif kind.startswith("str"):
-            group.add_argument(flag, metavar="TEXT", **common)
-        else:
-            number = kind.startswith("int")
-            group.add_argument(flag, type=int if number else float, metavar="N" if number else "X", **common)
+    for item in dataclasses.fields(options):
+        if item.metadata and item.name not in but:
+            default = item.default if defaults is None else getattr(defaults, item.name, None)
+            _add(group, item, options, default, switches=False)
+
+
+def add_method_options(parser: Any, method: Method, head: str | None) -> None:
+    """Add the options of a method, and of a head that it is given."""
+    add_options(parser.add_argument_group(f"options of {method.name}"), method.options)
+    if head and not method.head:
+        add_options(parser.add_argument_group(f"options of the head {head}"), HEADS[head])
+
+
+def _add(group: Any, item: dataclasses.Field[Any], options: type[Any], default: Any, switches: bool) -> None:
+    """One flag. `switches`: whether one that is off by default needs no `--no-` form."""
+    about, kinds, allowed = item.metadata, kinds_of(options)[item.name], choices_of(options).get(item.name)
+    show = default not in (None, (), MISSING) and default is not False
+    shown = f" (default: {','.join(map(str, default)) if isinstance(default, tuple) else default})" if show else ""
+    made: dict[str, Any] = {"default": argparse.SUPPRESS, "help": (about["description"] + shown).replace("%", "%%")}
+    made |= {name: about[name] for name in ("nargs", "const", "metavar") if name in about}
+    if kinds == (bool,):
+        switch = switches and "None" not in str(item.type)
+        made["action"] = "store_true" if switch else argparse.BooleanOptionalAction
+    elif allowed:
+        made["choices"] = allowed
+    else:
+        name = item.name.rpartition("_")[2].upper()
+        several = f"{name}[,{name}]" if kinds == (tuple[str, ...],) and not {"nargs", "repeat"} & about.keys() else name
+        made.setdefault("metavar", "N" if int in kinds else "X" if float in kinds else several)
+        made["type"] = _typed(item, kinds)
+        if about.get("repeat"):
+            made["action"] = "append"
+    if about.get("positional"):
+        group.add_argument(item.name, **made)
+    else:
+        flags = about.get("flags", ["--" + item.name.replace("_", "-")])
+        group.add_argument(*flags, dest=item.name, required=default is MISSING, **made)
+
+
+def _typed(item: dataclasses.Field[Any], kinds: tuple[Any, ...]) -> Any:
+    """What argparse turns a string into."""
+    if kinds == (tuple[str, ...],):
+        return str if item.metadata.get("repeat") or "nargs" in item.metadata else names
+    if "parse" not in item.metadata:
+        return int if int in kinds else float if float in kinds else str
+
+    def parse(text: str) -> Any:
+        try:
+            return parse_value(text, item, kinds)
+        except SettingsError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
+
+
+@dataclass(kw_only=True)
+class Reading(CorpusOptions, Command):
+    """A command that reads a corpus."""
+
+    def reading(self) -> dict[str, Any]:
+        """The options of `read_corpus` that were given."""
+        more = {name: getattr(self, name) for name in _OF_PAIRS if getattr(self, name, None)}
+        carry = {"carry": self.carried()} if isinstance(self, Carrying) else {}
+        common: dict[str, Any] = {"text_column": self.texts, "document_column": self.document_column}
+        common |= {"clean": self.clean or None, "exclude": list(self.exclude) or None}
+        return {**common, "split_sentences": self.split_sentences, **more, **carry}
+
+    @property
+    def texts(self) -> str | list[str]:
+        """The column with the texts, or those whose texts are joined."""
+        return list(self.text_column) if len(self.text_column) > 1 else (*self.text_column, "text")[0]
+
+    def read(self, source: str | tuple[str, ...], min_rows: int = 2, tell: bool = False) -> Corpus:
+        """Read the corpus, of so many distinct sentences at least; `tell` what is in it."""
+        from selfsent.cli.console import notice
+        from selfsent.data.corpus import read_corpus
+
+        corpus = read_corpus(_named(source), **self.reading(), min_rows=min_rows)
+        if line := corpus.report.advice():
+            notice(line)
+        if tell:
+            notice(corpus.report.summary())
+        return corpus
+
+    def check_corpus(self, source: tuple[str, ...]) -> None:
+        """Find the faults of a corpus that show at once, before anything that takes time to import."""
+        from selfsent.data.corpus import check_corpus
+
+        check_corpus(_named(source), **self.reading())
+
+    def refuse_unread(self, corpus: str, but: Collection[str] = ()) -> None:
+        """Refuse options of a corpus that is not given.
+
+        Args:
+            corpus: the flag that would give one.
+            but: those that say how to read something else.
+
+        Raises:
+            SettingsError: there is one.
+        """
+        for item in dataclasses.fields(CorpusOptions):
+            if getattr(self, item.name) and item.name not in but:
+                raise SettingsError(f"{item.name}= says how to read {corpus}: give {corpus}, too")
+
+
+def _named(source: str | tuple[str, ...]) -> str | list[dict[str, str]]:
+    """Each name as a source of its own: a list of names that are no files would be taken for the sentences."""
+    if isinstance(source, str):
+        return source
+    return source[0] if len(source) == 1 else [{"source": name} for name in source]
+
+
+SPLIT_DEFAULT: Any = setting(None, "split texts of several sentences (default: where documents are needed and most do)")
+SENTENCES: Any = setting(None, "train on N rows at most, drawn at random")
+HOLD_OUT: Any = setting(
+    None,
+    "documents, or groups of pairs that share a text, kept apart to score on, and as many to choose by with --dev"
+    " context (default: a tenth, 500 at least; a fifth of fewer than 1,000; train takes 0 for none)",
+)
+# Fields that several commands share, always under the same name, which a dataclass writes into them.
+CORPUS: Any = setting((), "as for selfsent train", positional=True, nargs="+")
+MODEL: Any = setting(MISSING, "a directory, a hub id, or bundled", positional=True)
+JSON: Any = setting(None, "write what is shown as one object; - is standard output, for this alone", metavar="FILE")
+
+
+@dataclass(kw_only=True)
+class TrainingText(PairOptions, Reading):
+    """A command that reads a corpus to train on."""
+
+    split_sentences: bool | None = SPLIT_DEFAULT
+
+
+@dataclass(kw_only=True)
+class Carrying(Reading):
+    """A command whose results have columns of the input."""
+
+    title: ClassVar[str] = "columns that come out again"
+    id_column: str | None = setting(None, "column with the id of each row, which every result has")
+    keep: tuple[str, ...] = setting((), "more columns that go with each row, such as team,date")
+
+    def carried(self) -> tuple[str, ...]:
+        """The columns of the input that come out again, each once, the id first.
+
+        Raises:
+            SettingsError: one has no name, or is called like a column of the results.
+        """
+        from selfsent.search.tables import check_carried
+
+        found = tuple(dict.fromkeys([*([] if self.id_column is None else [self.id_column]), *self.keep]))
+        if "" in found:
+            raise SettingsError("--id-column and --keep name columns; one of them is empty")
+        check_carried(found, "--id-column or --keep")
+        return found
+
+
+class Bits(TypedDict):
+    """As `quicken` and `as_encoder` take it."""
+
+    fast: bool
+    int8: bool
+
+
+@dataclass(kw_only=True)
+class Encoding(Command):
+    """A command that encodes, in 32, 16 or 8 bits."""
+
+    fast: bool = setting(False, "compute in bfloat16 where that is faster (cosine to float32: 0.9999)")
+    int8: bool = setting(False, "some products in 8 bits, on a CPU with AVX-512 VNNI (cosine to float32: 0.999)")
+
+    def bits(self) -> Bits:
+        """What the flags say; a notice tells what is no gain on this processor, and left undone."""
+        from selfsent.cli.console import notice
+        from selfsent.models.precision import computes_bfloat16, computes_int8, inference_device
+
+        device = inference_device()
+        short = computes_bfloat16(device)
+        if self.int8 and not computes_int8(device):
+            used = "bfloat16" if short else "float32"
+            notice(f"--int8 needs a CPU that multiplies bytes (AVX-512 VNNI): {used} is used")
+        elif self.fast and not short:
+            notice("--fast: this machine is no faster in bfloat16, so float32 is used")
+        return {"fast": self.fast, "int8": self.int8}
+
+    def load(self, name: str, corpus: Corpus | None, seen: list[str] | None = None) -> Encoder:
+        """An encoder, on a GPU where there is one and in as few bits as wanted.
+
+        Notices say what of the corpus, if any, was left out, and where the encoder can hardly read it. `seen` gets its
+        fingerprint, as it was loaded.
+        """
+        import numpy as np
+
+        from selfsent.cli.console import notice
+        from selfsent.models.loading import load_encoder
+        from selfsent.models.precision import inference_device, quicken
+        from selfsent.models.reading import LOOKED_AT, complaint_of_text
+
+        if corpus and (odd := _rows_read(corpus)):
+            notice(odd)
+        bits = self.bits()
+        model = load_encoder(name)
+        if seen is not None:
+            from selfsent.models.fingerprint import fingerprint
+
+            seen.append(fingerprint(model))
+        model = model.to(inference_device())
+        if corpus and (line := complaint_of_text(model, corpus.texts(np.arange(min(len(corpus), LOOKED_AT))))):
+            notice(line)
+        return quicken(model, **bits)
+
+
+def _rows_read(corpus: Corpus) -> str:
+    """How many rows, and what is odd about them; empty where nothing is."""
+    inputs, report = corpus.input_rows, corpus.report
+    counts = (
+        (inputs.dropped - report.excluded, "empty"),
+        (int(inputs.repeats.sum()) - len(corpus), "repeated"),
+        (report.excluded, "left out"),
+    )
+    odd = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    line = f"{inputs.rows:,} row{'s' * (inputs.rows != 1)}"
+    line += f", split into {len(inputs):,} sentence{'s' * (len(inputs) != 1)}" if inputs.split else ""
+    return "\n".join(filter(None, (f"{line} ({odd})" if odd else "", report.changes)))
+
+
+@dataclass(kw_only=True)
+class WithData(Command):
+    """A command that may read evaluation data sets."""
+
+    data: str | None = setting(None, "mirror of evaluation data sets (default: SELFSENT_DATA, then the hub)")
+
+
+@dataclass(kw_only=True)
+class Resumable(Command):
+    """A command that writes a directory, and goes on in it."""
+
+    output: str = setting(MISSING, "the run directory; the model is in OUTPUT/model")
+    resume: bool = setting(False, "go on with what is in OUTPUT")
+    overwrite: bool = setting(False, "throw away what is in OUTPUT")
+
+    @contextmanager
+    def resumable(self) -> Iterator[None]:
+        """When the user interrupts what runs within, say how to go on."""
+        import shlex
+        from pathlib import Path
+
+        from selfsent.files import read_json
+
+        record = Path(self.output) / "run.json"
+        before = read_json(record)
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            after = read_json(record)
+            if not after or (self.overwrite and after == before):  # what lies there is another run
+                raise
+            saved = "stopped and saved" if isinstance(stop, Interrupted) else "stopped"
+            given = [argument for argument in self.arguments if argument not in ("--overwrite", "--resume")]
+            raise KeyboardInterrupt(f"{saved}; go on with: {shlex.join(['selfsent', *given, '--resume'])}") from None

@@ -1,89 +1,71 @@
-"""`selfsent pretrain`."""
+"""`selfsent pretrain` and `selfsent table`: bases made of nothing but text."""
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from dataclasses import MISSING, dataclass
+from functools import partial
+from typing import ClassVar
 
-from selfsent.cli.options import add_corpus_options, add_dataclass_options, add_hold_out, check, read
-from selfsent.cli.recipe import resumable
+from selfsent.cli.console import CommandProgress, show
+from selfsent.cli.options import CORPUS, HOLD_OUT, Reading, Resumable
+from selfsent.pretraining.options import DEFAULTS, Options, TableOptions
+from selfsent.settings import Settings, setting
 
-if TYPE_CHECKING:
-    from selfsent.data.corpus import Corpus
 
+@dataclass(kw_only=True)
+class Pretrain(Reading, Resumable):
+    """Train a vocabulary and a small encoder from scratch.
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "pretrain",
-        help="train a vocabulary and a small encoder from scratch",
-        description="Train a vocabulary and a BERT-shaped encoder from scratch, with masked language modelling.",
-        epilog="The encoder is in DIR/model: selfsent train CORPUS --base DIR.",
+    The encoder has BERT's shape and learns by masked language modelling. It is in DIR/model: selfsent train CORPUS
+    --base DIR.
+    """
+
+    also: ClassVar = (
+        ("encoder", Options, None),
+        ("settings (one pass over the text if nothing says how long)", Settings, DEFAULTS),
     )
-    parser.add_argument(
-        "corpus", nargs="+", metavar="CORPUS", help="files, directories, globs or a hub data set, as for selfsent train"
-    )
-    parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")
-    parser.add_argument(
-        "--tokenizer", metavar="ENCODER", help="use the tokenizer of this encoder instead of training one"
-    )
-    parser.add_argument(
-        "--source", action="append", default=[], metavar="TEXT", help="name and licence of a source, for the card"
-    )
-    parser.add_argument(
-        "--prompt",
-        action="append",
-        metavar="TEXT",
-        help="a sentence with a [MASK] for the card, instead of those it has",
-    )
-    parser.set_defaults(run=run, parser=parser)
-    add_corpus_options(parser, for_training=True)
-    _add_settings(parser)
-    run_config = parser.add_argument_group("run")
-    run_config.add_argument("--resume", action="store_true", help="go on with the run in DIR")
-    run_config.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
-    run_config.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
-    add_hold_out(run_config)
+
+    corpus: tuple[str, ...] = CORPUS
+    tokenizer: str | None = setting(None, "encoder whose tokenizer is used instead of a new one")
+    keep: int = setting(2, "checkpoints kept")
+    hold_out: int | None = HOLD_OUT
+
+    def run(self) -> None:
+        """Pretrain, then say where the encoder is."""
+        self.check_corpus(self.corpus)
+        from selfsent.pretraining.pretrain import pretrain
+
+        given = self.values("tokenizer", "resume", "overwrite", "keep", "hold_out") | self.changes
+        with self.resumable():
+            corpus = partial(self.read, self.corpus, tell=True)
+            result = pretrain(corpus, self.output, progress=CommandProgress(), **given)
+        show(f"The same as a page, with curves: {result.directory / 'report.html'}")
+        show(f"The model is in {result.directory / 'model'}")
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
-    from selfsent.pretraining.options import DEFAULTS, Options
-    from selfsent.settings import Settings
+@dataclass(kw_only=True)
+class Table(Reading):
+    """Make an untrained table of token vectors, with a vocabulary of your text.
 
-    add_dataclass_options(parser.add_argument_group("encoder"), Options)
-    group = parser.add_argument_group("settings (one pass over the text if nothing says how long)")
-    add_dataclass_options(group, Settings, DEFAULTS)
+    It has a random vector for each token, and is a base to train from, for text in any language. Train it on text with
+    documents: selfsent train CORPUS --base DIR. Or after a teacher, on any text: selfsent train CORPUS --base DIR
+    --method distil --teacher ENCODER
+    """
 
+    also: ClassVar = (("table", TableOptions, None),)
 
-def run(options: argparse.Namespace) -> None:
-    """Pretrain, then print what the encoder has learnt."""
-    check(options, options.corpus)
-    from selfsent.cli.console import notice, show
-    from selfsent.pretraining.card import PROMPTS, fills_table
-    from selfsent.pretraining.options import Options
-    from selfsent.pretraining.pretrain import pretrain
-    from selfsent.settings import Settings
+    corpus: tuple[str, ...] = setting((), "as for selfsent train; none with --tokenizer", positional=True, nargs="*")
+    output: str = setting(MISSING, "the table is in OUTPUT/model")
+    tokenizer: str | None = setting(None, "encoder whose vocabulary is taken instead of a new one")
+    overwrite: bool = setting(False, "throw away what is in OUTPUT")
 
-    def corpus() -> Corpus:
-        found = read(options, options.corpus)
-        notice(found.report.summary())
-        return found
+    def run(self) -> None:
+        """Make the table, and say where it is."""
+        if self.corpus:
+            self.check_corpus(self.corpus)
+        from selfsent.pretraining.pretrain import make_table
 
-    names = {item.name for kind in (Options, Settings) for item in dataclasses.fields(kind)}
-    with resumable(options.arguments, options.output):
-        result = pretrain(
-            corpus,
-            options.output,
-            tokenizer=options.tokenizer,
-            sources=options.source,
-            prompts=options.prompt or PROMPTS,
-            resume=options.resume,
-            overwrite=options.overwrite,
-            keep=options.keep,
-            hold_out=options.hold_out,
-            **{name: value for name, value in vars(options).items() if name in names},
-        )
-    show(fills_table(result.record["fills"]))
-    show(f"The same as a page, with curves: {result.directory / 'report.html'}")
-    show(f"The model is in {result.directory / 'model'}")
+        corpus = partial(self.read, self.corpus, tell=True) if self.corpus else None
+        given = self.values("tokenizer", "overwrite") | self.changes
+        place = make_table(corpus, self.output, progress=CommandProgress(), **given)
+        show(f"The table is in {place}")

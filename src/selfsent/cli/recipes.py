@@ -2,71 +2,69 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from selfsent.cli.console import show
+from selfsent.cli.options import WithData
 from selfsent.display import counted, table_of
 from selfsent.errors import SettingsError
+from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "recipes",
-        help="list the recipes of the papers' tables, what they need, and what of it is here",
-        description="List the recipes that ship: which tables of the papers they repeat, what they need,"
-        " and what of it is here. With the name of one: its variants, and where to get what is missing.",
-        epilog="Print one as YAML, to change it: selfsent recipes show NAME > mine.yaml. Run one: selfsent train NAME"
-        " --output DIR. Put several runs beside the papers' rows, averages over their tasks included: selfsent recipes"
-        " beside DIR ...",
-    )
-    parser.add_argument(
-        "name", nargs="*", metavar="NAME", help="one recipe, or a file of your own; or show NAME; or beside DIR ..."
-    )
-    parser.add_argument("--data", metavar="DIR", help="mirror of the data sets (default: SELFSENT_DATA)")
-    parser.add_argument("--json", action="store_true", help="everything, as JSON on standard output")
-    parser.set_defaults(run=run)
+@dataclass(kw_only=True)
+class Recipes(WithData):
+    """List the recipes of the papers' tables, what they need, and what of it is here.
 
+    List the recipes that ship: which tables of the papers they repeat, what they need, and what of it is here. With
+    the name of one: its variants, and where to get what is missing.
 
-def run(options: argparse.Namespace) -> None:
-    """Print all recipes, or one."""
-    from selfsent.cli.console import show
-    from selfsent.papers import outline, reproduction
+    Print one as YAML, to change it: selfsent recipes show NAME > mine.yaml. Run one: selfsent train NAME --output
+    DIR. Put several runs beside the papers' rows, averages over their tasks included: selfsent recipes beside DIR
+    ...
+    """
 
-    names = list(options.name)
-    if names[:1] == ["show"] and len(names) > 1:
-        for name in names[1:]:
-            sys.stdout.write(outline.recipe_file(name).read_text(encoding="utf-8"))
-        return
-    if names[:1] == ["beside"]:
-        if len(names) < 2:
-            raise SettingsError("beside needs the directories of runs: selfsent recipes beside DIR ...")
-        if options.data:
-            raise SettingsError("beside reads runs and no data sets: leave --data out")
-        rows = reproduction.join_runs(names[1:])
-        if options.json:
-            _write([row.to_json() for row in rows])
-        for table in reproduction.tables(rows) if not options.json else ():
-            show(table)
-        return
-    mirror = options.data or os.environ.get("SELFSENT_DATA")
-    outlines = [outline.outline(name, mirror) for name in names or outline.shipped()]
-    if options.json:
-        _write(outlines)
-        return
-    for each in outlines:
-        show(f"{each['name']}: {each['title']}")
-        if names:
-            show(_variants(each["variants"]))
-        show("\n".join(_where(each["needs"]) if names else _summary(each)))
-    if not names:
-        show("selfsent recipes NAME says more of one, selfsent train NAME --output DIR runs it.")
+    name: tuple[str, ...] = setting((), "recipes; or show NAME; or beside DIR ...", positional=True, nargs="*")
+    json: bool = setting(False, "everything, as JSON on standard output")
+
+    def run(self) -> None:
+        """Print them."""
+        from selfsent.papers import outline, reproduction
+
+        what, *names = self.name or ("",)
+        if what == "show" and names:
+            for name in names:
+                sys.stdout.write(outline.recipe_file(name).read_text(encoding="utf-8"))
+            return
+        if what == "beside":
+            if not names:
+                raise SettingsError("beside needs the directories of runs: selfsent recipes beside DIR ...")
+            if self.data:
+                raise SettingsError("beside reads runs and no data sets: leave --data out")
+            rows = reproduction.join_runs(names)
+            if self.json:
+                _write([row.to_json() for row in rows])
+            for table in reproduction.tables(rows) if not self.json else ():
+                show(table)
+            return
+        mirror = self.data or os.environ.get("SELFSENT_DATA")
+        outlines = [outline.outline(name, mirror) for name in self.name or outline.shipped()]
+        if self.json:
+            _write(outlines)
+            return
+        for each in outlines:
+            show(f"{each['name']}: {each['title']}")
+            if self.name:
+                show(_variants(each["variants"]))
+            show("\n".join(_where(each["needs"]) if self.name else _summary(each)))
+        if not self.name:
+            show("selfsent recipes NAME says more of one, selfsent train NAME --output DIR runs it.")
 
 
 def _write(plain: Any) -> None:

@@ -1,160 +1,210 @@
-"""`selfsent search`."""
+"""`selfsent search` and `selfsent pairs`."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from selfsent.cli.encoding import add_result_options, again, labelled, load, read_with_vectors, text_of
-from selfsent.cli.index import (
-    add_index_options,
-    encoder_of,
-    open_index,
-    shown_columns,
-    take_words,
-    unit_of,
-    what_was_searched,
-)
-from selfsent.cli.options import add_corpus_options, add_language_option
+from selfsent.cli.console import counting, notice, show
 from selfsent.cli.outputs import write_outputs
-from selfsent.display import counted
+from selfsent.cli.results import Searching, as_line, line_of
+from selfsent.errors import DataError, SettingsError
+from selfsent.settings import setting
 
 if TYPE_CHECKING:
     from selfsent.data.corpus import Corpus
-    from selfsent.search import Hit, Index
+    from selfsent.search import Hit, Index, Pair
 
     Found = list[list[Hit]]
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "search",
-        help="find the texts of a corpus nearest to a query",
-        description="Find the texts of a corpus nearest to a query: by the cosine of their vectors and by BM25,"
-        " the words that they share with it.",
-        usage="selfsent search MODEL CORPUS QUERY [QUERY ...] [options]\n"
-        "       selfsent search --index DIR QUERY [QUERY ...] [options]",
+@dataclass(kw_only=True)
+class Search(Searching):
+    """Find the texts of a corpus nearest to a query.
+
+    A text counts by the cosine of its vector and by BM25, the words that it shares with the query.
+    """
+
+    usage: ClassVar = (
+        "selfsent search MODEL CORPUS QUERY [QUERY ...] [options]\n"
+        "       selfsent search --index DIR QUERY [QUERY ...] [options]"
     )
-    parser.add_argument(
-        "words",
+
+    words: tuple[str, ...] = setting(
+        (),
+        "model; corpus, as for selfsent train; and queries",
+        positional=True,
         nargs="*",
         metavar="MODEL CORPUS QUERY",
-        help="a directory, a hub id, or bundled; a corpus, as for selfsent train; and what to look for",
     )
-    parser.gathers = "words"
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="texts to find for each query (default: 10)")
-    parser.add_argument(
-        "--word-weight",
-        type=float,
-        metavar="W",
-        help="a text's score is (cosine + W x words) / (1 + W), where words is BM25 as a share of what the query can"
-        " reach; 0: the cosine alone (default: the model's own, such as 1.5 for bundled)",
+    top: int = setting(10, "texts to find for each query", minimum=1)
+    word_weight: float | None = setting(
+        None,
+        "a text's score is (cosine + X x words) / (1 + X), where words is BM25 as a share of what the query can reach;"
+        " 0: the cosine alone (default: the model's own, such as 1.5 for bundled)",
     )
-    add_language_option(parser)
-    add_result_options(parser, "the texts found")
-    add_index_options(parser, loads=True)
-    add_corpus_options(parser)
-    parser.set_defaults(run=run)
+    model: str | None = setting(None, "where the model of --index is now (default: where it was)")
+
+    def run(self) -> None:
+        """Search."""
+        from selfsent.data.corpus.clean import clean
+        from selfsent.lexical.scores import check_weight
+        from selfsent.search.tables import hit_columns, hit_rows
+
+        if self.word_weight is not None:
+            check_weight(self.word_weight)
+        given = self.take_words("QUERY")
+        queries = clean(given)[0]
+        if not all(queries):
+            raise SettingsError("the query is empty")
+        # Of a query that is too long for a name, Path.is_file() would raise.
+        if files := [query for query in given if Path(query).suffix and os.path.isfile(query)]:  # noqa: PTH113
+            raise SettingsError(
+                f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes"
+            )
+        place, found, how = self._in_corpus(queries) if self.index is None else self._in_index(queries)
+        rows = [list(hit_rows(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
+        found_of = [
+            {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
+            for query, hits in zip(queries, rows, strict=True)
+        ]
+        unit = self.unit(place)
+        self.write_rows(chain.from_iterable(rows), hit_columns(place), sum(map(len, rows)), unit)
+        if write_outputs({self.json: lambda: as_line({**self.searched, **how, "queries": found_of})}) or self.output:
+            return
+        names, weight = self.shown_columns(place), how["word_weight"]
+        for query, hits in zip(queries, rows, strict=True):
+            if len(queries) > 1:
+                show(f"# {query}")
+            for row in hits:
+                show(f"{(row['cosine'] + weight * row['words']) / (1 + weight):.3f}  {line_of(row, names)}")
+
+    def _in_corpus(self, queries: list[str]) -> tuple[Corpus, Found, dict[str, Any]]:
+        from selfsent.lexical import Analyzer
+        from selfsent.search import search
+        from selfsent.search.nearest import corpus_language
+
+        Analyzer(self.language)  # a name that is none is refused now
+        corpus, stored = self.read_with_vectors(self.corpus, min_rows=1)
+        model = self.load(str(self.model), corpus)
+        weight = model.lexical_weight if self.word_weight is None else self.word_weight
+        how: dict[str, Any] = {"word_weight": weight}
+        if weight:
+            how["language"] = self.language or corpus_language(corpus) or "none"
+        with counting("searching") as searched:
+
+            def advance(count: int) -> None:
+                searched(count, len(corpus.input_rows))
+
+            return corpus, search(model, corpus, queries, self.top, advance, stored, weight, how.get("language")), how
+
+    def _in_index(self, queries: list[str]) -> tuple[Index, Found, dict[str, Any]]:
+        from selfsent.models.encoding import encode
+        from selfsent.search.index import TFIDF_WEIGHT
+
+        index = self.open_index()
+        if self.language is not None:
+            raise SettingsError("--index knows no stems yet: leave out --language, or search the texts themselves")
+        weight = TFIDF_WEIGHT if self.word_weight is None else self.word_weight
+        if "words" in index.columns:  # kept before results had a column of this name
+            raise DataError(
+                f"{index.path} has a column 'words', as results have: rename yours and index the texts again"
+            )
+        if index.words is None:
+            if self.word_weight:
+                raise SettingsError(f"{index.path} counts no words: leave out --word-weight, or index the texts again")
+            if "text" in index.columns and self.word_weight is None:
+                notice(f"{index.path} was made before words were counted, so only cosines count: index the texts again")
+            weight = 0.0
+        vectors = encode(self.encoder_of(index), queries, side="query")
+        if weight:
+            notice("an index ranks by the cosine and TF-IDF, the older way; a search of the texts themselves uses BM25")
+        return index, index.search(vectors, self.top, queries, weight), {"word_weight": weight}
 
 
-def run(options: argparse.Namespace) -> None:
-    """Search, and print score and sentence, best first."""
-    from selfsent.cli.console import notice
-    from selfsent.data.corpus.clean import clean
-    from selfsent.errors import SettingsError
-    from selfsent.lexical.weight import check_weight
-    from selfsent.search.tables import hit_columns, hit_rows, write_table
+@dataclass(kw_only=True)
+class Pairs(Searching):
+    """Find the most similar pairs of texts in a corpus.
 
-    if options.top < 1:
-        raise SettingsError(f"--top is {options.top}; it must be at least 1")
-    if options.word_weight is not None:
-        check_weight(options.word_weight)
-    given = take_words(options, "QUERY")
-    queries = clean(given)[0]
-    if not all(queries):
-        raise SettingsError("the query is empty")
-    # Of a query that is too long for a name, Path.is_file() would raise.
-    if files := [query for query in given if Path(query).suffix and os.path.isfile(query)]:  # noqa: PTH113
-        raise SettingsError(f"{files[0]} is a file, not a query: give several files as a folder or a pattern in quotes")
-    search = _in_corpus if options.index is None else _in_index
-    place, found, how = search(options, queries)
-    rows = [list(hit_rows(query, hits, place)) for query, hits in zip(queries, found, strict=True)]
-    if options.output:
-        write_table(chain.from_iterable(rows), hit_columns(place), Path(options.output), options.safe_csv)
-        notice(f"{counted(sum(map(len, rows)), unit_of(place))} in {options.output}")
-    found_of = [
-        {"query": query, "hits": [{k: v for k, v in hit.items() if k != "query"} for hit in hits]}
-        for query, hits in zip(queries, rows, strict=True)
-    ]
-    about = {**what_was_searched(options), **how, "queries": found_of}
-    if not write_outputs({options.json: lambda: json.dumps(about, ensure_ascii=False) + "\n"}) and not options.output:
-        _show(queries, rows, shown_columns(options, place), how["word_weight"])
+    Different texts are compared by the cosine of their vectors and by the words that they share: all pairs, unless
+    --approximate or --index is given.
+    """
 
+    usage: ClassVar = "selfsent pairs MODEL CORPUS [options]\n       selfsent pairs --index DIR [options]"
 
-def _in_corpus(options: argparse.Namespace, queries: list[str]) -> tuple[Corpus, Found, dict[str, Any]]:
-    from selfsent.cli.console import counting
-    from selfsent.lexical import Analyzer
-    from selfsent.search import search
-    from selfsent.search.nearest import corpus_language
+    words: tuple[str, ...] = setting(
+        (), "model; and corpus, as for selfsent train", positional=True, nargs="*", metavar="MODEL CORPUS"
+    )
+    top: int = setting(100, "pairs at most", minimum=1)
+    threshold: float = setting(-1.0, "smallest score that counts, as it is shown", minimum=-1, maximum=1)
+    word_weight: float | None = setting(
+        None,
+        "a pair's score is (cosine + X x words) / (1 + X), where words is how many words both texts share, by TF-IDF;"
+        " 0: the cosine alone (default: 0.5)",
+    )
+    approximate: bool = setting(
+        False, "for millions of texts: compare likely neighbours alone, and measure the recall (extra `index`)"
+    )
 
-    Analyzer(options.language)  # a name that is none is refused now
-    corpus, stored = read_with_vectors(options, min_rows=1)
-    model = load(options, corpus)
-    total = len(corpus.input_rows)
-    weight = model.lexical_weight if options.word_weight is None else options.word_weight
-    how: dict[str, Any] = {"word_weight": weight}
-    if weight:
-        how["language"] = options.language or corpus_language(corpus) or "none"
-    with counting("searching") as searched:
-        found = search(
-            model,
-            corpus,
-            queries,
-            options.top,
-            lambda count: searched(count, total),
-            stored,
-            weight,
-            how.get("language"),
-        )
-        return corpus, found, how
+    def run(self) -> None:
+        """Find them."""
+        from selfsent.lexical import Analyzer
+        from selfsent.lexical.scores import PAIR_WEIGHT, check_weight
+        from selfsent.search.ivf import require_faiss
+        from selfsent.search.pairs import by_words, candidates_for, pairs_in_ivf
+        from selfsent.search.tables import pair_columns, pair_rows
 
+        weight = PAIR_WEIGHT if self.word_weight is None else self.word_weight
+        check_weight(weight)
+        Analyzer(self.language)
+        self.take_words()
+        place: Corpus | Index
+        if self.index is not None:
+            place = self.open_index()
+            if "text" not in place.columns:
+                if self.word_weight or self.language:
+                    raise SettingsError(f"{place.path} has no texts: leave out --word-weight and --language")
+                weight = 0.0
+            count, least = candidates_for(self.top, self.threshold, weight)
+            with counting("comparing") as compared:
+                size = len(place)
+                pairs, recall = pairs_in_ivf(
+                    place.ivf, self.top, least, advance=lambda n: compared(n, size), candidates=count
+                )
+        else:
+            if self.approximate:
+                require_faiss()
+            place, pairs, recall = self._in_corpus(*candidates_for(self.top, self.threshold, weight))
+        measured = self.approximate or self.index is not None
+        if measured:
+            share = "unknown: no such pair has a text of the sample" if recall is None else f"{recall:.1%}"
+            notice(f"share of the most similar pairs that the index finds, measured on a sample: {share}")
+        if weight:
+            pairs = by_words(pairs, place, self.top, self.threshold, weight, self.language)
+        rows = list(pair_rows(pairs, place, weight))
+        about: dict[str, Any] = {**self.searched, "word_weight": weight, "pairs": rows}
+        about |= {"recall": recall} if measured else {}
+        self.write_rows(rows, pair_columns(place), len(pairs), "pair")
+        if not write_outputs({self.json: lambda: as_line(about)}) and not self.output:
+            names = self.shown_columns(place)
+            for row in rows:
+                show(f"{row['score']:.3f}  {line_of(row, names, '1')}\n       {line_of(row, names, '2')}")
+        if not pairs:
+            notice(f"no pair has a score of {self.threshold} or more")
 
-def _in_index(options: argparse.Namespace, queries: list[str]) -> tuple[Index, Found, dict[str, Any]]:
-    from selfsent.cli.console import notice
-    from selfsent.errors import DataError, SettingsError
-    from selfsent.models.encoding import encode
-    from selfsent.search.index import TFIDF_WEIGHT
+    def _in_corpus(self, count: int, least: float) -> tuple[Corpus, list[Pair], float | None]:
+        """The pairs by cosine, and what share of them an approximate answer finds."""
+        from selfsent.search.pairs import approximate_pairs, most_similar_pairs
 
-    index = open_index(options)
-    if options.language is not None:
-        raise SettingsError("--index knows no stems yet: leave out --language, or search the texts themselves")
-    weight = TFIDF_WEIGHT if options.word_weight is None else options.word_weight
-    if "words" in index.columns:  # kept before results had a column of this name
-        raise DataError(f"{index.path} has a column 'words', as results have: rename yours and index the texts again")
-    if index.words is None:
-        if options.word_weight:
-            raise SettingsError(f"{index.path} counts no words: leave out --word-weight, or index the texts again")
-        if "text" in index.columns and options.word_weight is None:
-            notice(f"{index.path} was made before words were counted, so only cosines count: index the texts again")
-        weight = 0.0
-    vectors = encode(encoder_of(index, options), queries, side="query")
-    if weight:
-        notice("an index ranks by the cosine and TF-IDF, the older way; a search of the texts themselves uses BM25")
-    return index, index.search(vectors, options.top, queries, weight), {"word_weight": weight}
-
-
-def _show(queries: list[str], rows: list[list[dict[str, Any]]], names: Sequence[str], weight: float) -> None:
-    from selfsent.cli.console import show
-
-    for query, hits in zip(queries, rows, strict=True):
-        if len(queries) > 1:
-            show(f"# {query}")
-        for row in hits:
-            score = (row["cosine"] + weight * row["words"]) / (1 + weight)
-            show(f"{score:.3f}  {labelled(row, names)}{text_of(row)}{again(row['repeats'])}")
+        corpus, stored = self.read_with_vectors(self.corpus)
+        model = self.load(str(self.model), corpus)
+        vectors = self.vectors(model, corpus, stored)
+        with counting("comparing") as compared:
+            if not self.approximate:
+                return corpus, most_similar_pairs(vectors, count, least, lambda n: compared(n, len(vectors))), None
+            return corpus, *approximate_pairs(
+                vectors, self.top, least, advance=lambda n: compared(n, len(vectors)), candidates=count
+            )

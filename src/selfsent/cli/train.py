@@ -1,217 +1,186 @@
-"""`selfsent train`."""
+"""`selfsent train`: a run, several seeds of it, or the recipe of a YAML file."""
 
 from __future__ import annotations
 
-import argparse
-from functools import cache
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from selfsent.augment.registry import parse_augmenters
-from selfsent.cli.options import (
-    Unset,
-    add_corpus_options,
-    add_dataclass_options,
-    add_hold_out,
-    add_label_options,
-    add_method_options,
-    add_model_options,
-    check,
-    read,
-)
-from selfsent.cli.recipe import is_recipe, resumable, run_recipe, show_seeds
-from selfsent.naming import names
-from selfsent.settings import Settings
+from selfsent.cli import console
+from selfsent.cli.console import show
+from selfsent.cli.options import HOLD_OUT, UNSET, Resumable, TrainingText, add_method_options
+from selfsent.errors import SettingsError
+from selfsent.settings import Settings, setting
+from selfsent.training.run_config import ModelOptions, RunConfig
 
 if TYPE_CHECKING:
-    from selfsent.data.corpus import Corpus
-    from selfsent.recipes import Seeds
-    from selfsent.report.run import Run
+    from rich.table import Table
+
+    from selfsent.recipes import Seeds, StagesRun
+
+_RECIPES = Path(__file__).parents[1] / "papers" / "tables"
+_OF_RECIPES = ("--output", "--variant", "--base", "--data", "--seed", "--seeds", "--resume", "--overwrite")
+"""Flags that go with a recipe; everything else stands in it."""
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "train",
-        help="train an encoder on sentences, or on pairs and triples with labels or without",
-        description="Train an encoder on unlabelled sentences, or on pairs and triples of texts with labels or without;"
-        " score it before and after if the corpus has documents or pairs.",
-        epilog="selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant,"
-        " --base, --data, --seed, --seeds, --resume and --overwrite; everything else stands in the recipe.",
+@dataclass(kw_only=True)
+class Train(TrainingText, Resumable):
+    """Train an encoder on sentences, or on pairs and triples with labels or without.
+
+    It is scored before and after if the corpus has documents or pairs.
+
+    selfsent methods NAME lists the options of a method. With a recipe give only --output, --variant, --base,
+    --data, --seed, --seeds, --resume and --overwrite; everything else stands in the recipe.
+    """
+
+    also: ClassVar = (
+        ("model", ModelOptions, None),
+        ("settings (the defaults are the method's)", Settings, UNSET),
+        ("run", RunConfig, None),
     )
-    parser.add_argument(
-        "corpus",
-        nargs="+",
-        metavar="CORPUS",
-        help="files (.txt .csv .tsv .jsonl .parquet, also .gz .zst .bz2), directories, globs, addresses (s3://...), -"
+    has_late_options: ClassVar = True
+
+    corpus: tuple[str, ...] = setting(
+        (),
+        "files (.txt .csv .tsv .jsonl .parquet, also .gz .zst .bz2), directories, globs, addresses (s3://...), -"
         " for standard input, a hub data set, or python:stdlib; or a recipe: FILE.yaml or a name of selfsent recipes",
+        positional=True,
+        nargs="+",
     )
-    parser.add_argument(
-        "--method",
-        metavar="NAME",
-        help="a name from selfsent methods (default: chosen by the corpus; neighbours if it has documents)",
+    method: str | None = setting(None, "a name from selfsent methods (default: chosen by the corpus)")
+    base: str | None = setting(
+        None,
+        "bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; a directory or hub id;"
+        " gru, lstm, bilstm, bert:4x256 (4 layers of 256), albert:4x256 or random-table, which are untrained (default:"
+        " the best that ships and that the method can train)",
     )
-    parser.add_argument(
-        "--base",
-        metavar="ENCODER",
-        help="bundled, bundled-encoder, bundled-raw or bundled-raw-static, which ship with selfsent; gru, lstm or"
-        " bilstm for a new, untrained network; bert:4x256 or albert:4x256 for a new transformer of 4 layers of 256;"
-        " random-table for a table of random vectors; a directory or a hub id"
-        " (default: the best that ships with selfsent and that the method can train)",
-    )
-    parser.add_argument("--output", required=True, metavar="DIR", help="the run directory; the model is in DIR/model")
-    add_model_options(parser)
-    parser.add_argument(
-        "--views", metavar="MAKER[,MAKER]", help="make the two views first, as selfsent augment does: synonym, mlm ..."
-    )
-    add_corpus_options(parser, for_documents=True, for_training=True)
-    add_label_options(parser)
-    add_dataclass_options(parser.add_argument_group("settings (the defaults are the method's)"), Settings, Unset())
-    _add_run_options(parser)
-    parser.set_defaults(run=run)
+    hold_out: int | None = HOLD_OUT
+    variant: str | None = setting(None, "which variant of a recipe (default: its first)")
+    seeds: int | None = setting(None, "run with N seeds, and summarise")
 
-
-def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    beside = parser.add_argument_group("run")
-    beside.add_argument("--resume", action="store_true", help="go on with the run in DIR")
-    beside.add_argument("--overwrite", action="store_true", help="throw away the run in DIR")
-    beside.add_argument(
-        "--checkpoint-every",
-        type=int,
-        metavar="N",
-        help="steps between checkpoints (default: a tenth of the run, at least half a minute)",
-    )
-    beside.add_argument("--keep", type=int, default=2, metavar="N", help="checkpoints kept (default: 2)")
-    beside.add_argument("--dev", metavar="TASK", help="score along the way: context, or a task such as stsb-dev")
-    beside.add_argument(
-        "--dev-every", type=int, metavar="N", help="steps between these scores (default: a tenth of the run)"
-    )
-    beside.add_argument(
-        "--keep-best", action="store_true", help="keep the model with the best --dev score instead of the last"
-    )
-    beside.add_argument(
-        "--track",
-        type=names,
-        default=(),
-        metavar="NAME[,NAME]",
-        help="also log to tensorboard (in DIR/trackers), wandb, mlflow ...",
-    )
-    beside.add_argument(
-        "--map",
-        dest="map_points",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="sentences on the map of the run's page, 0 for no map (default: 1000)",
-    )
-    beside.add_argument("--sentences", type=int, metavar="N", help="train on N rows at most, drawn at random")
-    add_hold_out(beside)
-    beside.add_argument("--variant", metavar="NAME", help="which variant of a recipe (default: its first)")
-    beside.add_argument("--seeds", type=int, metavar="N", help="run with N seeds, and summarise")
-    beside.add_argument("--data", metavar="DIR", help="mirror of the evaluation data sets (default: SELFSENT_DATA)")
-
-
-def run(options: argparse.Namespace) -> None:
-    """Train, then print the scores before and after."""
-    if is_recipe(options.corpus):
-        run_recipe(options)
-        return
-    if not options.unknown:  # the value of an option not known yet would pass for a corpus
-        check(options, options.corpus)
-    if options.views:
-        parse_augmenters(options.views)
-    from selfsent.api import reads_documents
-    from selfsent.cli.console import show
-    from selfsent.methods import get_method, whose_option
-    from selfsent.report.scores import neighbours_text, scores_table
-    from selfsent.training.default import USUAL
-
-    method = get_method(options.method or USUAL)
-    # The options of the method are known only now: everything is parsed again with them.
-    known = add_method_options(options.parser, method, options.head)
-    arguments, started = options.arguments, options.started
-    parser = options.parser
-    parser.see = f"{parser.prog} --help, selfsent methods {method.name}"
-    options, unknown = parser.parse_known_args(arguments[1:])
-    parser.refuse(unknown, whose_option)
-    options.started = started
-    changes = {name: value for name, value in vars(options).items() if name in known}
-    if options.split_sentences is None and not reads_documents(
-        options.method, options.base, **_what(options), **changes
-    ):
-        options.split_sentences = False
-    with resumable(arguments, options.output):
-        if options.seeds is not None:
-            show_seeds(_over_seeds(options, changes))
+    def run(self) -> None:
+        """Train, then print the scores before and after."""
+        if any(Path(name).suffix in (".yaml", ".yml") or _ships(name) for name in self.corpus):
+            self._run_recipe()
             return
-        result = _train(options, changes)
-    for scores in filter(None, (result.search, result.scores)):
-        show(scores_table(scores))
-    if result.scores or result.search:
-        show(neighbours_text(result.neighbours))
-        show(f"The same as a page, with curves: {result.directory / 'report.html'}")
-    show(f"The model is in {result.directory / 'model'}")
+        if not any(word.startswith("-") for word in self.unknown):  # else a value of theirs may pass for a corpus
+            self.check_corpus(self.corpus)
+        if views := self.changes.get("views"):
+            parse_augmenters(",".join(views))
+        command = self._with_options_of_method()
+        from selfsent import api
+        from selfsent.report.scores import neighbours_text, scores_table
+        from selfsent.training.budget import Clock
+
+        given = command.values("hold_out", "resume", "overwrite") | command.changes
+        plan = api.check_train(command.method, command.base, command.output, **given)
+        if command.split_sentences is None and not plan.reads_documents:
+            command.split_sentences = False
+        with command.resumable():
+            corpus = command.read(command.corpus, tell=True)
+            given |= {"progress": console.CommandProgress(), "clock": Clock(command.started)}
+            if command.seeds is not None:
+                seeds = api.train(corpus, command.method, command.base, command.output, seeds=command.seeds, **given)
+                _show_seeds(seeds)
+                return
+            result = api.train(corpus, command.method, command.base, command.output, **given)
+        for scores in filter(None, (result.search_scores, result.scores)):
+            show(scores_table(scores))
+        if result.scores or result.search_scores:
+            show(neighbours_text(result.neighbours))
+            show(f"The same as a page, with curves: {result.directory / 'report.html'}")
+        show(f"The model is in {result.directory / 'model'}")
+
+    def _with_options_of_method(self) -> Train:
+        """The command with the options of its method, which had to be imported before they could be parsed."""
+        from selfsent.methods import get_method, whose_option
+        from selfsent.training.defaults import DEFAULT_METHOD
+
+        method = get_method(self.method or DEFAULT_METHOD)
+        add_method_options(self.parser, method, self.changes.get("head"))
+        console.FLAGS.update(self.parser.flags())
+        if not self.unknown:
+            return self
+        self.parser.see = f"{self.parser.prog} --help, selfsent methods {method.name}"
+        options, unknown = self.parser.parse_known_intermixed_args(self.arguments[1:])
+        self.parser.refuse(unknown, whose_option)
+        return Train.of(options, parser=self.parser, arguments=self.arguments, unknown=(), started=self.started)
+
+    def _run_recipe(self) -> None:
+        """Run all stages, and print their scores."""
+        name, *others = [*self.corpus, *self.unknown]
+        flags = [flag for flag in self.arguments if flag[:1] == "-" and flag.partition("=")[0] not in _OF_RECIPES]
+        if flags or others:
+            what = f"{flags[0]} belongs in the recipe" if flags else f"one recipe, not {others[0]} too"
+            raise SettingsError(f"{name}: {what} (see {self.parser.prog} --help)")
+        from selfsent import recipes
+        from selfsent.recipes.run import read_by
+
+        console.FLAGS.clear()  # the names in errors are those of the file
+        file = _RECIPES / f"{name}.yaml" if _ships(name) else Path(name)
+        read = partial(recipes.read_recipe, file, self.variant, self.base)
+        seed = self.changes.get("seed")
+        recipe = read(seed)
+        if recipe.encoder and (seed is not None or self.seeds is not None):
+            raise SettingsError(
+                f"{file} scores an encoder as it is: nothing is trained, so leave out --seed and --seeds"
+            )
+        if recipe.published:  # what sets published numbers beside a run's; who names none needs nothing of it
+            from selfsent.papers import reproduction
+
+            reproduction.records_of(recipe)  # which are checked so
+
+        def train(seed: int | None, output: str | Path, resume: bool, overwrite: bool = False) -> StagesRun:
+            given: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "data": self.changes.get("data")}
+            done = recipes.train_stages(read(seed), output, seed=seed, **given)
+            if recipe.published:
+                reproduction.keep(recipe, done.directory)
+            return done
+
+        def check() -> dict[str, Any]:
+            recipes.check_data(recipe, self.changes.get("data"))
+            return recipe.to_json()
+
+        def published() -> list[Table]:
+            if not recipe.published:
+                return []
+            return reproduction.tables(reproduction.reproductions(recipe, Path(self.output)))
+
+        with self.resumable():
+            if self.seeds is not None:
+                seeds = recipes.over_seeds(
+                    self.seeds,
+                    self.output,
+                    lambda seed, output, resume: train(seed, output, resume).figures,
+                    first=seed or 0,
+                    check=check,
+                    read=read_by(recipe),
+                    overwrite=self.overwrite,
+                    resume=self.resume,
+                )
+                _show_seeds(seeds, published())
+                return
+            done = train(seed, self.output, self.resume, self.overwrite)
+        for table in ([done.table()] if done.figures else []) + published():
+            show(table)
+        if recipe.folds is None and recipe.encoder is None:
+            show(f"The model is in {Path(self.output) / 'model'}")
 
 
-def _over_seeds(options: argparse.Namespace, changes: dict[str, Any]) -> Seeds:
-    from selfsent.api import check_train
-    from selfsent.models.bases import resolve
-    from selfsent.recipes import over_seeds
-
-    @cache
-    def corpus() -> Corpus:
-        return _read(options)
-
-    def check_all() -> dict[str, Any]:
-        return check_train(corpus(), options.method, options.base, **_what(options), **changes)
-
-    def train_one(seed: int, output: Path, resume: bool) -> dict[str, float]:
-        own = argparse.Namespace(**{**vars(options), "output": output, "resume": resume, "overwrite": False})
-        return _train(own, {**changes, "seed": seed}, corpus()).figures
-
-    return over_seeds(
-        options.seeds,
-        options.output,
-        train_one,
-        first=changes.get("seed", 0),
-        resume=options.resume,
-        overwrite=options.overwrite,
-        check=check_all,
-        read=[] if options.base is None else [resolve(options.base)],
-    )
+def _ships(name: str) -> bool:
+    # Looked up by hand: the package of recipes takes seconds to import.
+    return name.isidentifier() and (_RECIPES / f"{name}.yaml").is_file() and not Path(name).exists()
 
 
-def _read(options: argparse.Namespace) -> Corpus:
-    from selfsent.cli.console import notice
-
-    found = read(options, options.corpus)
-    notice(found.report.summary())
-    return found
-
-
-def _what(options: argparse.Namespace) -> dict[str, Any]:
-    """What is to be trained, and scored along the way."""
-    names = "preset pooling dropout whiten head views sentences hold_out dev dev_every keep_best"
-    return {name: getattr(options, name) for name in names.split()}
-
-
-def _train(options: argparse.Namespace, changes: dict[str, Any], corpus: Corpus | None = None) -> Run:
-    from selfsent import api
-    from selfsent.training.budget import Clock
-
-    return api.train(
-        corpus or (lambda: _read(options)),
-        options.method,
-        options.base,
-        options.output,
-        **_what(options),
-        resume=options.resume,
-        overwrite=options.overwrite,
-        checkpoint_every=options.checkpoint_every,
-        keep=options.keep,
-        trackers=options.track,
-        map_points=options.map_points,
-        data=options.data,
-        clock=None if corpus else Clock(options.started),  # of several runs only the first would begin with the command
-        **changes,
-    )
+def _show_seeds(seeds: Seeds, published: list[Table] | None = None) -> None:
+    """Print what came of several seeds, and published numbers where anything was scored."""
+    if seeds.summary:
+        for table in (seeds.table(), *(published or ())):
+            show(table)
+    elif seeds.figures:
+        show("Nothing was scored: selfsent evaluate --seeds scores the models together")
+    for line in seeds.complaints:
+        show(line)
+    show(f"The runs are in {seeds.directory / 'seeds'}")

@@ -7,7 +7,6 @@ chosen, and what it is worth is measured on documents that neither training nor 
 from __future__ import annotations
 
 import json
-import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,6 +28,7 @@ from selfsent.comparison.trials import (
 )
 from selfsent.comparison.verdict import opinions
 from selfsent.data.corpus import Corpus
+from selfsent.display import counted
 from selfsent.distributed import join
 from selfsent.errors import BaseEncoderError, DataError, RunError, SettingsError, TrainingError
 from selfsent.evaluation.dev import LABEL_FREE, Dev, check_dev, dev_task, scored
@@ -38,15 +38,14 @@ from selfsent.evaluation.hold_out import HoldOut
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.files import read_json
 from selfsent.models.bases import resolve
 from selfsent.models.loading import load_encoder
 from selfsent.progress import Progress, shown
-from selfsent.settings import spoken
-from selfsent.training.agreement import first_difference
+from selfsent.settings import format_duration
 from selfsent.training.budget import Clock
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, first_difference
 
 
 def compare(
@@ -119,7 +118,6 @@ class _Comparison:
     def __init__(
         self, base: str | Path | Sequence[str | Path], dev: Dev | None, data: str | Path | None, progress: Progress
     ) -> None:
-        self.started = time.perf_counter()
         join()
         check_dev(dev)
         self.dev, self.data, self.progress, self.notice = dev, data, progress, progress.notice
@@ -202,8 +200,12 @@ class _Comparison:
         kept = {name: given for name, given in self.methods.items() if any(t.method == name for t in self.trials)}
         self.directory.update(status="running", methods=kept, seeds=self.seeds)
         ahead = [trial for trial in runs if not (self.directory.resumed and (trial.path / "model").is_dir())]
-        if line := time_ahead(ahead, seconds, self.hold_out, time.perf_counter() - self.started):
-            self.notice(line)
+        budgets = [float(budget) for trial in ahead if (budget := (trial.arguments or {}).get("budget"))]
+        if budgets:
+            others = f", and {len(ahead) - len(budgets)} without a clock" if len(budgets) < len(ahead) else ""
+            self.notice(
+                f"{counted(len(budgets), 'run')} of {format_duration(sum(budgets))} in all, scoring included{others}"
+            )
         found = self._train(found, runs, task, seconds)
         chosen, test = found.chosen, self.hold_out.test
         if test is not None and found.candidates:
@@ -297,32 +299,3 @@ class _Comparison:
         encoders |= {base.untrained: as_encoder(base.name) for base in self.bases if base.untrained in wanted}
         encoders |= {shown: LexicalEncoder(kind) for kind, shown in LEXICAL.items()}
         return {name: task.score(encoder) for name, encoder in encoders.items()}
-
-
-_METRICS = 5
-"""Scorings of a base that the other metrics of the chosen encoder and its base take together."""
-
-
-def time_ahead(runs: Sequence[Trial], seconds: Mapping[Base, float], hold_out: HoldOut, spent: float) -> str:
-    """How long a comparison will take, in one line; empty if no run has a budget.
-
-    Args:
-        runs: those to come.
-        seconds: that scoring each base took; a trained encoder takes as long.
-        hold_out: the parts of the corpus.
-        spent: seconds so far.
-    """
-    budgets = [(trial, float(budget)) for trial in runs if (budget := (trial.arguments or {}).get("budget"))]
-    if not budgets:
-        return ""
-    parts = [len(rows) for rows in (hold_out.dev, hold_out.test, [0] * 1000) if rows is not None]
-    passes = 2 + len(hold_out.train) / max(1.0, statistics.mean(parts))  # a fit reads every sentence once
-    fits = [seconds[trial.base] * passes for trial in runs if not (trial.arguments or {}).get("budget")]
-    scorings = 1 if hold_out.test is None else 2
-    total = spent + sum(fits) + sum(max(budget, seconds[trial.base] * scorings) for trial, budget in budgets)
-    total += (2 + _METRICS) * max(seconds.values()) if hold_out.test is not None else 0.0
-    same = len({budget for _, budget in budgets}) == 1
-    each = f" of {spoken(budgets[0][1])}{' each' * (len(budgets) > 1)}" if same else ""
-    others = f", and {len(fits)} without a clock" if fits else ""
-    runs_said = f"{len(budgets)} run{'s' * (len(budgets) > 1)}{each}, scoring included{others}"
-    return f"{runs_said}: about {spoken(total)} in all, {spoken(spent)} of which are over"

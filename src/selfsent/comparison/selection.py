@@ -9,13 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from selfsent.comparison.verdict import UNTRAINED, Opinion, conclusion, doubt
 from selfsent.display import counted, span, table_of, text_of
 from selfsent.errors import SettingsError
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.side_by_side import mean_score
+from selfsent.evaluation.side_by_side import Spread, mean_score
 from selfsent.evaluation.stats.resampling import Difference
 from selfsent.report.run import Run
 from selfsent.training.budget import FEW
@@ -65,9 +63,9 @@ class Candidate:
         return self.score.minus(self.base)
 
     @property
-    def deviation(self) -> float | None:
-        """Standard deviation over seeds (n - 1); None for one seed."""
-        return float(np.std([score.score for score in self.scores], ddof=1)) if len(self.scores) > 1 else None
+    def spread(self) -> Spread:
+        """The score over seeds."""
+        return Spread.of([score.score for score in self.scores])
 
     @property
     def hurried(self) -> int | None:
@@ -75,11 +73,6 @@ class Candidate:
         by_clock = [run for run in self.runs if run.record.get("asked", {}).get("settings", {}).get("budget")]
         steps = [int(run.record["steps"]) for run in by_clock if run.record.get("steps")]
         return min(steps) if steps and min(steps) < FEW else None
-
-    @property
-    def shown(self) -> str:
-        """The score for a table: `37.65`, or over seeds `37.65 ± 0.31`."""
-        return f"{self.score.score:.2f}" + ("" if self.deviation is None else f" ± {self.deviation:.2f}")
 
 
 def seed_of(run: Run) -> int:
@@ -200,7 +193,7 @@ class Selection:
             cells = [f"{score.score:.2f}", span(score.low, score.high), "", ""]
             if each := trained.get(name):
                 lost = len(each.runs) < self.seeds and any(run.record.get("steps") for run in each.runs)
-                cells[0] = each.shown + (f" ({len(each.runs)} of {self.seeds})" if lost else "")
+                cells[0] = str(each.spread) + (f" ({len(each.runs)} of {self.seeds})" if lost else "")
                 cells[2:] = [each.gain.shown, f"{each.gain.p:.3f}"]
             rows.append([name, *cells])
         unit = ("query", "queries") if self.dev == "context" else ("item", "items")
@@ -265,7 +258,7 @@ class Selection:
             "name": each.name,
             "base": each.start,
             "dev": each.score.to_json(),
-            "deviation": each.deviation,
+            "deviation": each.spread.deviation if len(each.runs) > 1 else None,
             "gain": vars(each.gain),
             "seed": seed_of(each.run),
             "directory": str(each.run.directory.relative_to(self.directory)),

@@ -13,18 +13,16 @@ from typing import Any
 from selfsent.comparison.verdict import UNTRAINED
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.encoders import as_encoder, check_model, is_directory_or_id
-from selfsent.evaluation.hybrid import without_words
-from selfsent.evaluation.lexical import COUNTING
+from selfsent.evaluation.lexical import COUNTING, without_words
 from selfsent.evaluation.word_vectors import words_file
 from selfsent.methods import METHODS, get_method
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import is_static, is_trained_transformer
 from selfsent.naming import name_of
 from selfsent.settings import DURATIONS
-from selfsent.training.default import for_single
-from selfsent.training.identity import weights_digest
+from selfsent.training.defaults import for_single
 from selfsent.training.plan import Plan, make_plan
 from selfsent.training.run_config import Notice
 

@@ -12,7 +12,7 @@ from selfsent.data.corpus import Corpus
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.judges import MEAN_OF, Held, aimed_at, make_judges
+from selfsent.evaluation.label_free import HeldOut, aimed_at, make_metrics
 from selfsent.evaluation.results import AIMED, Score
 from selfsent.evaluation.stats.resampling import Difference, paired_best
 
@@ -58,7 +58,7 @@ def opinions(corpus: Corpus, hold_out: HoldOut, method: str, chosen: Encoder, ba
     if hold_out.dev is None:
         return {}
     found = {}
-    for name, judge in make_judges(Held(corpus, hold_out.dev, _MOST), MEAN_OF)[0].items():
+    for name, judge in make_metrics(HeldOut(corpus, hold_out.dev, _MOST))[0].items():
         try:
             score = judge.score(chosen)
             found[name] = Opinion(score, score.minus(judge.score(base)), name in aimed_at([method]))

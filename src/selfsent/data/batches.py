@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,74 +33,61 @@ TeacherVectors = Callable[[int, str, Precision], Sequence[np.ndarray]]
 """From a text column, a device and a precision to (corpus rows, d) vectors, of each teacher."""
 
 
+@dataclass(eq=False)
 class Batches:
     """The batches of a run, by step. Nothing is drawn from a running state, so any step can be asked for, in any order.
 
     Sentences are drawn at random, without replacement within an epoch; the last, incomplete batch of an epoch is
     left out. Batches of similar length would save nothing, because packed batches hold no padding, and would weigh
     short sentences more.
-
-    Args:
-        tables: the token table of each text column.
-        rows: (sentences,) corpus rows to train on.
-        views: what the method reads.
-        template: the tokenizer's special tokens.
-        settings: batch size, seed, accumulation and maximum length.
-        on_read: called in a single pass with the number of sentences read since the last call, over all processes.
-        labels: (corpus rows,) classes or scores of all rows of the corpus; None where the method needs none.
-        documents: the documents of all rows of the corpus, for views that read what stands beside a sentence.
-        separate_documents: whether batches carry the document of each sentence, so that none is a negative within it.
     """
 
-    def __init__(
-        self,
-        tables: Sequence[TokenTable],
-        rows: np.ndarray,
-        views: Sequence[View],
-        template: Template,
-        settings: Settings,
-        on_read: Callable[[int], None] = lambda count: None,
-        labels: np.ndarray | None = None,
-        documents: Documents | None = None,
-        separate_documents: bool = True,
-    ) -> None:
-        self.tables, self.rows, self.views, self.template, self.settings = tables, rows, views, template, settings
-        self.steps_per_epoch = max(1, len(rows) // settings.batch_size)
-        self.on_read, self.labels, self.documents, self.separate_documents = (
-            on_read,
-            labels,
-            documents,
-            separate_documents,
-        )
-        self.teacher_vectors: TeacherVectors | None = None
-        """Gives the vectors of frozen teachers, if they are cached."""
+    tables: Sequence[TokenTable]
+    """The token table of each text column."""
+    rows: np.ndarray
+    """(sentences,) corpus rows to train on."""
+    views: Sequence[View]
+    template: Template
+    """The tokenizer's special tokens."""
+    settings: Settings
+    """Batch size, seed, accumulation and maximum length."""
+    on_read: Callable[[int], None] = lambda count: None
+    """Called in a single pass with the number of sentences read since the last call, over all processes."""
+    labels: np.ndarray | None = None
+    """(corpus rows,) classes or scores of all rows of the corpus; None if the method needs none."""
+    documents: Documents | None = None
+    """The documents of all rows of the corpus, for views that read passages."""
+    separate_documents: bool = True
+    """Whether batches carry the document of each sentence, so that none is a negative within it."""
+    teacher_vectors: TeacherVectors | None = None
+    """Gives the vectors of frozen teachers, if they are cached."""
+
+    def __post_init__(self) -> None:
+        self.steps_per_epoch = max(1, len(self.rows) // self.settings.batch_size)
         self._vectors: dict[int, Sequence[np.ndarray]] = {}
         self._order = lru_cache(maxsize=1)(self._order_of)
 
     def _order_of(self, epoch: int) -> np.ndarray:
         generator = np.random.Generator(np.random.Philox(make_key(self.settings.seed, epoch, 0)))
         dtype = np.int32 if len(self.rows) < 2**31 else np.int64
-        order: np.ndarray = generator.permutation(np.arange(len(self.rows), dtype=dtype))
-        return order
+        return np.asarray(generator.permutation(np.arange(len(self.rows), dtype=dtype)))
 
     def rows_at(self, step: int) -> np.ndarray:
         """(batch,) corpus rows of the batch of a step, over all processes."""
         epoch, place = divmod(step, self.steps_per_epoch)
         size = self.settings.batch_size
-        chosen: np.ndarray = self.rows[self._order(epoch)[place * size : (place + 1) * size]]
-        return chosen
+        return np.asarray(self.rows[self._order(epoch)[place * size : (place + 1) * size]])
 
     def views_of(self, rows: np.ndarray, epoch: int, device: str = "cpu") -> list[Packed]:
         """Every view of the sentences at `rows`, damaged as in the given epoch."""
         packed = []
         for number, view in enumerate(self.views):
-            key = make_key(self.settings.seed, epoch, 1 + number)
-            chosen = rows if view.sampler is None else view.sampler(rows, key, self.rows)
+            key, table = make_key(self.settings.seed, epoch, 1 + number), self.tables[view.column]
             if view.passage is not None and self.documents is not None:
                 read, counts = view.passage(rows, self._passages_key(epoch), self.documents)
-                tokens = self.tables[view.column][read].joined(rows, counts)
+                tokens = table[read].joined(rows, counts)
             else:
-                tokens = self.tables[view.column][chosen]
+                tokens = table[rows if view.sampler is None else view.sampler(rows, key, self.rows)]
             if view.noise is not None:
                 tokens = view.noise(tokens, key, self.template)
             packed.append(self._pack(tokens, view, device))
@@ -112,7 +100,7 @@ class Batches:
     def lengths(self) -> Iterator[np.ndarray]:
         """(chosen,) tokens of what is read of each sentence before it is cut, special ones included, some at a time.
 
-        Where views read passages of several sentences: of the longest of them, as drawn in the first epoch. Else of the
+        If views read passages of several sentences: of the longest of them, as drawn in the first epoch. Else of the
         first text column.
         """
         passages = [(view.passage, view.column) for view in self.views if view.passage and view.passage.length_option]
@@ -131,10 +119,10 @@ class Batches:
         return None if self.labels is None else torch.from_numpy(self.labels[rows]).to(device)
 
     def _pack(self, tokens: Tokens, view: View, device: str) -> Packed:
+        longest = self.settings.max_length
         if view.second_column is not None:
-            behind = self.tables[view.second_column][tokens.rows]
-            return self.template.pack_pairs(tokens, behind, self.settings.max_length).to(device)
-        packed = self.template.pack(tokens, self.settings.max_length)
+            return self.template.pack_pairs(tokens, self.tables[view.second_column][tokens.rows], longest).to(device)
+        packed = self.template.pack(tokens, longest)
         if self.documents is not None and self.separate_documents:
             packed.given_documents = self.documents.numbers[tokens.rows]
         if view.precomputed and view.column in self._vectors:
@@ -146,7 +134,7 @@ class Batches:
         """Every sentence once, undamaged, one packed batch a text column: this process' share, in random order.
 
         Args:
-            device: where the batches are wanted.
+            device: of the batches.
             most: sentences of all processes together that are enough; the same ones on any number of processes.
         """
         columns = sorted({view.column: view for view in self.views}.items())
@@ -156,31 +144,26 @@ class Batches:
     def _parts(self, first: int, every: int, most: int | None = None) -> Iterator[np.ndarray]:
         """All rows, some thousand tokens at a time, in random order: chunk `first` and every `every`th from there."""
         columns, order = sorted({view.column for view in self.views}), self._order(0)[:most]
-        told = bool(self._vectors)  # of sentences that were made ready before
+        report = (lambda count: None) if self._vectors else self.on_read  # sentences may be counted already
         for begin in range(_CHUNK * first, len(order), _CHUNK * every):
             chunk = self.rows[order[begin : begin + _CHUNK]]
             ends = np.cumsum(np.max([self.tables[column][chunk].lengths for column in columns], axis=0))
             cuts = np.searchsorted(ends, np.arange(_TOKENS, ends[-1], _TOKENS))
             yield from (rows for rows in np.split(chunk, cuts) if len(rows))
-            if not told:
-                self.on_read(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
-        if not told and len(order) < len(self.rows):
-            self.on_read(len(self.rows) - len(order))  # are not wanted
+            report(min(_CHUNK * every, len(order) - begin + _CHUNK * first))
+        if len(order) < len(self.rows):
+            report(len(self.rows) - len(order))  # these are not wanted
 
     def precompute(
-        self,
-        features: Callable[[Packed], Tensor],
-        folder: Path,
-        device: str = "cpu",
-        precision: Precision = "float32",
+        self, features: Callable[[Packed], Tensor], folder: Path, device: str = "cpu", precision: Precision = "float32"
     ) -> None:
-        """Where views are to be ready, have every sentence encoded once, on every process, or take what is kept.
+        """If views are precomputed, have every sentence encoded once, on every process, or take cached vectors.
 
         Args:
-            features: makes (sentences, d) vectors of a batch, where none are kept.
-            folder: where these vectors lie during the run, in a file without a name.
-            device: where the batches are wanted.
-            precision: what kept vectors are computed in.
+            features: makes (sentences, d) vectors of a batch, if none are cached.
+            folder: of these vectors during the run, in a file without a name.
+            device: of the batches.
+            precision: of cached vectors.
         """
         for column in sorted({view.column for view in self.views if view.precomputed}):
             if self.teacher_vectors is not None:
@@ -201,7 +184,7 @@ class Batches:
     def micro_batches(self, step: int, device: str = "cpu") -> Iterator[tuple[list[Packed], Tensor | None]]:
         """This process' part of a step's batch, cut into as many micro-batches as gradients are accumulated over.
 
-        Each is given as its views and its labels.
+        Each comes as its views and its labels.
         """
         parts = np.array_split(self.rows_at(step), world_size() * self.settings.accumulate)
         for part in parts[rank() :: world_size()]:

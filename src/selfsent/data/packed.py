@@ -2,7 +2,7 @@
 
 A batch of sentences of different lengths is usually padded to a (batch, length) block, and on real text most of that
 block is padding. Here the tokens lie one behind the other instead, sorted by sentence length, so linear layers,
-norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, is told of the borders
+norms and embeddings see real tokens only. Attention, which must not cross a sentence's border, knows the borders
 on a GPU; elsewhere it runs on groups of sentences of similar length, or of a few of any.
 """
 
@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from selfsent.data.ragged import ranges
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 IGNORED = -1
@@ -24,13 +27,12 @@ _WASTE = 4096
 """Scores of padding, of one head, that attention may compute for one group less: so long takes a group by itself."""
 
 # torch keeps the code of the last 1,024 shapes of products in bfloat16, of each thread: up to 1 MB each, which is more
-# than a small encoder takes to train. Since rows are `filled`, a quarter of them serves a run.
+# than a small encoder takes to train. Since rows are padded to few lengths, a quarter of them serves a run.
 for _name in ("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"):
     os.environ.setdefault(_name, "256")
 
 
-@dataclass(frozen=True)
-class Slots:
+class Slots(NamedTuple):
     """Where rows lie in a padded block: the row of each slot, the slot of each row, and the slots that hold none."""
 
     pad: Tensor
@@ -69,38 +71,33 @@ class Group:
         return self._of_heads[heads]
 
 
+@dataclass(eq=False)
 class Packed:
     """The token ids of a batch of sentences, special tokens included, packed into one row.
 
-    Args:
-        ids: (tokens,) token ids, sentence after sentence.
-        lengths: (sentences,) tokens of each sentence, in the same order; none is zero.
-        targets: (tokens,) what to predict at each position, `IGNORED` where nothing; or None.
-        device: where the tensors are wanted.
-        vectors: (sentences, d) what a frozen encoder made of the sentences, when that is known already.
-        types: (tokens,) token types, 0 in the first and 1 in the second of two texts joined as one input; or None.
-        documents: (sentences,) number of the document that each sentence is from; or None.
-
-    Inside, sentences are kept in order of falling length; everything that leaves by sentence (`pool`, `first`) is in
+    Inside, sentences are kept in order of falling length; everything that leaves by sentence (`mean`, `first`) is in
     the order given.
     """
 
-    def __init__(
-        self,
-        ids: np.ndarray,
-        lengths: np.ndarray,
-        targets: np.ndarray | None = None,
-        device: torch.device | str = "cpu",
-        vectors: Tensor | None = None,
-        types: np.ndarray | None = None,
-        documents: np.ndarray | None = None,
-    ) -> None:
-        self.given_ids, self.given_targets, self.given_types, self.vectors = ids, targets, types, vectors
-        self.given_documents = documents
-        self.given_lengths = np.asarray(lengths, dtype=np.int64)
-        self.device = torch.device(device)
-        self.saw_window = False
-        """Whether an attention layer has told it of a window, so that one is not in a mask alone."""
+    given_ids: np.ndarray
+    """(tokens,) token ids, sentence after sentence."""
+    given_lengths: np.ndarray
+    """(sentences,) tokens of each sentence, in the same order; none is zero."""
+    given_targets: np.ndarray | None = None
+    """(tokens,) what to predict at each position, `IGNORED` where nothing; or None."""
+    device: torch.device | str = "cpu"
+    """Where the tensors are wanted."""
+    vectors: Tensor | None = None
+    """(sentences, d) vectors of a frozen encoder, if they are known already."""
+    given_types: np.ndarray | None = None
+    """(tokens,) token types, 0 in the first and 1 in the second of two texts joined as one input; or None."""
+    given_documents: np.ndarray | None = None
+    """(sentences,) number of the document of each sentence; or None."""
+    saw_window: bool = field(default=False, init=False)
+    """Whether an attention layer has shown it a window, so that one is not in a mask alone."""
+
+    def __post_init__(self) -> None:
+        self.given_lengths = np.asarray(self.given_lengths, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.given_lengths)
@@ -109,6 +106,10 @@ class Packed:
     def tokens(self) -> int:
         """How many tokens the batch holds."""
         return len(self.given_ids)
+
+    def to(self, device: torch.device | str) -> Packed:
+        """The same batch for another device."""
+        return replace(self, device=device, vectors=None if self.vectors is None else self.vectors.to(device))
 
     # What follows is made when it is first asked for: a table of token vectors reads the tokens in the order given.
 
@@ -131,31 +132,17 @@ class Packed:
 
     @cached_property
     def _within(self) -> np.ndarray:
-        return np.asarray(np.arange(self.tokens) - np.repeat(self._sorted_starts, self._sorted_lengths))
+        return ranges(np.zeros_like(self._sorted_lengths), self._sorted_lengths)
 
     @cached_property
     def _source(self) -> np.ndarray:
-        return np.asarray(np.repeat(self._given_starts[self.order], self._sorted_lengths) + self._within)
-
-    def to(self, device: torch.device | str) -> Packed:
-        """The same batch for another device."""
-        vectors = None if self.vectors is None else self.vectors.to(device)
-        return Packed(
-            self.given_ids,
-            self.given_lengths,
-            self.given_targets,
-            device,
-            vectors,
-            self.given_types,
-            self.given_documents,
-        )
+        return ranges(self._given_starts[self.order], self._sorted_lengths)
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         tensor = torch.from_numpy(np.ascontiguousarray(array))
-        if self.device.type == "cuda":
-            # From memory that may be swapped out, a copy would be waited for.
-            tensor = tensor.pin_memory()
-        return tensor.to(self.device, non_blocking=True)
+        # From memory that may be swapped out, a copy would be waited for.
+        pinned = tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
+        return pinned.to(self.device, non_blocking=True)
 
     @cached_property
     def ids(self) -> Tensor:
@@ -192,17 +179,16 @@ class Packed:
     @cached_property
     def texts(self) -> Tensor:
         """(sentences,) a 64-bit number for each sentence, in the order given: equal for sentences of equal tokens."""
-        starts = self._given_starts
-        within = np.arange(len(self.given_ids)) - np.repeat(starts, self.given_lengths)
-        # A sum of products, one factor of which is drawn for the place, wraps around on purpose.
+        within = ranges(np.zeros_like(self.given_lengths), self.given_lengths)
+        # A sum of products, one factor of which is drawn for the position, wraps around on purpose.
         terms = (self.given_ids.astype(np.uint64) + _ODD) * _factors(self.longest)[within]
         # Of sentences without tokens, which start where the next one does or behind all others, the sum is 0.
-        sums = np.where(self.given_lengths > 0, np.add.reduceat(np.append(terms, np.uint64(0)), starts), np.uint64(0))
+        sums = np.where(self.given_lengths > 0, np.add.reduceat(np.append(terms, np.uint64(0)), self._given_starts), 0)
         return self._tensor(sums.view(np.int64))
 
     @cached_property
     def positions(self) -> Tensor:
-        """(tokens,) place of each token in its sentence, from 0."""
+        """(tokens,) position of each token in its sentence, from 0."""
         return self._tensor(self._within)
 
     @cached_property
@@ -236,7 +222,7 @@ class Packed:
     def by_position(self) -> tuple[Tensor, Tensor, Tensor]:
         """What a recurrent network reads: every sentence's first token, then every one's second, and so on.
 
-        (tokens,) packed places in that order; (tokens,) where each packed place stands in it; (longest,) sentences
+        (tokens,) packed positions in that order; (tokens,) the rank of each packed position in it; (longest,) sentences
         that have a token at each position, on the CPU, as torch's `PackedSequence` wants it.
         """
         order = np.argsort(self._within, kind="stable")
@@ -282,11 +268,6 @@ class Packed:
         slots = Slots(self._tensor(pad), self._tensor(unpad), self._tensor(np.flatnonzero(~mask)))
         return Group(start, tokens, end - begin, longest, slots, self._tensor(mask[:, None, None]))
 
-    @property
-    def attention_slots(self) -> int:
-        """Token slots that attention computes, padding included."""
-        return sum(group.sentences * group.length for group in self.attention_groups)
-
     def mean(self, states: Tensor) -> Tensor:
         """Mean of each sentence's (tokens, d) states, in float32, as (sentences, d)."""
         total = states.new_zeros(len(self), states.shape[-1], dtype=torch.float32)
@@ -301,28 +282,22 @@ class Packed:
 
     def take(self, sentences: Sequence[int]) -> Packed:
         """The sentences of these numbers, in this order."""
-        ends = np.cumsum(self.given_lengths)
-        pieces = [slice(ends[number] - self.given_lengths[number], ends[number]) for number in sentences]
-        targets = self.given_targets
-        return Packed(
-            np.concatenate([self.given_ids[piece] for piece in pieces]),
-            self.given_lengths[list(sentences)],
-            None if targets is None else np.concatenate([targets[piece] for piece in pieces]),
-            self.device,
-        )
+        lengths = self.given_lengths[list(sentences)]
+        index = ranges(self._given_starts[list(sentences)], lengths)
+        targets = None if self.given_targets is None else self.given_targets[index]
+        return Packed(self.given_ids[index], lengths, targets, self.device)
 
     def without_last(self) -> Packed:
-        """Every sentence less its last token; each position's target is the token behind it: teacher forcing."""
-        last = np.cumsum(self.given_lengths) - 1
+        """Every sentence less its last token; each position's target is the next token: teacher forcing."""
         keep = np.ones(len(self.given_ids), dtype=bool)
-        keep[last] = False
+        keep[self._given_starts + self.given_lengths - 1] = False
         following = np.roll(self.given_ids, -1)
         return Packed(self.given_ids[keep], self.given_lengths - 1, following[keep], self.device)
 
     def shift_right(self, start: int) -> Packed:
         """The same with a start token in front of every sentence, so that its first token is a target, too."""
         shifted = np.roll(self.given_ids, 1)
-        shifted[np.cumsum(self.given_lengths) - self.given_lengths] = start
+        shifted[self._given_starts] = start
         return Packed(shifted, self.given_lengths, self.given_ids, self.device)
 
 
@@ -334,18 +309,17 @@ def _factors(count: int) -> np.ndarray:
 
 def concatenate(batches: Sequence[Packed]) -> Packed:
     """Several packed batches as one, for one forward pass; sentences keep their order."""
+
+    def joined(parts: list[np.ndarray | None]) -> np.ndarray | None:
+        known = [part for part in parts if part is not None]
+        return np.concatenate(known) if len(known) == len(parts) else None
+
     if len(batches) == 1:
         return batches[0]
     return Packed(
         np.concatenate([batch.given_ids for batch in batches]),
         np.concatenate([batch.given_lengths for batch in batches]),
-        _joined([batch.given_targets for batch in batches]),
+        joined([batch.given_targets for batch in batches]),
         batches[0].device,
-        types=_joined([batch.given_types for batch in batches]),
+        given_types=joined([batch.given_types for batch in batches]),
     )
-
-
-def _joined(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Arrays one behind the other; None where one of them is."""
-    given = [part for part in parts if part is not None]
-    return np.concatenate(given) if len(given) == len(parts) else None

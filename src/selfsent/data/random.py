@@ -1,10 +1,11 @@
-"""Random numbers as a pure function of (key, row, place), whatever the number of workers, ranks or restarts."""
+"""Random numbers as a pure function of (key, row, position), whatever the number of workers, ranks or restarts."""
 
 from __future__ import annotations
 
 import numpy as np
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.zeros(1, dtype=np.int64)
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:
@@ -22,16 +23,16 @@ def make_key(*parts: int) -> int:
     return int(key[0])
 
 
-def uniforms(key: int, rows: np.ndarray, places: np.ndarray, draw: int = 0) -> np.ndarray:
-    """Counter-based random numbers in [0, 1): one for each (row, place) pair, independent for each `draw`.
+def uniforms(key: int, rows: np.ndarray, positions: np.ndarray = _FIRST, draw: int = 0) -> np.ndarray:
+    """Counter-based random numbers in [0, 1): one for each (row, position) pair, independent for each `draw`.
 
     Args:
         key: from `make_key`.
         rows: (n,) corpus rows.
-        places: (n,) places of words or tokens in their sentence.
-        draw: number of the draw, when one place needs several.
+        positions: (n,) positions of words or tokens in their sentence; 0 by default.
+        draw: number of the draw, if one position needs several.
     """
     seed = np.uint64(make_key(key, draw))
     row = _mixed(seed + _STEP * (rows.astype(np.uint64) + np.uint64(1)))
-    bits = _mixed(row + _STEP * (places.astype(np.uint64) + np.uint64(1)))
+    bits = _mixed(row + _STEP * (positions.astype(np.uint64) + np.uint64(1)))
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53

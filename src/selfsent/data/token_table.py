@@ -13,6 +13,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from selfsent.data.corpus import Corpus
+from selfsent.data.ragged import ranges
 from selfsent.data.tokenizing import CachedTokenizer
 from selfsent.data.views.tokens import Tokens
 from selfsent.files import atomic_directory
@@ -39,14 +40,13 @@ class TokenTable:
         odd = damaged(directory, about.get("sums", {})) if is_signed(about) else _ABOUT
         if odd:
             raise ValueError(f"{directory / odd} is not as it was written")
-        dtype = np.dtype(about["dtype"])
         self.offsets: np.ndarray = np.load(directory / "offsets.npy", mmap_mode="r")
-        self.ids: np.ndarray
-        self.word_starts: np.ndarray
-        shape = (int(self.offsets[-1]),)
-        empty = shape == (0,)
-        self.ids = np.empty(0, dtype) if empty else np.memmap(directory / "ids.bin", dtype, "r", shape=shape)
-        self.word_starts = np.empty(0, bool) if empty else np.memmap(directory / "starts.bin", bool, "r", shape=shape)
+        self.ids = self._mapped(directory / "ids.bin", about["dtype"])
+        self.word_starts = self._mapped(directory / "starts.bin", "bool")
+
+    def _mapped(self, path: Path, dtype: str) -> np.ndarray:
+        size = int(self.offsets[-1])
+        return np.memmap(path, np.dtype(dtype), "r", shape=(size,)) if size else np.empty(0, np.dtype(dtype))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -57,9 +57,8 @@ class TokenTable:
 
     def __getitem__(self, rows: np.ndarray) -> Tokens:
         """The tokens of the sentences at `rows`, (chosen,), in that order."""
-        begins, lengths = self.offsets[rows], self.lengths(rows)
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        index = np.repeat(begins, lengths) + within
+        lengths = self.lengths(rows)
+        index = ranges(self.offsets[rows], lengths)
         return Tokens(self.ids[index].astype(np.int64), lengths, self.word_starts[index], rows)
 
 
@@ -83,25 +82,16 @@ def build_table(
     """
     content = tokenizer.backend_tokenizer.to_str()
     key = hashlib.sha256(f"{_FORMAT}|{longest}|{column}|{content}".encode()).hexdigest()[:16]
-    folder = corpus.directory
-    target = folder / f"tokens-{key}"
-    if (known := _kept(target)) is not None:
-        return known
-    with atomic_directory(target) as temporary:
+    directory = corpus.directory / f"tokens-{key}"
+    if directory.exists():
+        try:
+            return TokenTable(directory)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            warn_damaged(directory)
+            shutil.rmtree(directory, ignore_errors=True)
+    with atomic_directory(directory) as temporary:
         _write(corpus, CachedTokenizer(Tokenizer.from_str(content)), column, longest, temporary, advance)
-    return TokenTable(target)
-
-
-def _kept(target: Path) -> TokenTable | None:
-    """The existing table; None if there is none. A damaged one is removed."""
-    if not target.exists():
-        return None
-    try:
-        return TokenTable(target)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        warn_damaged(target)
-        shutil.rmtree(target, ignore_errors=True)
-        return None
+    return TokenTable(directory)
 
 
 def _write(
@@ -113,7 +103,7 @@ def _write(
     done = 0
     with (directory / "ids.bin").open("wb") as ids, (directory / "starts.bin").open("wb") as starts:
         for texts in corpus.batches(column, size=4096):
-            read = reader(texts).parts(np.arange(len(texts)), longest)
+            read = reader(texts).select(np.arange(len(texts)), longest)
             ids.write(read.ids.astype(dtype).tobytes())
             starts.write(read.word_starts.tobytes())
             offsets[done + 1 : done + 1 + len(texts)] = read.lengths

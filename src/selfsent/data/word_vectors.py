@@ -1,14 +1,12 @@
-"""Word vectors from a file: text as GloVe and word2vec write it, word2vec's binary form, and fastText's by gensim.
+"""Word vectors from a file: text as GloVe and word2vec write it, and word2vec's binary form.
 
-gensim's own reader of the first two would hold all of a file in memory, and stops at the words with spaces that GloVe's
-largest file has.
+gensim's own reader would hold all of a file in memory, and stops at the words with spaces in GloVe's largest file.
 """
 
 from __future__ import annotations
 
 import gzip
 import logging
-import mmap
 import re
 import struct
 import warnings
@@ -18,13 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.display import counted
-from selfsent.errors import DataError, SettingsError
+from selfsent.errors import DataError, SettingsError, first_line
 
 TOGETHER = 1024
 """Words read at a time."""
@@ -34,14 +32,9 @@ _WANTED = "a word and its numbers on each line, as GloVe and word2vec write them
 _HEADING = re.compile(rb"(\d{1,12})\s+(\d{1,6})\s*")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LIKE_A_NUMBER = re.compile(rb".*\s[+-]?(\.?\d|nan\b|inf)\S*", re.IGNORECASE | re.DOTALL)
-_PICKLE = re.compile(rb"\x80[\x02-\x05]")
+_PICKLE, _FASTTEXT = re.compile(rb"\x80[\x02-\x05]"), struct.pack("<i", 793712314)
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\ufffd]")
-_FASTTEXT = struct.pack("<i", 793712314)
-_HEADER, _MATRIX = struct.Struct("<2i12id3iqq"), struct.Struct("<?qq")
-"""Of fastText: version, 12 arguments and one more, entries, words, labels, tokens, pruned entries; before the numbers
-of a matrix, whether it is quantised, rows, columns."""
 
-Form = Literal["text", "word2vec", "fasttext"]
 Blocks = Iterator[tuple[list[str], NDArray[np.float32]]]
 
 
@@ -49,46 +42,27 @@ def word_blocks(path: Path) -> Blocks:
     """Words and their vectors, (words, d), some at a time.
 
     Args:
-        path: the file: text, plain or gzip (fastText's `.vec` is written like word2vec's), word2vec's binary form,
-            likewise, or fastText's `.bin`. What it is, its content says.
+        path: text or word2vec's binary form, plain or gzip; the content says which.
 
     Raises:
-        DataError: the file cannot be read, or is not what it says: a line that is no word with as many numbers as the
-            others have, or another number of words than the first line says.
-        SettingsError: it is fastText's, and gensim is not installed.
+        DataError: the file cannot be read, or is damaged: a line that is no word with as many numbers as the others
+            have, or another number of words than the first line says.
     """
     form = form_of(path)
-    if form == "fasttext":
-        found = read_fasttext(path)
-        yield list(found.index_to_key), found.vectors
-        return
-    with _faults(path), _opened(path) as file:
+    with _read_errors(path), _opened(path) as file:
         yield from _text_blocks(path, file) if form == "text" else _word2vec_blocks(path, file)
 
 
-def check_words(path: Path) -> None:
-    """Find out quickly whether a file can be read, by its beginning and its size.
+def form_of(path: Path) -> Literal["text", "word2vec"]:
+    """The form of a file of word vectors, by its first bytes.
 
     Raises:
-        DataError: it cannot, or its first lines are no word vectors.
-        SettingsError: it is fastText's, and gensim is not installed.
+        DataError: it cannot be read, or is a pickle or fastText's.
     """
-    if form_of(path) == "fasttext":
-        _check_fasttext(path)
-    else:
-        next(word_blocks(path))
-
-
-def form_of(path: Path) -> Form:
-    """What a file of word vectors is, by its first bytes.
-
-    Raises:
-        DataError: it cannot be read, or is a pickle.
-    """
-    with _faults(path), _opened(path) as file:
+    with _read_errors(path), _opened(path) as file:
         heading, start = file.readline(LONGEST), file.readline(LONGEST)
     if heading.startswith(_FASTTEXT):
-        return "fasttext"
+        raise DataError(f"{path} is fastText's binary form, which is not read: give the .vec file of the same vectors")
     if _PICKLE.match(heading):
         raise DataError(
             f"{path} is a pickle, as gensim saves .kv and .model, and may run code, so it is not opened: save it in"
@@ -98,25 +72,8 @@ def form_of(path: Path) -> Form:
     return "text" if text or not _HEADING.fullmatch(heading) else "word2vec"
 
 
-def read_fasttext(path: Path) -> Any:
-    """All vectors of a binary file of fastText's (Bojanowski et al., 2017), as gensim's `FastTextKeyedVectors`.
-
-    Raises:
-        DataError: it is cut short, packed, quantised or a classifier.
-        SettingsError: gensim is not installed.
-    """
-    _check_fasttext(path)
-    with _faults(path, " as fastText's binary form"):
-        from gensim.models.fasttext import load_facebook_vectors
-
-        found = load_facebook_vectors(str(path.resolve()))
-    for vectors in (found.vectors, found.vectors_ngrams):
-        _finite(path, vectors)
-    return found
-
-
 def need_gensim(what: str) -> None:
-    """Find out whether gensim is there, and keep its warnings from the terminal.
+    """Check that gensim is installed, and keep its warnings from the terminal.
 
     Raises:
         SettingsError: it is not, which `what` needs.
@@ -140,9 +97,8 @@ def _text_blocks(path: Path, file: IO[bytes]) -> Blocks:
         seen += len(block)
         yield _parsed(path, block, size)
     if heading and seen != int(heading[1]):
-        raise DataError(
-            f"{path} holds {counted(seen, 'word')}, and {int(heading[1]):,} by its first line: it is damaged or cut"
-        )
+        found = f"{counted(seen, 'word')}, and {int(heading[1]):,} by its first line"
+        raise DataError(f"{path} holds {found}: it is damaged or cut")
     if not seen:
         raise DataError(f"{path} holds no vectors; expected {_WANTED}")
 
@@ -184,50 +140,25 @@ def _parsed(path: Path, lines: list[tuple[int, bytes]], size: int) -> tuple[list
 def _word2vec_blocks(path: Path, file: IO[bytes]) -> Blocks:
     """word2vec's binary form: `count size`, then each word, a space and its float32 numbers."""
     count, size = map(int, file.readline(LONGEST).split())
-    cut = f"{path} is no word2vec file, or is cut short: {count:,} words of {size} numbers by its first line"
     rest, start, words, rows = b"", 0, list[str](), list[NDArray[np.float32]]()
     for number in range(count):
         while (end := rest.find(b" ", start)) < 0 or len(rest) <= end + 4 * size:
             part = file.read(LONGEST)
             if not part or (end < 0 and len(rest) - start > LONGEST):
-                raise DataError(f"{cut}, and {number:,} can be read")
+                claim = f"{count:,} words of {size} numbers by its first line"
+                raise DataError(f"{path} is no word2vec file, or is cut short: {claim}, and {number:,} can be read")
             rest, start = rest[start:] + part, 0
         words.append(rest[start:end].lstrip(b"\n").decode("utf-8", "replace"))
         rows.append(np.frombuffer(rest, "<f4", size, end + 1))
         start = end + 1 + 4 * size
         if len(words) == TOGETHER or number == count - 1:
-            yield words, _finite(path, np.stack(rows))
+            vectors = np.stack(rows)
+            if not np.isfinite(vectors).all():
+                raise DataError(f"{path}: some of its numbers are not finite: it is damaged")
+            yield words, vectors
             words, rows = [], []
     if not count or rest[start:].strip() or file.read(LONGEST).strip():
         raise DataError(f"{path} holds more than the {count:,} words of {size} numbers that its first line says")
-
-
-def _check_fasttext(path: Path) -> None:
-    """Refuse a file that is not as long as it says: gensim would look for its end for ever."""
-    need_gensim(f"{path}: fastText's binary form")
-    with (
-        _faults(path, " as fastText's binary form"),
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        if data[: len(_FASTTEXT)] != _FASTTEXT:
-            raise ValueError("it is packed: gunzip it first")
-        _, _, size, *_, buckets, _, _, _, _, entries, words, labels, _, pruned = _HEADER.unpack_from(data)
-        if labels > 0:
-            raise ValueError("it is a classifier, and no word vectors")
-        if pruned > 0:
-            raise ValueError("it is quantised: give the file it was made of")
-        end = _HEADER.size
-        for _ in range(entries):
-            end = data.find(b"\0", end) + 10  # behind a word its count and its kind
-            if end < 10:
-                raise EOFError("it is cut short")
-        quantised, rows, columns = _MATRIX.unpack_from(data, end)
-        if quantised or not 0 < words == entries or buckets < 0 or (rows, columns) != (words + buckets, size):
-            raise ValueError("it is damaged")
-        _, rows, columns = _MATRIX.unpack_from(data, end := end + _MATRIX.size + 4 * rows * columns)
-        if len(data) < end + _MATRIX.size + 4 * rows * columns:
-            raise EOFError("it is cut short")
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -237,19 +168,9 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 @contextmanager
-def _faults(path: Path, form: str = "") -> Iterator[None]:
+def _read_errors(path: Path) -> Iterator[None]:
     """One line for what reading a damaged file raises."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # numpy's, of counts that make no sense
-            yield
-    except struct.error as error:
-        raise DataError(f"{path} cannot be read{form}: it is cut short") from error
-    except (OSError, EOFError, zlib.error, ValueError, ArithmeticError, MemoryError, TypeError) as error:
-        reason = getattr(error, "strerror", None) or (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{path} cannot be read{form}: {reason}") from error
-
-
-def _finite(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    if not np.isfinite(vectors).all():
-        raise DataError(f"{path}: some of its numbers are not finite: it is damaged")
-    return vectors
+        yield
+    except (OSError, EOFError, zlib.error, ValueError, MemoryError) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or first_line(error)}") from error

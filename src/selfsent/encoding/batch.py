@@ -144,7 +144,7 @@ def _loaded(model: str, state: object, fast: bool, int8: bool, threads: int | No
     import torch
 
     from selfsent.models.loading import load_encoder
-    from selfsent.training.precision import inference_device, quicken
+    from selfsent.models.precision import inference_device, quicken
 
     if threads is not None:
         torch.set_num_threads(threads)

@@ -12,20 +12,19 @@ import numpy as np
 from selfsent.data.corpus import Corpus
 from selfsent.errors import SettingsError, guess
 from selfsent.evaluation.datasets.declared import Store
-from selfsent.evaluation.encoders import Encoder as Scored
-from selfsent.evaluation.encoders import PairEncoder, encoder_of
+from selfsent.evaluation.encoders import Encoder as Scored, PairEncoder, encoder_of
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.judges import JUDGES_TOGETHER, Held, TogetherTask
+from selfsent.evaluation.label_free import MEAN, HeldOut, MeanMetric
 from selfsent.evaluation.results import Score
 from selfsent.evaluation.suites import TASKS
-from selfsent.evaluation.tasks.context import ContextTask
+from selfsent.evaluation.tasks.label_free import ContextTask
 from selfsent.evaluation.tasks.own import read_pairs
-from selfsent.evaluation.tasks.sts import score_pairs
+from selfsent.evaluation.tasks.published import score_pairs
 from selfsent.models.cross_encoder import CrossEncoder
 from selfsent.models.encoder import Encoder
 
 Dev = Literal["context", "judges"] | str
-LABEL_FREE = ("context", JUDGES_TOGETHER)
+LABEL_FREE = ("context", MEAN)
 """Label-free choices, on documents or sentences kept apart."""
 
 
@@ -58,10 +57,10 @@ def dev_task(dev: Dev, corpus: Corpus, hold_out: HoldOut, data: str | Path | Non
     Raises:
         DataError: its data set is absent or damaged.
     """
-    if dev == "context":
+    if dev == "context" and hold_out.dev is not None:
         return ContextTask(corpus, hold_out.dev).score
-    if dev == JUDGES_TOGETHER and hold_out.dev is not None:
-        return TogetherTask(Held(corpus, hold_out.dev)).score
+    if dev == MEAN and hold_out.dev is not None:
+        return MeanMetric(HeldOut(corpus, hold_out.dev)).score
     if dev not in TASKS:
         return partial(score_pairs, read_pairs(dev))
     store = Store(data)

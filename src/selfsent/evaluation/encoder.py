@@ -13,7 +13,7 @@ from selfsent.data.vector_files import UNKNOWN, Vectors, unit, write_vectors
 from selfsent.errors import DataError
 from selfsent.evaluation.stats.metrics import cosines
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.lexical.weight import SEARCH_WEIGHT
+from selfsent.lexical.scores import SEARCH_WEIGHT
 
 Encode = Callable[[Sequence[str]], Vectors]
 """n texts -> (n, d)."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -16,8 +17,7 @@ from selfsent.data.vector_files import FORMATS, UNKNOWN, StoredVectors, Vectors
 from selfsent.errors import BaseEncoderError, SettingsError
 from selfsent.evaluation.datasets.leaks import trained_by, trained_on
 from selfsent.evaluation.encoder import Encode, Encoder, FittedEncoder, PairEncoder
-from selfsent.evaluation.hybrid import WITH_WORDS, Hybrid, without_words
-from selfsent.evaluation.lexical import COUNTING, LexicalEncoder
+from selfsent.evaluation.lexical import COUNTING, WITH_WORDS, Hybrid, LexicalEncoder, without_words
 from selfsent.evaluation.paragraph_vectors import ParagraphVectors, paragraphs_file
 from selfsent.evaluation.word_vectors import WordVectors, words_file
 from selfsent.foreign.transformers import silent
@@ -81,78 +81,86 @@ def check_pooling(model: Any) -> None:
         SettingsError: it is not one that is loaded from a directory.
     """
     if not isinstance(model, str | Path) or not is_directory_or_id(str(model)):
-        raise SettingsError(f"--pooling is for models given by directory or hub id, and {_label(model)} is none")
+        raise SettingsError(f"--pooling is for models given by directory or hub id, and {_own_name(model)} is none")
 
 
-def _label(model: Any) -> str:
-    return str(model) if isinstance(model, str | Path) else _own_name(model)
+def _special(path: str) -> tuple[Callable[[], object], Callable[[str], Encoder]] | None:
+    """How a name is checked, and made an encoder with a label; None for a directory or hub id."""
+    if path in COUNTING:
+        return dict, lambda label: LexicalEncoder(path, name=label)
+    if named := words_file(path):
+        words = WordVectors(*named)
+        kind = FittedEncoder if words.mean == "sif" else Encoder
+        return words.check, lambda label: kind(words, label, words.mean)
+    if trained := paragraphs_file(path):
+        paragraphs = ParagraphVectors(*trained)
+        return paragraphs.check, lambda label: Encoder(paragraphs, label, paragraphs.kind)
+    if path.endswith(FORMATS):
+        return partial(StoredVectors, Path(path)), partial(_stored, path)
+    if _FACTORY.fullmatch(path):
+        return partial(load_object, path), lambda label: as_encoder(load_object(path)(), name=label)
+    return None
+
+
+def _stored(path: str, label: str) -> Encoder:
+    found = StoredVectors(Path(path))
+    return Encoder(found, label, found.pooling, found.trained_on, found.trained_by)
 
 
 def check_model(path: str) -> None:
-    """Find out quickly whether there is a model of this name.
+    """Check quickly whether there is a model of this name.
 
     Raises:
         BaseEncoderError: there is none.
-        CorpusError: nor a corpus to train paragraph vectors on.
+        CorpusError: no corpus to train paragraph vectors on.
         DataError: a file of vectors that is not as described.
-        SettingsError: what reads it, or trains it, is not installed.
+        SettingsError: what reads or trains it is not installed.
     """
     if alone := without_words(path):
         if alone in COUNTING:
             raise SettingsError(f"{path}: {COUNTING[alone]} counts words already: {WITH_WORDS} is for encoders")
         check_model(alone)
-    elif named := words_file(path):
-        WordVectors(*named).check()
-    elif trained := paragraphs_file(path):
-        ParagraphVectors(*trained).check()
-    elif path.endswith(FORMATS):
-        StoredVectors(Path(path))
-    elif _FACTORY.fullmatch(path):
-        load_object(path)
-    elif path not in COUNTING:
+    elif special := _special(path):
+        special[0]()
+    else:
         resolve(path)
 
 
 def state_of_model(path: str | Path) -> object:
-    """What is different when the files of a model have changed, such as in a directory that was trained into again."""
+    """The state of a model's files, which differs when they have changed, as after another training."""
     return files_of(resolve(path)) if is_directory_or_id(str(path)) else None
 
 
 def is_directory_or_id(path: str) -> bool:
     """Whether this names a model that is loaded from a directory, and could be trained."""
-    named = path in COUNTING or without_words(path) or words_file(path) or paragraphs_file(path)
-    return not (named or path.endswith(FORMATS) or _FACTORY.fullmatch(path))
+    return not (without_words(path) or _special(path))
 
 
 def _from_name(path: str, name: str | None, fast: bool, int8: bool, pooling: str | None) -> Encoder:
     label = name or (f"{path}, {pooling}" if pooling else path)
     if alone := without_words(path):
         return Hybrid(as_encoder(alone, name=name, fast=fast, int8=int8))
-    if path in COUNTING:
-        return LexicalEncoder(path, name=label)
-    if named := words_file(path):
-        vectors = WordVectors(*named)
-        kind = FittedEncoder if vectors.mean == "sif" else Encoder
-        return kind(vectors, label, vectors.mean)
-    if trained := paragraphs_file(path):
-        return Encoder(ParagraphVectors(*trained), label, trained[0])
-    if path.endswith(FORMATS):
-        stored = StoredVectors(Path(path))
-        return Encoder(stored, label, stored.pooling, stored.trained_on, stored.trained_by)
-    if _FACTORY.fullmatch(path):
-        return as_encoder(load_object(path)(), name=label)
+    if special := _special(path):
+        return special[1](label)
     directory = resolve(path)
     if pooling is None and is_cross_encoder(directory):
         from sentence_transformers import CrossEncoder
 
-        try:
-            with silent():
-                joined = CrossEncoder(str(directory), local_files_only=True, model_kwargs={"use_safetensors": True})
-        except Exception as error:  # as many kinds as there are files that may be damaged
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
+        with _loading(label):
+            joined = CrossEncoder(str(directory), local_files_only=True, model_kwargs={"use_safetensors": True})
         return as_encoder(joined, name=label)
     return _from_directory(directory, label, fast, int8, pooling)
+
+
+@contextmanager
+def _loading(label: str) -> Iterator[None]:
+    """Quietly; any error says in one line that the model cannot be loaded."""
+    try:
+        with silent():
+            yield
+    except Exception as error:  # as many kinds as there are files that may be damaged
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
 
 
 def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling: str | None) -> Encoder:
@@ -161,7 +169,7 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
     from sentence_transformers import SentenceTransformer
 
     from selfsent.models.loading import load_encoder, transformer_alone
-    from selfsent.training.precision import inference_device, quick_precision, quicken
+    from selfsent.models.precision import inference_device, quick_precision, quicken
 
     device = inference_device()
     try:
@@ -170,17 +178,14 @@ def _from_directory(directory: Path, label: str, fast: bool, int8: bool, pooling
     except BaseEncoderError:
         if pooling:
             raise
-        try:
-            precision = quick_precision(device, fast=fast or int8)
-            kind = {"dtype": torch.bfloat16 if precision == "bfloat16" else torch.float32, "use_safetensors": True}
-            with silent():
-                padded = SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind)
-            found = as_encoder(padded, name=label)
-            found.pooling = _in(precision, found.pooling)
-            return found
-        except Exception as error:  # likewise
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise BaseEncoderError(f"cannot load the model {label}: {reason}") from error
+        precision = quick_precision(device, fast=fast or int8)
+        kind = {"dtype": torch.bfloat16 if precision == "bfloat16" else torch.float32, "use_safetensors": True}
+        with _loading(label):
+            found = as_encoder(
+                SentenceTransformer(str(directory), local_files_only=True, model_kwargs=kind), name=label
+            )
+        found.pooling = _in(precision, found.pooling)
+        return found
     if not model.has_transformer:  # it has no products that could be quicker
         fast = int8 = False
     quicken(model, fast=fast, int8=int8)
@@ -234,12 +239,12 @@ def load_object(path: str) -> Any:
 
 def _sides_of(model: Any) -> list[Encode | None]:
     """How a model encodes queries and documents, where that is not how it encodes any text: by a prompt or a route."""
-    from selfsent.models.encoding import Side, prompt_in
+    from selfsent.models.encoding import Side, prompt_of
 
     sides: tuple[Side, Side] = ("query", "document")
     apart = [side for side in sides if callable(getattr(model, f"encode_{side}", None))]
     if _is_peer(model) and not any(type(module).__name__ == "Router" for module in model.modules()):
-        apart = [side for side in apart if prompt_in(model, side) != prompt_in(model)]
+        apart = [side for side in apart if prompt_of(model, side) != prompt_of(model)]
     return [_encode_with(model, f"encode_{side}") if side in apart else None for side in sides]
 
 
@@ -282,5 +287,7 @@ def _directory_of(model: Any) -> Path | None:
 
 
 def _own_name(model: Any) -> str:
+    if isinstance(model, str | Path):
+        return str(model)
     card = getattr(model, "model_card_data", None)
     return str(getattr(card, "base_model", None) or getattr(model, "__name__", None) or type(model).__name__)

@@ -1,8 +1,9 @@
-"""TF-IDF, BM25 and counts in the place of an encoder: what counting words is worth, which every encoder must beat."""
+"""Lexical and hybrid search as encoders: TF-IDF, BM25 and counts, and BM25 with the cosine, as `search` ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,38 @@ from selfsent.data.vector_files import Vectors
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.stats.resampling import Floats
-from selfsent.lexical import BM25, Analyzer, language_of
+from selfsent.lexical import BM25, Analyzer, WordCounts, language_of
+from selfsent.lexical.scores import PAIR_WEIGHT
 
 LEXICAL = {"tfidf": "TF-IDF", "bm25": "BM25"}
-"""Those that stand beside other scores: how they are named to commands, and how they are shown."""
+"""Lexical baselines beside other scores: their names as models, and as shown."""
 COUNTING = {**LEXICAL, "counts": "Unigram counts"}
-"""All of them."""
+"""All lexical models."""
+WITH_WORDS = "+words"
+"""Suffix of a model's name: hybrid search."""
+
+
+def without_words(name: str) -> str:
+    """The model of a hybrid search, by its name; empty if it is none."""
+    return name.removesuffix(WITH_WORDS) if name.endswith(WITH_WORDS) and not Path(name).exists() else ""
+
+
+def _bm25(queries: Sequence[str], texts: Sequence[str], language: str | None) -> BM25:
+    found = BM25(queries, Analyzer(language or language_of(texts)))
+    found.add(texts)
+    return found
 
 
 class LexicalEncoder(Encoder):
-    """TF-IDF, BM25 (Robertson et al., 1994) or counts, fitted on the texts searched, or on both sides of the pairs.
+    """TF-IDF, BM25 (Robertson et al., 1994) or counts, fitted on the texts to search, or on both sides of the pairs.
 
-    TF-IDF and counts are in scikit-learn's usual settings, no stop word left out, and the same in both directions. BM25
-    is as in `search`: stop words out, stems, and a share of what the query can reach; the first text of a pair is the
-    query.
+    TF-IDF and counts have scikit-learn's defaults, no stop word left out, and are symmetric. BM25 is as in `search`:
+    stop words out, stems, and a share of what the query can reach; the first text of a pair is the query.
 
     Args:
         kind: `tfidf`, `bm25` or `counts`.
-        name: how it is called in results.
-        language: whose stems BM25 compares; by default the one that the texts are in.
+        name: in results.
+        language: whose stems BM25 compares; by default that of the texts.
 
     Example:
         >>> LexicalEncoder("tfidf").similarity(["a red car"], ["the red car"]).round(2).tolist()
@@ -46,28 +60,101 @@ class LexicalEncoder(Encoder):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         if self.kind == "bm25":
-            bm25 = BM25(queries, Analyzer(self.language or language_of(texts)))
-            bm25.add(texts)
+            bm25 = _bm25(queries, texts, self.language)
             return bm25.queries, bm25.texts
-        maker = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # counts, too, of length one
+        vectorizer = TfidfVectorizer(dtype=np.float32, use_idf=self.kind == "tfidf")  # counts, too, of length one
         try:
-            fitted = maker.fit_transform(texts)
+            fitted = vectorizer.fit_transform(texts)
         except ValueError:  # the texts hold no words
             return csr_matrix((len(queries), 1), dtype=np.float32), csr_matrix((len(texts), 1), dtype=np.float32)
-        return (fitted if list(queries) == list(texts) else maker.transform(queries)), fitted
+        return (fitted if list(queries) == list(texts) else vectorizer.transform(queries)), fitted
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """The cosine, or the score of BM25, of each pair of texts, (n,); fitted on the texts of both sides."""
         texts = list(dict.fromkeys([*left, *right]))
-        place = {text: number for number, text in enumerate(texts)}
-        asked, weighed = self.sides(texts, texts)
-        product = asked[[place[text] for text in left]].multiply(weighed[[place[text] for text in right]])
+        row = {text: number for number, text in enumerate(texts)}
+        queries, weighed = self.sides(texts, texts)
+        product = queries[[row[text] for text in left]].multiply(weighed[[row[text] for text in right]])
         return np.asarray(product.sum(axis=1), np.float64).ravel()
 
     @property
     def measure(self) -> str:
-        """What `similarity` is, for the signature."""
+        """Name of `similarity` in the signature."""
         return "bm25" if self.kind == "bm25" else "cos"
 
     def _no_vectors(self, texts: Sequence[str]) -> Vectors:
         raise DataError(f"{COUNTING[self.kind]}: what counts words has no vectors, so this task cannot use it")
+
+
+class Hybrid(Encoder):
+    """Hybrid search with an encoder: cosine + weight · BM25; for pairs cosine + 0.5 · TF-IDF, which is symmetric.
+
+    Words are counted over the texts to search, or over both sides of the pairs.
+
+    Args:
+        encoder: it needs vectors.
+        weight: of BM25; by default the encoder's own.
+        language: whose stems are compared; by default that of the texts.
+
+    Raises:
+        DataError: the encoder has no vectors.
+    """
+
+    def __init__(self, encoder: Encoder, weight: float | None = None, language: str | None = None) -> None:
+        if not encoder.has_vectors:
+            raise DataError(f"{encoder.name}{WITH_WORDS}: {encoder.name} has no vectors to add words to")
+        training = encoder.trained_on, encoder.trained_by
+        super().__init__(self._no_vectors, encoder.name + WITH_WORDS, encoder.pooling + WITH_WORDS, *training)
+        self.encoder, self.has_vectors, self.language = encoder, False, language
+        self.lexical_weight = encoder.lexical_weight if weight is None else weight
+
+    def sides(self, queries: Sequence[str], texts: Sequence[str], search: bool = False) -> tuple[Any, Any]:
+        """Rows for queries and for texts, whose inner products are what `search` ranks by."""
+        return self.beside(self.encoder.sides(queries, texts, search), queries, texts)
+
+    def beside(self, vectors: tuple[Vectors, Vectors], queries: Sequence[str], texts: Sequence[str]) -> tuple[Any, Any]:
+        """The same from given vectors: (q, d) and (n, d), each of length 1."""
+        self.broken = self.encoder.broken
+        bm25 = _bm25(queries, texts, self.language)
+        return VectorsAndWords(vectors[0], bm25.queries * self.lexical_weight), VectorsAndWords(vectors[1], bm25.texts)
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """The cosine of each pair of texts and the terms that they share, (n,)."""
+        texts = list(dict.fromkeys([*left, *right]))
+        counts = WordCounts(analyzer=Analyzer(self.language or language_of(texts)))
+        counts.add(texts)
+        shared = counts.weighed(left).multiply(counts.weighed(right)).sum(axis=1)
+        cosines = self.encoder.similarity(left, right)
+        self.broken = self.encoder.broken
+        return cosines + PAIR_WEIGHT * np.asarray(shared, np.float64).ravel()
+
+    @property
+    def measure(self) -> str:
+        """Name of `similarity` in the signature."""
+        return f"cos+{self.lexical_weight:g}bm25"
+
+    def _no_vectors(self, texts: Sequence[str]) -> Vectors:
+        raise DataError(f"{self.name} says how near two texts are and has no vectors, so this task cannot use it")
+
+
+class VectorsAndWords:
+    """Rows of vectors (n, d) and of words, sparse (n, words): their inner product is the sum of both."""
+
+    def __init__(self, vectors: Vectors, words: Any) -> None:
+        self.vectors, self.words, self.shape = vectors, words, vectors.shape
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, rows: Any) -> VectorsAndWords:
+        return VectorsAndWords(self.vectors[rows], self.words[rows])
+
+    @property
+    def T(self) -> VectorsAndWords:  # noqa: N802 - as arrays call it
+        """Itself: the other side of a product says which way."""
+        return self
+
+    def __matmul__(self, other: VectorsAndWords) -> Vectors:
+        """(n, m) inner products with the rows of another one's, transposed."""
+        product: Vectors = self.vectors @ other.vectors.T + (self.words @ other.words.T).toarray()
+        return product

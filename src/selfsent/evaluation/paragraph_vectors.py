@@ -16,7 +16,7 @@ from selfsent.data.vector_files import Vectors
 from selfsent.data.word_vectors import need_gensim
 from selfsent.display import counted
 from selfsent.errors import DataError
-from selfsent.evaluation.kept import is_kept, keeping, kept_place
+from selfsent.evaluation.cache import cached_directory
 from selfsent.evaluation.word_vectors import words_of
 from selfsent.progress import Progress, shown
 
@@ -106,11 +106,12 @@ class ParagraphVectors:
         need_gensim(f"{self.kind}:{self.source}")
         corpus = read_corpus(self.source)
         told = repr((_VERSION, self.kind, SIZE, LEAST, EPOCHS, SEED, corpus.fingerprint))
-        place = kept_place("paragraph-vectors", told)
-        if not is_kept(place, _INPUT, _OUTPUT, _WORDS):
-            model = self._trained(corpus)
-            with keeping(place) as folder:
-                _write(model, folder)
+        place = cached_directory(
+            "paragraph-vectors",
+            told,
+            (_INPUT, _OUTPUT, _WORDS),
+            lambda folder: _write(self._trained(corpus), folder),
+        )
         table = pq.read_table(place / _WORDS)
         words, counts = (table[name].to_pylist() for name in ("word", "count"))
         model = _new(self.kind)

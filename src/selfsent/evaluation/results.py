@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -167,16 +166,19 @@ class Result:
 
     @property
     def average(self) -> float | None:
-        """The mean of the suite's scores that are there, or None; `missing` says which are not."""
-        present = [self.scores[name].score for name in self.average_over]
-        return float(np.mean(present)) if present else None
+        """The mean of the suite's scores that are there, or None; `missing` names the others."""
+        return self.average_score.score if self.average_score else None
 
-    @property
-    def average_interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the average, or None where scores have no samples."""
-        samples = [self.scores[name].samples for name in self.average_over]
-        whole = samples and all(len(each) and each.shape == samples[0].shape for each in samples)
-        return interval(np.mean(samples, axis=0)) if whole else None
+    @cached_property
+    def average_score(self) -> Score | None:
+        """The average with its interval, which is NaN without samples; None without scores."""
+        scores = [self.scores[name] for name in self.average_over]
+        if not scores:
+            return None
+        whole = all(len(each.samples) and each.samples.shape == scores[0].samples.shape for each in scores)
+        samples = np.mean([each.samples for each in scores], axis=0) if whole else np.zeros(0)
+        low, high = interval(samples) if whole else (float("nan"), float("nan"))
+        return Score(AVERAGE, float(np.mean([each.score for each in scores])), low, high, 0, AVERAGE, samples=samples)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -190,21 +192,24 @@ class Result:
 
     @property
     def average_label(self) -> str:
-        """What the average is over, for a heading: `average`, or `average of 5 of 7`."""
+        """Heading of the average: `average`, or `average of 5 of 7`."""
         total = len(self.averaged)
-        return f"average of {total - len(self.missing)} of {total}" if self.missing else "average"
+        return f"average of {total - len(self.missing)} of {total}" if self.missing else AVERAGE
+
+    def score_of(self, task: str) -> Score | None:
+        """The score of a task, or the average; None if there is none."""
+        return self.average_score if task == AVERAGE else self.scores.get(task)
 
     def shown(self, task: str) -> str:
         """The score of a task, or the average, as it is printed: `72.03`, or `72.03 ± 0.41` over seeds, and marks."""
-        value = self.average if task == AVERAGE else self.scores[task].score if task in self.scores else None
-        if value is None:
+        if (score := self.score_of(task)) is None:
             return ""
         spread = f" ± {self.deviations[task]:.2f}" if task in self.deviations else ""
-        return f"{value:.2f}{spread}{MARK if task in self.leaked else ''}{AIMED if task in self.aimed else ''}"
+        return f"{score.score:.2f}{spread}{MARK if task in self.leaked else ''}{AIMED if task in self.aimed else ''}"
 
     @property
     def leaked(self) -> tuple[str, ...]:
-        """The tasks that are no test, because the model was trained on pairs of theirs; so is an average over them."""
+        """The tasks that are no test, because the model was trained on their pairs; so is an average over them."""
         tasks = tuple(name for name, score in self.scores.items() if score.details.get("leaked"))
         return (*tasks, AVERAGE) if set(tasks) & set(self.average_over) else tasks
 
@@ -218,6 +223,11 @@ class Result:
         """What the marks of this result mean, a line each."""
         return [MEANING] * bool(self.leaked) + [AIMED_MEANING] * bool(self.aimed)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of all scores, each once."""
+        return tuple(dict.fromkeys(line for score in self.scores.values() for line in score.warnings))
+
     def to_json(self) -> dict[str, Any]:
         """The result as plain data, ready for `json.dumps`: model, scores, average and what is absent."""
         plain: dict[str, Any] = {"model": self.model}
@@ -228,8 +238,8 @@ class Result:
         if self.averaged:
             plain |= {"average": self.average, "average_over": list(self.average_over)}
             plain |= {"average_complete": not self.missing}
-            if ends := self.average_interval:
-                plain |= {"average_low": ends[0], "average_high": ends[1]}
+            if (mean := self.average_score) and len(mean.samples):
+                plain |= {"average_low": mean.low, "average_high": mean.high}
             plain |= {"average_leaked": True} if AVERAGE in self.leaked else {}
             plain |= {"average_deviation": self.deviations[AVERAGE]} if AVERAGE in self.deviations else {}
         plain |= {"seeds": list(self.seeds)} if self.seeds else {}
@@ -240,16 +250,6 @@ class Result:
         lines = [*(f"`{score.signature}`" for score in self.scores.values()), *map(literal, self._remarks)]
         return markdown(self.table()) + "\n" + "".join(f"* {line}\n" for line in lines)
 
-    def to_csv(self) -> str:
-        """The result as CSV, one row a task."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["model", "task", "score", "low", "high", "n", "signature", "leaked"])
-        for name, score in self.scores.items():
-            cells = [self.model, name, score.score, score.low, score.high, score.n, score.signature]
-            writer.writerow([*cells, "yes" if name in self.leaked else ""])
-        return out.getvalue()
-
     def table(self) -> Table:
         """The result as a table for the terminal."""
         rows = []
@@ -257,9 +257,9 @@ class Result:
             metrics = "  ".join(f"{key} {score.shown(key)}" for key in score.metrics)
             rows.append([score.title or name, self.shown(name), span(score.low, score.high), f"{score.n:,}", metrics])
         rows += [[name, "absent"] for name in self.absent]
-        if self.average is not None:
-            ends = self.average_interval
-            rows.append([self.average_label, self.shown(AVERAGE), span(*ends) if ends else ""])
+        if mean := self.average_score:
+            ends = span(mean.low, mean.high) if len(mean.samples) else ""
+            rows.append([self.average_label, self.shown(AVERAGE), ends])
         headings = ("task", "score", "95 % interval", "n", "beside it")
         return table_of(headings, rows, left=(0, 4), title=self.model, caption="\n".join(self.meanings))
 
@@ -276,8 +276,3 @@ class Result:
     @property
     def _remarks(self) -> list[str]:
         return [*(f"{name} is absent: {reason}" for name, reason in self.absent.items()), *self.warnings]
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The warnings of all scores, each once."""
-        return tuple(dict.fromkeys(line for score in self.scores.values() for line in score.warnings))

@@ -12,19 +12,18 @@ import numpy as np
 
 from selfsent.display import counted, span, table_of, text_of
 from selfsent.errors import SettingsError
-from selfsent.evaluation.hybrid import WITH_WORDS, without_words
-from selfsent.evaluation.results import AVERAGE, MARK, Result, Score
+from selfsent.evaluation.lexical import WITH_WORDS, without_words
+from selfsent.evaluation.results import AVERAGE, Result, Score
 from selfsent.evaluation.stats.resampling import Difference, interval, mean_of_few, paired
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-
 _BESIDE = (
     {"nearest_neighbour": "nearest neighbour", "v_measure": "V-measure"},
     {"mrr@10": "MRR@10", "recall@100": "recall@100", "map": "MAP"},
 )
-"""The metrics that every model has beside its score, and how they are shown."""
+"""Secondary metrics with a table of their own, and their headings."""
 
 
 @dataclass(frozen=True)
@@ -33,56 +32,55 @@ class Comparison:
 
     Args:
         results: one per model.
-        tasks: the tasks all of them have, with the same items.
+        shared: the same, with the common tasks alone.
         differences: by task, and for the average of a suite, one per further model: that model minus the first.
     """
 
     results: tuple[Result, ...]
-    tasks: tuple[str, ...]
+    shared: tuple[Result, ...]
     differences: dict[str, tuple[Difference, ...]]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that all models have, with the same items."""
+        return tuple(self.shared[0].scores)
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as plain data, ready for `json.dumps`."""
+        models = [result.model for result in self.results]
         plain = {
-            task: [
-                {"model": result.model, "difference": d.difference, "low": d.low, "high": d.high, "p": d.p}
-                for result, d in zip(self.results[1:], differences, strict=True)
-            ]
+            task: [{"model": model, **vars(found)} for model, found in zip(models[1:], differences, strict=True)]
             for task, differences in self.differences.items()
         }
-        return {
-            "against": self.results[0].model,
-            "results": [result.to_json() for result in self.results],
-            "differences": plain,
-            **({"average_over": self._averaged} if AVERAGE in self.differences else {}),
-        }
+        found = {"against": models[0], "results": [each.to_json() for each in self.results], "differences": plain}
+        return found | ({"average_over": list(self.shared[0].average_over)} if AVERAGE in plain else {})
 
     def table(self) -> Table:
         """Below each task a row for each model: score, interval, and the difference to the first."""
-        rows: list[list[str]] = []
-        ends, headings = [], {}
+        first, rows, sections, headings = self.shared[0], list[list[str]](), list[int](), dict[str, str]()
         for task, differences in self.differences.items():
-            heading = self._average_label if task == AVERAGE else self.results[0].scores[task].title or task
+            heading = first.average_label if task == AVERAGE else first.scores[task].title or task
             headings[heading] = "bold"
             rows.append([heading])
-            for result, found in zip(self.results, (None, *differences), strict=True):
-                cells = [result.model, self._shown(result, task), span(*self._interval(result, task))]
-                rows.append(cells + ([found.shown, f"{found.p:.3f}"] if found else []))
-            ends.append(len(rows) - 1)
-        below = [f"differences are to {self.results[0].model}, on the same items"]
+            for result, found in zip(self.shared, (None, *differences), strict=True):
+                ends = span(score.low, score.high) if (score := result.score_of(task)) else ""
+                less = [found.shown, f"{found.p:.3f}"] if found else []
+                rows.append([result.model, result.shown(task), ends, *less])
+            sections.append(len(rows) - 1)
+        below = [f"differences are to {first.model}, on the same items"]
         below += dict.fromkeys(line for each in self.results for line in each.meanings)
         columns = ("model", "score", "95 % interval", "difference [95 %]", "p")
-        return table_of(columns, rows, caption="\n".join(below), styles=headings, sections=ends)
+        return table_of(columns, rows, caption="\n".join(below), styles=headings, sections=sections)
 
     def beside(self) -> list[Table]:
-        """Tables of the metrics beside the accuracy of labelled texts, and beside nDCG@10."""
+        """Tables of secondary metrics of labelled texts and of search."""
         found = []
         for headings in _BESIDE:
             rows: list[list[str]] = []
             for task in self.tasks:
-                if all(headings.keys() <= each.scores[task].metrics.keys() for each in self.results):
-                    rows.append([self.results[0].scores[task].title or task])
-                    rows += [[each.model, *map(each.scores[task].shown, headings)] for each in self.results]
+                if all(headings.keys() <= each.scores[task].metrics.keys() for each in self.shared):
+                    rows.append([self.shared[0].scores[task].title or task])
+                    rows += [[each.model, *map(each.scores[task].shown, headings)] for each in self.shared]
             styles = {cells[0]: "bold" for cells in rows if len(cells) == 1}
             found += [table_of(["model", *headings.values()], rows, styles=styles)] if rows else []
         return found
@@ -90,26 +88,6 @@ class Comparison:
     def __str__(self) -> str:
         """What the terminal shows."""
         return text_of(self.table())
-
-    @property
-    def _average_label(self) -> str:
-        total = len(self.results[0].averaged)
-        return AVERAGE if len(self._averaged) == total else f"average of {len(self._averaged)} of {total}"
-
-    @property
-    def _averaged(self) -> list[str]:
-        return [task for task in self.results[0].averaged if task in self.tasks]
-
-    def _interval(self, result: Result, task: str) -> tuple[float, float]:
-        if task != AVERAGE:
-            return result.scores[task].low, result.scores[task].high
-        return interval(np.mean([result.scores[each].samples for each in self._averaged], axis=0))
-
-    def _shown(self, result: Result, task: str) -> str:
-        if task != AVERAGE or set(result.average_over) <= set(self.tasks):
-            return result.shown(task)
-        leaked = set(result.leaked) & set(self._averaged)
-        return f"{_average(result, self._averaged):.2f}{MARK if leaked else ''}"
 
 
 def side_by_side(results: Sequence[Result]) -> Comparison:
@@ -123,20 +101,22 @@ def side_by_side(results: Sequence[Result]) -> Comparison:
     """
     if len(results) < 2:
         raise SettingsError("a comparison needs two models or more")
-    tasks = _shared(results)
-    if not tasks:
+    shared = _shared(results)
+    first, *others = shared
+    if not first.scores:
         raise SettingsError("these models have no task in common that was scored on the same items")
-    first = results[0]
-    differences = {task: tuple(other.scores[task].minus(first.scores[task]) for other in results[1:]) for task in tasks}
-    averaged = [task for task in first.averaged if task in tasks]
-    if len(averaged) > 1:
-        differences[AVERAGE] = tuple(_average_difference(other, first, averaged) for other in results[1:])
-    return Comparison(tuple(results), tasks, differences)
+    differences = {
+        task: tuple(other.scores[task].minus(score) for other in others) for task, score in first.scores.items()
+    }
+    if len(first.average_over) > 1:
+        means = [(mean.score, mean.samples) for each in shared if (mean := each.average_score)]
+        differences[AVERAGE] = tuple(paired(score, means[0][0], samples, means[0][1]) for score, samples in means[1:])
+    return Comparison(tuple(results), shared, differences)
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A score over seeds: mean, standard deviation (n - 1; 0 for one seed) and number of seeds."""
+    """The aggregation over seeds: mean, standard deviation (n - 1; 0 for one seed) and number of seeds."""
 
     mean: float
     deviation: float
@@ -164,31 +144,31 @@ class Spread:
 def mean_over_seeds(results: Sequence[Result]) -> Result:
     """One result for several seeds of a run: mean scores, with their standard deviations.
 
-    The intervals, and p-values against other models, say how far the mean hangs on the test items and on the seeds.
-    How far a single run hangs on its seed is what the deviations say.
+    Intervals and p-values hold over test items and seeds; the deviations are those of a single run.
 
     Raises:
         SettingsError: fewer than two seeds, or no task in common.
     """
     if len(results) < 2:
         raise SettingsError("a standard deviation needs two seeds or more")
-    first, tasks = results[0], _shared(results)
-    if not tasks:
+    shared = _shared(results)
+    first = shared[0]
+    if not first.scores:
         raise SettingsError("these seeds have no task in common")
-    values = {task: [result.scores[task].score for result in results] for task in tasks}
-    if len(averaged := [task for task in first.averaged if task in tasks]) > 1:
-        values[AVERAGE] = np.mean([values[task] for task in averaged], axis=0).tolist()
+    values = {task: [each.scores[task].score for each in shared] for task in first.scores}
+    if len(first.average_over) > 1:
+        values[AVERAGE] = np.mean([values[task] for task in first.average_over], axis=0).tolist()
     return replace(
         first,
         model=f"{first.model} and {counted(len(results) - 1, 'more seed')}",
-        scores={task: mean_score([result.scores[task] for result in results]) for task in tasks},
+        scores={task: mean_score([each.scores[task] for each in shared]) for task in first.scores},
         seeds=tuple(result.model for result in results),
         deviations={name: Spread.of(each).deviation for name, each in values.items()},
     )
 
 
 def seeds_of_runs(models: Sequence[str]) -> list[list[str]]:
-    """Models grouped: run directories that were asked for the same but for the seed stand together, by their seeds.
+    """Models grouped: run directories whose config differs in the seed alone stand together, by their seeds.
 
     Args:
         models: run directories, their `model/` directories, or anything else, which stays by itself.
@@ -199,8 +179,8 @@ def seeds_of_runs(models: Sequence[str]) -> list[list[str]]:
     groups: dict[str, dict[Any, str]] = {}
     for model in models:
         alone = without_words(model)
-        asked, seed = _asked(Path(alone or model))
-        group = groups.setdefault(f"{asked}{WITH_WORDS if alone else ''}" if asked else model, {})
+        config, seed = _config(Path(alone or model))
+        group = groups.setdefault(f"{config}{WITH_WORDS if alone else ''}" if config else model, {})
         if seed in group:
             raise SettingsError(f"{group[seed]} and {model} are the same run with the same seed: give one of them")
         group[seed] = model
@@ -209,70 +189,66 @@ def seeds_of_runs(models: Sequence[str]) -> list[list[str]]:
     return [[group[seed] for seed in sorted(group)] for group in groups.values()]
 
 
-def _asked(model: Path) -> tuple[str | None, Any]:
-    """What a run was asked for, without the seed, and the seed."""
+def _config(model: Path) -> tuple[str | None, Any]:
+    """The config of a run without the seed, and the seed."""
     for path in (model / "run.json", model.parent / "run.json"):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            if "methods" in record:  # a comparison: what was chosen may be of any method
+            if "methods" in record:  # a comparison: the chosen model may be of any method
                 continue
-            asked = record["asked"]
-            seed = asked["settings"].pop("seed")
-            for stage in asked.get("stages", {}).values():  # of a recipe, which all have it
+            config = record["asked"]
+            seed = config["settings"].pop("seed")
+            for stage in config.get("stages", {}).values():  # every stage of a recipe has it
                 stage.pop("seed", None)
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        return json.dumps(asked, sort_keys=True), seed
+        return json.dumps(config, sort_keys=True), seed
     return None, None
 
 
 def mean_score(scores: Sequence[Score]) -> Score:
     """The mean of one task's scores over the seeds of a run, with an interval over its items and over seeds.
 
-    What seeds add is Student's t with n − 1 degrees of freedom times the standard error. Runs with as many seeds are
+    Seeds add Student's t with n − 1 degrees of freedom times the standard error. Runs with equally many seeds are
     paired by the order of their seeds.
 
     Args:
         scores: (n,) of runs that differ in their seeds, over the same items.
     """
-    of_seeds, count = np.stack([score.samples for score in scores]), len(scores)
-    samples = mean_of_few(of_seeds, of_seeds.shape[1]) if count > 1 else of_seeds[0]
-    low, high = interval(samples)
-    shared = set.intersection(*(set(score.metrics) for score in scores))
+    first, of_seeds = scores[0], np.stack([score.samples for score in scores])
+    samples = mean_of_few(of_seeds, of_seeds.shape[1]) if len(scores) > 1 else of_seeds[0]
+    metrics = [key for key in first.metrics if all(key in score.metrics for score in scores)]
     marks = [mark for mark in ("leaked", "aimed") if any(score.details.get(mark) for score in scores)]
     return Score(
-        scores[0].name,
+        first.name,
         float(np.mean([score.score for score in scores])),
-        low,
-        high,
-        scores[0].n,
-        f"{scores[0].signature}|seeds:{len(scores)}",
-        {key: float(np.mean([score.metrics[key] for score in scores])) for key in scores[0].metrics if key in shared},
+        *interval(samples),
+        first.n,
+        f"{first.signature}|seeds:{len(scores)}",
+        {key: float(np.mean([score.metrics[key] for score in scores])) for key in metrics},
         {"of_seeds": [score.score for score in scores]} | dict.fromkeys(marks, True),
-        scores[0].warnings,
+        first.warnings,
         samples,
-        title=scores[0].title,
+        title=first.title,
     )
 
 
-def _shared(results: Sequence[Result]) -> tuple[str, ...]:
-    """The tasks that all of some results have, over the same items."""
+def _shared(results: Sequence[Result]) -> tuple[Result, ...]:
+    """The results with only the tasks that all of them have, over the same items."""
 
     def items(score: Score) -> tuple[int, str | None]:
         return score.n, dict(part.partition(":")[::2] for part in score.signature.split("|")).get("data")
 
     first, *others = results
-    return tuple(
+    tasks = [
         task
         for task, score in first.scores.items()
         if all(task in other.scores and items(other.scores[task]) == items(score) for other in others)
-    )
-
-
-def _average_difference(a: Result, b: Result, tasks: Sequence[str]) -> Difference:
-    samples = [np.mean([result.scores[task].samples for task in tasks], axis=0) for result in (a, b)]
-    return paired(_average(a, tasks), _average(b, tasks), samples[0], samples[1])
-
-
-def _average(result: Result, tasks: Sequence[str]) -> float:
-    return float(np.mean([result.scores[task].score for task in tasks]))
+    ]
+    found = []
+    for each in results:
+        lost = not set(each.average_over) <= set(tasks)
+        deviations = {name: value for name, value in each.deviations.items() if name != AVERAGE or not lost}
+        scores = {task: each.scores[task] for task in tasks}
+        found.append(replace(each, scores=scores, averaged=first.averaged, deviations=deviations))
+    return tuple(found)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -13,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.vector_files import Vectors
-from selfsent.data.word_vectors import check_words, form_of, need_gensim, read_fasttext, word_blocks
+from selfsent.data.word_vectors import word_blocks
 from selfsent.errors import DataError
-from selfsent.evaluation.kept import is_kept, keeping, kept_place
+from selfsent.evaluation.cache import cached_directory
 
 SMOOTH = 1e-3
 """The `a` of Arora et al.'s a / (a + p(word))."""
@@ -44,8 +43,7 @@ class WordVectors:
 
     The file is what `word_blocks` reads. It is read once into a table in the cache, of which only the rows that are
     needed are looked at afterwards. A word is looked up as it stands, then in lower case. Words the file lacks are left
-    out, but for fastText's binary form, which gives them the mean of their pieces' vectors (Bojanowski et al., 2017). A
-    text with no word that has a vector has a vector of zeros.
+    out. A text with no word that has a vector has a vector of zeros.
 
     Args:
         path: the file.
@@ -67,16 +65,14 @@ class WordVectors:
 
         Raises:
             DataError: it cannot, or its first lines are no word vectors.
-            SettingsError: it is fastText's, and gensim is not installed.
         """
-        check_words(self.path)
+        next(word_blocks(self.path))
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts, (n, d), float32.
 
         Raises:
             DataError: the file cannot be read, or is damaged.
-            SettingsError: it is fastText's, and gensim is not installed.
             OutputError: the table of it cannot be written.
         """
         from scipy.sparse import csr_matrix
@@ -106,14 +102,6 @@ class WordVectors:
         """The vector of each word, (words, d), and whether it has one."""
         rows = self._rows(words)
         table, has = np.where(rows[:, None] >= 0, self._table[1][np.maximum(rows, 0)], np.float32(0)), rows >= 0
-        if self._subwords is not None:
-            need_gensim("the vector of a piece of a word")
-            from gensim.models.fasttext import ft_ngram_hashes
-
-            vectors, shortest, longest = self._subwords
-            for row in np.flatnonzero(~has):
-                if parts := ft_ngram_hashes(words[row], shortest, longest, len(vectors)):
-                    table[row], has[row] = vectors[parts].mean(0), True
         return table, has
 
     def _rows(self, words: list[str]) -> NDArray[np.int64]:
@@ -132,47 +120,25 @@ class WordVectors:
         """The words, and their vectors as they lie on disk."""
         import pyarrow.parquet as pq
 
-        place = self._place()
-        if not is_kept(place, *_TABLE):
-            with keeping(place) as folder:
-                self._write(folder)
-        words = pq.read_table(place / "words.parquet")["word"].combine_chunks()
-        return words, np.memmap(place / "vectors.f32", np.float32, "r").reshape(len(words), -1)
+        words = pq.read_table(self._directory / "words.parquet")["word"].combine_chunks()
+        return words, np.memmap(self._directory / "vectors.f32", np.float32, "r").reshape(len(words), -1)
 
     @cached_property
-    def _subwords(self) -> tuple[NDArray[np.float32], int, int] | None:
-        """Vectors of pieces of words as they lie on disk, and the shortest and longest piece; None without any."""
-        size, place = self._table[1].shape[1], self._place()
-        if not (place / "subwords.json").is_file():
-            return None
-        about = json.loads((place / "subwords.json").read_text())
-        vectors = np.memmap(place / "subwords.f32", np.float32, "r").reshape(-1, size)
-        return vectors, about["shortest"], about["longest"]
-
-    def _place(self) -> Path:
+    def _directory(self) -> Path:
         try:
             known = self.path.resolve().stat()
         except OSError as error:
             raise DataError(f"{self.path} cannot be read: {error.strerror}") from error
-        return kept_place("word-vectors", f"{_VERSION}|{self.path.resolve()}|{known.st_size}|{known.st_mtime_ns}")
+        identity = f"{_VERSION}|{self.path.resolve()}|{known.st_size}|{known.st_mtime_ns}"
+        return cached_directory("word-vectors", identity, _TABLE, self._write)
 
     def _write(self, folder: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        blocks: Iterable[tuple[list[str], NDArray[np.float32]]]
-        if form_of(self.path) == "fasttext":
-            found = read_fasttext(self.path)
-            blocks = [(list(found.index_to_key), found.vectors)]
-            if found.bucket > 0 and found.max_n > 0:
-                found.vectors_ngrams.tofile(folder / "subwords.f32")
-                about = {"shortest": int(found.min_n), "longest": int(found.max_n)}
-                (folder / "subwords.json").write_text(json.dumps(about))
-        else:
-            blocks = word_blocks(self.path)
         words = list[str]()
         with (folder / "vectors.f32").open("wb") as file:
-            for block, vectors in blocks:
+            for block, vectors in word_blocks(self.path):
                 words += block
                 file.write(vectors.tobytes())
         pq.write_table(pa.table({"word": pa.array(words, pa.string())}), folder / "words.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -14,31 +15,24 @@ from selfsent.fast.gradients import apply
 from selfsent.foreign.torch import flash_attention, has_flash_attention
 
 
-class _Pad(torch.autograd.Function):
-    """(rows, d) to (slots, d). Empty slots repeat a row: they are masked, so no gradient comes back from them."""
+class _Move(torch.autograd.Function):
+    """(rows, d) to (slots, d), or back.
+
+    Empty slots repeat a row: they are masked, so no gradient comes back from them. Gathering is faster than scattering,
+    even if empty slots have to be cleared afterwards.
+    """
 
     @staticmethod
-    def forward(ctx: Any, states: Tensor, slots: Slots) -> Tensor:
-        ctx.slots = slots
-        return states.index_select(0, slots.pad)
+    def forward(ctx: Any, states: Tensor, slots: Slots, pads: bool) -> Tensor:
+        ctx.slots, ctx.pads = slots, pads
+        return states.index_select(0, slots.pad if pads else slots.unpad)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return grads[0].index_select(0, ctx.slots.unpad), None
-
-
-class _Unpad(torch.autograd.Function):
-    """(slots, d) to (rows, d)."""
-
-    @staticmethod
-    def forward(ctx: Any, block: Tensor, slots: Slots) -> Tensor:
-        ctx.slots = slots
-        return block.index_select(0, slots.unpad)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        # To gather is faster than to put in place, though the empty slots have to be cleared behind it.
-        return grads[0].index_select(0, ctx.slots.pad).index_fill_(0, ctx.slots.empty, 0), None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        slots = ctx.slots
+        if ctx.pads:
+            return grads[0].index_select(0, slots.unpad), None, None
+        return grads[0].index_select(0, slots.pad).index_fill_(0, slots.empty, 0), None, None
 
 
 SHORT = {False: 256, True: 128}
@@ -55,7 +49,7 @@ LARGEST_HEAD = 192
 def _attend_in_steps(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, scale: float | None
 ) -> Tensor:
-    """Attention step by step on a CPU: with dropout, for which torch has no fused kernel, and where it is faster.
+    """Attention step by step on a CPU: with dropout, for which torch has no fused kernel, and where faster.
 
     In training in float32 or better, as torch does; the result has the type that torch's would have. Otherwise in
     bfloat16, unless that would round large scores by too much.
@@ -81,20 +75,13 @@ def _attend_in_steps(
 
 
 def _attend(
-    group: Group,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    causal: bool,
-    window: int | None,
-    dropout: float,
-    scale: float | None,
+    group: Group, states: Sequence[Tensor], causal: bool, window: int | None, dropout: float, scale: float | None
 ) -> Tensor:
-    """Attention within the sentences of one group: (tokens, heads, head size) in, the same out."""
-    heads, size = query.shape[1:]
-    mask = group.mask
+    """Attention within the sentences of one group: query, key, value (tokens, heads, head size) in, the same out."""
+    heads, size = states[0].shape[1:]
+    device, mask = states[0].device, group.mask
     if window is not None and group.length > window + 1:
-        place = torch.arange(group.length, device=query.device)
+        place = torch.arange(group.length, device=device)
         near = (place[:, None] - place[None, :]).abs() <= window
         near = near.tril() if causal else near
         mask, causal = near if mask is None else mask & near, False
@@ -102,22 +89,21 @@ def _attend(
         # Padding stands behind the real tokens, so a causal mask alone already hides it from them.
         mask = None
     # Rotary positions leave query and key in float32.
-    short = value.dtype == torch.bfloat16 and group.length <= SHORT[torch.is_grad_enabled()]
-    in_steps = query.device.type == "cpu" and (dropout or short)
-    # Products of matrices want the rows of a head together; torch's fused kernel reads them where they lie.
+    short = states[2].dtype == torch.bfloat16 and group.length <= SHORT[torch.is_grad_enabled()]
+    in_steps = device.type == "cpu" and (dropout or short)
+    # Matrix products want the rows of a head together; torch's fused kernel reads them in place.
     slots, width = (group.of_heads(heads), size) if in_steps else (group.slots, heads * size)
     if slots is not None:
-        query, key, value = (apply(_Pad, states.reshape(-1, width), slots) for states in (query, key, value))
+        states = [apply(_Move, each.reshape(-1, width), slots, True) for each in states]
     if in_steps:
-        shape = group.sentences, heads, group.length, size
-        query, key, value = (states.view(shape) for states in (query, key, value))
+        query, key, value = (each.view(group.sentences, heads, group.length, size) for each in states)
         out = _attend_in_steps(query, key, value, mask, dropout, causal, scale)
     else:
         shape = group.sentences, group.length, heads, size
-        query, key, value = (states.reshape(shape).transpose(1, 2) for states in (query, key, value))
+        query, key, value = (each.reshape(shape).transpose(1, 2) for each in states)
         out = F.scaled_dot_product_attention(query, key, value, mask, dropout, causal, scale=scale).transpose(1, 2)
     if slots is not None:
-        out = apply(_Unpad, out.reshape(-1, width), slots)
+        out = apply(_Move, out.reshape(-1, width), slots, False)
     return out.reshape(group.tokens, heads, size)
 
 
@@ -130,35 +116,6 @@ def _knows_borders(device: torch.device) -> bool:
         and torch.backends.cuda.is_flash_attention_available()
         and torch.cuda.get_device_capability(device) >= (8, 0)
         and has_flash_attention()
-    )
-
-
-def _attend_by_borders(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    packed: Packed,
-    causal: bool,
-    window: int | None,
-    dropout: float,
-    scale: float | None,
-) -> Tensor:
-    """Attention of the whole row in one kernel, without padding: (tokens, heads, head size) in, the same out."""
-    left = -1 if window is None else window
-    return flash_attention(
-        query.to(value.dtype),
-        key.to(value.dtype),
-        value,
-        packed.cu_seqlens,
-        packed.cu_seqlens,
-        packed.longest,
-        packed.longest,
-        dropout,
-        causal,
-        False,
-        scale=scale,
-        window_size_left=left,
-        window_size_right=0 if causal else left,
     )
 
 
@@ -175,7 +132,7 @@ def packed_attention(
     """Scaled dot-product attention within each sentence of a packed batch.
 
     Args:
-        query: (tokens, heads, head size), perhaps `filled` behind.
+        query: (tokens, heads, head size), perhaps padded (`pad_rows`).
         key: the same shape.
         value: the same shape.
         packed: the batch the tokens belong to.
@@ -190,17 +147,21 @@ def packed_attention(
     size = query.shape[-1]
     half = value.dtype in (torch.bfloat16, torch.float16)
     if half and size % 8 == 0 and size <= LARGEST_HEAD and _knows_borders(value.device):
-        return _attend_by_borders(query, key, value, packed, causal, window, dropout, scaling)
+        left = -1 if window is None else window
+        borders = (packed.cu_seqlens, packed.cu_seqlens, packed.longest, packed.longest)
+        states = query.to(value.dtype), key.to(value.dtype), value
+        reach = {"window_size_left": left, "window_size_right": 0 if causal else left}
+        return flash_attention(*states, *borders, dropout, causal, False, scale=scaling, **reach)
     # A split's gradient is one concatenation; that of a slice would be a block of zeros as large as the whole.
     sizes = [group.tokens for group in packed.attention_groups]
-    if fill := len(query) - packed.tokens:
-        sizes.append(fill)
-    pieces = [torch.split(states, sizes) for states in (query, key, value)]
+    if spare := len(query) - packed.tokens:
+        sizes.append(spare)
+    split = [torch.split(states, sizes) for states in (query, key, value)]
     parts = [
-        _attend(group, own_query, own_key, own_value, causal, window, dropout, scaling)
-        for group, own_query, own_key, own_value in zip(packed.attention_groups, *pieces, strict=False)
+        _attend(group, states, causal, window, dropout, scaling)
+        for group, *states in zip(packed.attention_groups, *split, strict=False)
     ]
-    parts += pieces[2][len(parts) :]  # nobody looks at what comes of the zeros behind a row
+    parts += split[2][len(parts) :]  # results of padding are not used
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -231,10 +192,11 @@ def _attention_interface(
     causal = kwargs.get("is_causal")
     window = kwargs.get("sliding_window")
     packed.saw_window |= window is not None
+    query, key, value = (states.transpose(1, 2)[0] for states in (query, key, value))
     out = packed_attention(
-        query.transpose(1, 2)[0],
-        key.transpose(1, 2)[0],
-        value.transpose(1, 2)[0],
+        query,
+        key,
+        value,
         packed,
         dropout=kwargs.get("dropout", 0.0),
         scaling=kwargs.get("scaling"),

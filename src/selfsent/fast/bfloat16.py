@@ -1,9 +1,8 @@
-"""An encoder that is only run: products in bfloat16, the weights for them made once."""
+"""Inference in bfloat16, with weights converted once."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -48,23 +47,15 @@ def into_bfloat16(model: Encoder) -> Encoder:
         if type(part) is nn.Linear or is_conv1d(part):
             part.to(torch.bfloat16)
         if type(part) is nn.Linear and model.device.type == "cpu" and lays_out_bfloat16():
-            _lay_out(part)
-    transformer.forward = MethodType(_under_autocast(type(transformer).forward), transformer)
-    return model
-
-
-def _under_autocast(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """A transformer's forward pass with products in bfloat16 and outputs in float32."""
+            part.__class__ = LaidOutLinear
+            with torch.inference_mode():
+                part.laid_out = laid_out(part.weight, ROWS)
+    forward = type(transformer).forward
 
     @functools.wraps(forward)
-    def computed(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def under_autocast(self: Any, *args: Any, **kwargs: Any) -> Any:
         with torch.autocast(self.device.type, torch.bfloat16):
             return convert_to_fp32(forward(self, *args, **kwargs))
 
-    return computed
-
-
-@torch.inference_mode()
-def _lay_out(layer: Any) -> None:
-    layer.laid_out = laid_out(layer.weight, ROWS)
-    layer.__class__ = LaidOutLinear
+    transformer.forward = MethodType(under_autocast, transformer)
+    return model

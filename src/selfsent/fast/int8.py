@@ -1,4 +1,4 @@
-"""An encoder that is only run: products in 8 bits, on a processor that multiplies bytes."""
+"""Inference in 8 bits, on a CPU with AVX-512 VNNI."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 TEXTS, WORDS = 128, 14
 """Random texts, and tokens drawn for each, on which states are measured."""
-SMOOTHING = 0.65
-"""How much of a channel's range goes from the states to the weights (the alpha of Xiao et al. 2023, equation 4)."""
+ALPHA = 0.65
+"""How much of a channel's range goes from the states to the weights (Xiao et al. 2023, equation 4)."""
 MARGIN = 1.1
 """Range that states are given, relative to what was measured."""
 LEVELS = 255
@@ -30,7 +30,7 @@ LEAST = 0.999
 
 
 class Latest(threading.local):
-    """What this thread last put into bytes in an encoder: by which `Int8States`, which states, and their bytes."""
+    """The last conversion of an encoder's states in this thread: its `Int8States`, the states, and their bytes."""
 
     made: tuple[Int8States, Tensor, Tensor] | None = None
 
@@ -128,14 +128,14 @@ def into_int8(model: Encoder) -> Encoder:
             continue
         of_states = torch.maximum(most, -least).clamp_min(1e-5)
         of_weights = torch.stack([weight.abs().amax(0) for weight in weights.values()]).amax(0).clamp_min(1e-5)
-        channels = of_states**SMOOTHING / of_weights ** (1 - SMOOTHING)
+        channels = of_states**ALPHA / of_weights ** (1 - ALPHA)
         shared = Int8States(least, most, channels, latest)
         for name, layer in layers.items():
             model.transformer.set_submodule(name, Int8Linear(weights[name], layer.bias, channels, shared))
     cosine = float(functional.cosine_similarity(exact, model(examples)).mean())
     if not cosine >= LEAST:
         raise BaseEncoderError(
-            f"8 bits are too few for this encoder (cosine to float32: {cosine:.4f}): leave out --int8"
+            f"8 bits are too few for this encoder (cosine to float32: {cosine:.4f}): leave out `int8`"
         )
     return model
 
@@ -147,16 +147,15 @@ def _weight(layer: Any) -> Tensor:
 
 
 def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[tuple[list[str], Tensor, Tensor]]]:
-    """Vectors of examples; names of layers that read the same states, and the range of each channel of these."""
+    """Vectors of examples; names of layers that read the same states, and least and most of each channel of these."""
     read: dict[str, list[int]] = defaultdict(list)
-    ranges: list[tuple[Tensor, Tensor]] = []
+    ranges: list[Tensor] = []
     latest: Tensor | None = None
 
     def note(name: str, states: Tensor) -> None:
         nonlocal latest
         if states is not latest:
-            flat = states.float().flatten(0, -2)
-            ranges.append((flat.amin(0), flat.amax(0)))
+            ranges.append(torch.stack(torch.aminmax(states.float().flatten(0, -2), dim=0)))
             latest = states
         read[name].append(len(ranges) - 1)
 
@@ -173,14 +172,8 @@ def _read_together(model: Encoder, examples: Packed) -> tuple[Tensor, list[tuple
     together: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name, calls in read.items():
         together[tuple(calls)].append(name)
-    return vectors, [
-        (
-            names,
-            torch.stack([ranges[call][0] for call in calls]).amin(0),
-            torch.stack([ranges[call][1] for call in calls]).amax(0),
-        )
-        for calls, names in together.items()
-    ]
+    found = ((names, torch.stack([ranges[call] for call in calls])) for calls, names in together.items())
+    return vectors, [(names, each[:, 0].amin(0), each[:, 1].amax(0)) for names, each in found]
 
 
 def _examples(model: Encoder) -> Packed:
@@ -188,7 +181,6 @@ def _examples(model: Encoder) -> Packed:
     tokenizer, draw = model.tokenizer, np.random.default_rng(0)
     plain = np.array(sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids)))
     texts = [tokenizer.decode(draw.choice(plain, WORDS)) for _ in range(TEXTS)]
-    limit = tokenizer.model_max_length
-    ids = [tokenizer(text, truncation=True, max_length=limit)["input_ids"] for text in texts]
-    ids = [np.asarray(one, np.int64) for one in ids if one]
-    return Packed(np.concatenate(ids), np.fromiter(map(len, ids), np.int64, len(ids)), device=model.device)
+    ids = [one for one in tokenizer(texts, truncation=True, max_length=tokenizer.model_max_length)["input_ids"] if one]
+    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    return Packed(np.concatenate(ids).astype(np.int64), lengths, device=model.device)

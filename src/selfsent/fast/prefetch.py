@@ -11,39 +11,30 @@ import torch
 T = TypeVar("T")
 
 
-class Ahead(Generic[T]):
-    """What a function of the step gives; with a GPU one step is made in advance, in a thread of its own.
+class Prefetch(Generic[T]):
+    """Results of a function of the step; with a GPU the next step's is made ahead, in a thread.
 
     Args:
-        make: a pure function of the step; it may raise, and does so when its step is asked for.
-        device: what computes meanwhile. A processor has no time to spare beside that: there, nothing is made ahead.
+        make: a pure function of the step; its error is raised when its step is asked for.
+        device: what computes meanwhile. A CPU has no time to spare: nothing is made ahead.
     """
 
     def __init__(self, make: Callable[[int], T], device: str) -> None:
-        self.make, self.device = make, torch.device(device)
-        self._thread: ThreadPoolExecutor | None = None
-        self._made: dict[int, Future[T]] = {}
+        self.make, self._pool, self._made = make, None, dict[int, Future[T]]()
+        if (kind := torch.device(device).type) != "cpu":
+            # A new thread starts on the first of several GPUs.
+            first = (torch.cuda.set_device, (torch.cuda.current_device(),)) if kind == "cuda" else (None, ())
+            self._pool = ThreadPoolExecutor(1, "selfsent-batches", *first)
 
     def __call__(self, step: int, last: bool = False) -> T:
-        """What `make` gives for a step, which is mostly the one behind the last that was asked for.
-
-        Args:
-            step: from 0.
-            last: that there is none behind it.
-        """
-        if self.device.type == "cpu":
+        """The result for a step, counted from 0, mostly the one after the previous call; `last` if none follows."""
+        if self._pool is None:
             return self.make(step)
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "selfsent-batches")
-            if self.device.type == "cuda":
-                # A new thread begins with the first of several GPUs.
-                self._thread.submit(torch.cuda.set_device, torch.cuda.current_device())
-        known = self._made.pop(step, None) or self._thread.submit(self.make, step)
-        self._made = {} if last else {step + 1: self._thread.submit(self.make, step + 1)}
-        return known.result()
+        made = self._made.pop(step, None) or self._pool.submit(self.make, step)
+        self._made = {} if last else {step + 1: self._pool.submit(self.make, step + 1)}
+        return made.result()
 
     def close(self) -> None:
-        """End the thread; asked again, it begins anew."""
-        if self._thread is not None:
-            self._thread.shutdown(wait=False, cancel_futures=True)
-        self._thread, self._made = None, {}
+        """End the thread."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)

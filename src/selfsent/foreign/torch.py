@@ -1,25 +1,22 @@
-"""What of torch is not part of its API."""
+"""Private names of torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode, is_in_torch_dispatch_mode
 
-from selfsent.foreign.said import found, say
-
-__all__ = ["TorchDispatchMode", "is_in_torch_dispatch_mode"]
+from selfsent.foreign.compat import lookup
 
 
 @cache
 def _processor_has(name: str) -> bool:
-    """What `torch.cpu` says of the processor; no, where it does not say it any more."""
-    tells: Callable[[], object] | None = found("torch", torch, f"cpu.{name}", "the processor is taken not to have it")
-    return tells is not None and bool(tells())
+    """Whether the processor has a feature, by `torch.cpu`; no, where that no longer says so."""
+    asks: Any = lookup("torch", torch, f"cpu.{name}", "the processor is taken not to have it")
+    return asks is not None and bool(asks())
 
 
 def processor_multiplies_bfloat16() -> bool:
@@ -32,7 +29,7 @@ def processor_multiplies_bytes() -> bool:
     if not _processor_has("_is_vnni_supported"):
         return False
     names = ("ops.onednn.qlinear_prepack", "ops.onednn.qlinear_pointwise")
-    return all(found("torch", torch, name, "no 8-bit layers, --int8 computes in bfloat16") for name in names)
+    return all(lookup("torch", torch, name, "no 8-bit layers, --int8 computes in bfloat16") for name in names)
 
 
 @cache
@@ -40,7 +37,7 @@ def lays_out_bfloat16() -> bool:
     """Whether torch and the processor have what keeps a bfloat16 weight as oneDNN reads it."""
     names = ("_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_bf16_supported")
     instead = "--fast reorders weights for every batch, and is slower"
-    if not all(found("torch", torch, f"ops.mkldnn.{name}", instead) for name in names):
+    if not all(lookup("torch", torch, f"ops.mkldnn.{name}", instead) for name in names):
         return False
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
@@ -63,7 +60,7 @@ def flash_attention(*args: Any, **kwargs: Any) -> Tensor:
 def has_flash_attention() -> bool:
     """Whether there is `flash_attention`."""
     instead = "attention is computed in padded groups"
-    return found("torch", torch, "ops.aten._flash_attention_forward", instead) is not None
+    return lookup("torch", torch, "ops.aten._flash_attention_forward", instead) is not None
 
 
 def scale_all(tensors: Iterable[Tensor], factor: float) -> None:
@@ -77,34 +74,9 @@ def move_all(slow: Iterable[Tensor], fast: Iterable[Tensor], share: float) -> No
 
 
 def scale_on_the_way(optimizer: torch.optim.Optimizer, gradients: list[Tensor], factor: float) -> None:
-    """Let a fused optimiser's next step take `factor` times its gradients; or multiply them where it would not."""
-    device = gradients[0].device
-    kind: Any = type(optimizer)
-    if _divides_by_grad_scale(kind, device.type):
-        optimizer.grad_scale = torch.tensor(1 / factor, device=device)  # type: ignore[attr-defined]
+    """Let a fused optimiser's next step divide its gradients by 1 / factor; or multiply them where it would not."""
+    if lookup("torch", optimizer, "_step_supports_amp_scaling", "gradients are scaled before the step"):
+        scale = torch.tensor(1 / factor, device=gradients[0].device)
+        optimizer.grad_scale = scale  # type: ignore[attr-defined]
     else:
         scale_all(gradients, factor)
-
-
-@cache
-def _divides_by_grad_scale(kind: Callable[..., torch.optim.Optimizer], device: str) -> bool:
-    """Whether a fused optimiser divides by its `grad_scale`, tried on one weight."""
-
-    def moved(gradient: float, scale: float | None) -> float:
-        weight = torch.ones(1, device=device, requires_grad=True)
-        weight.grad = torch.full_like(weight, gradient)
-        # Adam's step hardly depends on the size of a gradient, unless it is as small as epsilon.
-        optimizer = kind([weight], lr=1.0, fused=True, eps=1.0)
-        if scale is not None:
-            optimizer.grad_scale = torch.tensor(scale, device=device)  # type: ignore[attr-defined]
-        optimizer.step()
-        return float(weight.detach())
-
-    if abs(moved(0.5, None) - moved(2.0, 4.0)) < 1e-6:
-        return True
-    say(
-        "torch",
-        f"division by grad_scale in a fused {getattr(kind, '__name__', kind)}",
-        "gradients are scaled before the step",
-    )
-    return False

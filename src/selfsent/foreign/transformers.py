@@ -1,4 +1,4 @@
-"""What of transformers is not part of its API."""
+"""Private names of transformers."""
 
 from __future__ import annotations
 
@@ -6,27 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
-from selfsent.foreign.said import found, say
+from selfsent.foreign.compat import lookup, warn_missing
 
-PACKED = frozenset(
-    [
-        "albert",
-        "bert",
-        "distilbert",
-        "electra",
-        "gpt2",
-        "llama",
-        "modernbert",
-        "mistral",
-        "qwen2",
-        "qwen3",
-        "roberta",
-        "xlm-roberta",
-    ]
+PACKED = (
+    *("albert", "bert", "distilbert", "electra", "gpt2", "llama", "modernbert", "mistral", "qwen2", "qwen3"),
+    *("roberta", "xlm-roberta"),
 )
-"""Architectures that are known to run packed; where one does not, something has changed."""
+"""Architectures known to run packed; where one does not, something has changed."""
 
 
 @contextmanager
@@ -57,7 +45,7 @@ def is_conv1d(layer: Any) -> bool:
 
 def attention_of(config: Any) -> str | None:
     """The name of the attention that a model computes with."""
-    return found("transformers", config, "_attn_implementation", "attention cannot be put back")  # type: ignore[no-any-return]
+    return cast(str | None, lookup("transformers", config, "_attn_implementation", "attention cannot be put back"))
 
 
 def set_attention(config: Any, name: str) -> None:
@@ -69,13 +57,8 @@ def has_masked_language_model(config: Any) -> bool:
     """Whether transformers has a masked language model of a configuration's architecture."""
     from transformers import AutoModelForMaskedLM
 
-    known = found("transformers", AutoModelForMaskedLM, "_model_mapping", "bases are taken to predict hidden words")
+    known = lookup("transformers", AutoModelForMaskedLM, "_model_mapping", "bases are taken to predict hidden words")
     return known is None or type(config) in known
-
-
-def attend_then_feed(layer: Any) -> bool:
-    """Whether a layer has the two halves that a decoder puts cross-attention between, as BERT's have."""
-    return hasattr(layer, "attention") and hasattr(layer, "feed_forward_chunk")
 
 
 def keeps_threads_apart() -> bool:
@@ -86,4 +69,4 @@ def keeps_threads_apart() -> bool:
 def not_packed(kind: str) -> None:
     """Say that an architecture does not run packed any more."""
     if kind in PACKED:
-        say("transformers", f"packed {kind}", "it runs on padded batches, which is slower, and has no tied decoder")
+        warn_missing("transformers", f"packed {kind}", "it runs padded, which is slower, and has no tied decoder")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from selfsent.data.corpus.duplicates import UNSPACED
+from selfsent.data.corpus.clean import UNSPACED
 from selfsent.errors import SettingsError, guess
 
 _WORD = re.compile(r"[\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff]{2,}")

@@ -6,41 +6,32 @@ A method is the class of its options: `SimCSE(temperature=0.05)`, whose `method`
 from dataclasses import fields
 
 from selfsent.errors import SettingsError, guess
-from selfsent.methods.bag_of_words import FastSent as FastSent
-from selfsent.methods.bag_of_words import Sent2Vec as Sent2Vec
-from selfsent.methods.bootstrap import Bootstrap as Bootstrap
-from selfsent.methods.bootstrap import NTXent as NTXent
-from selfsent.methods.cross_encoder import CrossEncoder as CrossEncoder
-from selfsent.methods.declutr import DeCLUTR as DeCLUTR
+from selfsent.methods.baselines import (
+    SDAE as SDAE,
+    FastSent as FastSent,
+    Sent2Vec as Sent2Vec,
+    SkipThoughts as SkipThoughts,
+)
+from selfsent.methods.bootstrap import Bootstrap as Bootstrap, NTXent as NTXent
+from selfsent.methods.ct import CT as CT, CTInBatch as CTInBatch
+from selfsent.methods.denoising import MLM as MLM, TSDAE as TSDAE
 from selfsent.methods.distil import Distil as Distil
-from selfsent.methods.flow import Flow as Flow
 from selfsent.methods.infomax import InfoMax as InfoMax
-from selfsent.methods.method import Learner as Learner
-from selfsent.methods.method import Loss as Loss
-from selfsent.methods.method import Method as Method
-from selfsent.methods.method import MethodOptions as MethodOptions
-from selfsent.methods.mlm import MLM as MLM
-from selfsent.methods.neighbours import MNRL as MNRL
-from selfsent.methods.neighbours import Cropping as Cropping
-from selfsent.methods.neighbours import Neighbours as Neighbours
-from selfsent.methods.recurrent import SDAE as SDAE
-from selfsent.methods.recurrent import SkipThoughts as SkipThoughts
-from selfsent.methods.sbert import Cosine as Cosine
-from selfsent.methods.sbert import Softmax as Softmax
-from selfsent.methods.sbert import Triplet as Triplet
+from selfsent.methods.method import Learner as Learner, Loss as Loss, Method as Method, MethodOptions as MethodOptions
+from selfsent.methods.postprocessing import Flow as Flow, Whitening as Whitening, ZScore as ZScore
+from selfsent.methods.ranking import MNRL as MNRL, Cropping as Cropping, Neighbours as Neighbours
 from selfsent.methods.simcse import SimCSE as SimCSE
-from selfsent.methods.tsdae import TSDAE as TSDAE
-from selfsent.methods.two_encoders import CT as CT
-from selfsent.methods.two_encoders import CTInBatch as CTInBatch
-from selfsent.methods.two_encoders import InverseCloze as InverseCloze
-from selfsent.methods.two_encoders import QuickThoughts as QuickThoughts
-from selfsent.methods.whitening import Whitening as Whitening
-from selfsent.methods.whitening import ZScore as ZScore
+from selfsent.methods.supervised import (
+    Cosine as Cosine,
+    CrossEncoder as CrossEncoder,
+    Softmax as Softmax,
+    Triplet as Triplet,
+)
 
 METHODS = {
     options.method.name: options.method
     for options in (
-        *(Neighbours, Cropping, QuickThoughts, InverseCloze, DeCLUTR, FastSent, SDAE, SkipThoughts, Sent2Vec),
+        *(Neighbours, Cropping, FastSent, SDAE, SkipThoughts, Sent2Vec),
         *(TSDAE, SimCSE, CT, CTInBatch, InfoMax, Bootstrap, NTXent, MLM, Flow, Whitening, ZScore),
         *(Softmax, Cosine, Triplet, MNRL, CrossEncoder, Distil),
     )

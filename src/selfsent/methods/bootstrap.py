@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +13,8 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed, concatenate
 from selfsent.distributed import gather, world_size
 from selfsent.foreign.torch import move_all
-from selfsent.methods.contrast import PairOptions, nt_xent
-from selfsent.methods.method import OF_SENTENCES, Learner, Loss, Method
+from selfsent.methods.method import OF_SENTENCES, Compares, Learner, Loss, Method
+from selfsent.methods.ranking import PairOptions, nt_xent
 from selfsent.models.encoder import Encoder
 from selfsent.settings import Settings, setting
 
@@ -36,17 +35,25 @@ class NetworkOptions(PairOptions):
 
 @dataclass(frozen=True)
 class Bootstrap(NetworkOptions):
-    """Options of BSL."""
+    """BSL: bootstrapped sentence representation learning.
+
+    ‖p(f(x)) − f′(x′)‖², all of length one, x and x′ two views of a sentence, f′ a moving average of f.
+
+    Zhang, He, Liu, Bing and Li, 2021. aclanthology.org/2021.acl-long.402.
+    """
 
     predictor_rate: float = setting(10.0, _PREDICTOR_RATE, above=0.0)
-    loss: Literal["distance", "cosine"] = setting(
-        "distance", "distance: 2 − 2 cos, summed over both directions; cosine: −cos/2"
-    )
+    loss: Literal["distance", "cosine"] = setting("distance", "distance: 2 − 2 cos of both directions; cosine: −cos/2")
 
 
 @dataclass(frozen=True)
 class NTXent(NetworkOptions):
-    """Options of NT-Xent: those of BSL, and a temperature."""
+    """NT-Xent, the contrastive ablation of BSL.
+
+    −log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), h the 2n views of the batch less the one z is made from.
+
+    Chen, Kornblith, Norouzi and Hinton, 2020. arXiv:2002.05709; aclanthology.org/2021.acl-long.402.
+    """
 
     temperature: float = setting(0.05, "divides the cosines", above=0.0)
 
@@ -90,53 +97,7 @@ class Predictor(nn.Sequential):
         super().__init__(*layers)
 
 
-class TwoNetworks(Learner):
-    """An online network with a predictor, and a target network that follows it; subclasses have the loss, `compare`."""
-
-    options: NetworkOptions
-
-    def __init__(self, model: Encoder, options: NetworkOptions) -> None:
-        super().__init__(model, options)
-        options.require_difference(model)
-        self.target = model.twin().requires_grad_(False)
-        self.predictor = Predictor(model.embedding_size, options.width, options.chained, options.norms == "first")
-        self.train()
-
-    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
-        """The loss of one batch; both views go through each network in one pass, through the predictor one by one."""
-        both = concatenate(views)
-        online, target = self.both(
-            lambda: self.model(both), torch.no_grad()(lambda: self.target(both)), random=self.options.target_dropout
-        )
-        first, second = (self.predictor(vectors).float() for vectors in online.chunk(2))
-        return self.compare(views, first, second, *target.float().chunk(2))
-
-    def train(self, mode: bool = True) -> Self:
-        """The target network has dropout by option only."""
-        super().train(mode)
-        self.target.train(mode and self.options.target_dropout)
-        return self
-
-    @abstractmethod
-    def compare(
-        self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
-    ) -> Loss:
-        """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂ of both views."""
-
-    def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
-        """As ever, and the predictor, which starts from nothing, at a rate of its own."""
-        rate = self.options.predictor_rate * settings.learning_rate
-        return self.with_rate(super().parameter_groups(settings), self.predictor.parameters(), rate)
-
-    @torch.no_grad()
-    def after_step(self) -> None:
-        """ξ ← δ ξ + (1 − δ) θ."""
-        slow = list(self.target.sentence_transformer.parameters())
-        fast = list(self.model.sentence_transformer.parameters())
-        move_all(slow, fast, 1 - self.options.momentum)
-
-
-class BootstrapLearner(TwoNetworks):
+class BootstrapLearner(Learner):
     """‖z₁ − h₂‖² + ‖z₂ − h₁‖², all of length one, z = p(f(x)) and h = f′(x) (Zhang et al. 2021, section 3).
 
     | | shape | |
@@ -152,19 +113,57 @@ class BootstrapLearner(TwoNetworks):
         2
     """
 
-    options: Bootstrap
-    compares = "batch"
+    options: Any
+    compares: ClassVar[Compares] = "batch"
 
-    def compare(
-        self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
-    ) -> Loss:
+    def __init__(self, model: Encoder, options: NetworkOptions) -> None:
+        super().__init__(model, options)
+        options.require_difference(model)
+        self.target = model.twin().requires_grad_(False)
+        self.predictor = Predictor(model.embedding_size, options.width, options.chained, options.norms == "first")
+        self.train()
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch; both views go through each network in one pass, through the predictor one by one."""
+        both = concatenate(views)
+        online = self.model(both)
+        with torch.no_grad():
+            target = self.target(both)
+        z = [self.predictor(vectors).float() for vectors in online.chunk(2)]
+        return self.compare(views, z, target.float().chunk(2))
+
+    def compare(self, views: Sequence[Packed], z: Sequence[Tensor], h: Sequence[Tensor]) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂."""
-        cosines = F.cosine_similarity(first, second_target) + F.cosine_similarity(second, first_target)
+        cosines = F.cosine_similarity(z[0], h[1]) + F.cosine_similarity(z[1], h[0])
         each = 4 - 2 * cosines if self.options.loss == "distance" else -cosines / 2
-        return Loss(each.sum(), len(first))
+        return Loss(each.sum(), len(each))
+
+    def train(self, mode: bool = True) -> Self:
+        """The target network has dropout by option only."""
+        super().train(mode)
+        self.target.train(mode and self.options.target_dropout)
+        return self
+
+    def parameter_groups(self, settings: Settings) -> list[dict[str, Any]]:
+        """The usual groups, and the predictor, which starts from nothing, at a rate of its own."""
+        groups, predictor = super().parameter_groups(settings), set(self.predictor.parameters())
+        rate = {"lr": self.options.predictor_rate * settings.learning_rate}
+        split = [
+            {**group, **own_rate, "params": [each for each in group["params"] if (each in predictor) is bool(own_rate)]}
+            for own_rate in ({}, rate)
+            for group in groups
+        ]
+        return [group for group in split if group["params"]]
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """ξ ← δ ξ + (1 − δ) θ."""
+        slow = list(self.target.sentence_transformer.parameters())
+        fast = list(self.model.sentence_transformer.parameters())
+        move_all(slow, fast, 1 - self.options.momentum)
 
 
-class NtxentLearner(TwoNetworks):
+class NtxentLearner(BootstrapLearner):
     """−log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), summed over both views of every sentence (Chen et al. 2020, eq. 1).
 
     Everything but the loss is BSL's: the predictions z of the online network are compared with what the target network
@@ -183,53 +182,31 @@ class NtxentLearner(TwoNetworks):
         4
     """
 
-    options: NTXent
     compares = "documents"
 
-    def compare(
-        self, views: Sequence[Packed], first: Tensor, second: Tensor, first_target: Tensor, second_target: Tensor
-    ) -> Loss:
+    def compare(self, views: Sequence[Packed], z: Sequence[Tensor], h: Sequence[Tensor]) -> Loss:
         """The loss of (n, d) predictions z₁, z₂ and (n, d) targets h₁, h₂: one positive and 2(n − 1) negatives each."""
-        total = nt_xent(first, second, first_target, second_target, self.options.temperature, views)
-        return Loss(total, 2 * len(first))
+        return Loss(nt_xent(z, h, self.options.temperature, views), 2 * len(z[0]))
 
 
-CODE = {
-    "predictor_rate": 1.0,
-    "width": 10,
-    "chained": 3,
-    "norms": "first",
-    "target_dropout": True,
-    "learning_rate": 1e-4,
-    "weight_decay": 0.0,
-    "max_length": 64,
+_FAITHFUL = {
+    **{"predictor_rate": 1.0, "width": 10, "chained": 3, "norms": "first", "target_dropout": True},
+    **{"learning_rate": 1e-4, "weight_decay": 0.0, "max_length": 64},
 }
 """Differences of the authors' code to their paper."""
 
-Bootstrap.method = Method(
-    name="bootstrap",
-    title="BSL: bootstrapped sentence representation learning",
-    citation="Zhang, He, Liu, Bing and Li, 2021. aclanthology.org/2021.acl-long.402",
-    objective="‖p(f(x)) − f′(x′)‖², all of length one, x and x′ two views of a sentence, f′ a moving average of f",
-    learner=BootstrapLearner,
-    options=Bootstrap,
+Bootstrap.method = Method("bootstrap", Bootstrap, BootstrapLearner).but(
     published=Settings(batch_size=64, learning_rate=5e-4, epochs=1, schedule="linear", weight_decay=0.01, epsilon=1e-6),
     defaults=Settings(batch_size=64, learning_rate=3e-4, epochs=1),
     large_learning_rate=5e-5,
-    presets={"published": {"loss": "cosine", "predictor_rate": 1.0}, "faithful": CODE},
+    presets={"published": {"loss": "cosine", "predictor_rate": 1.0}, "faithful": _FAITHFUL},
     aimed_at=OF_SENTENCES,
 )
 
-NTXent.method = Method(
+NTXent.method = Bootstrap.method.but(
     name="ntxent",
-    title="NT-Xent, the contrastive ablation of BSL",
-    citation="Chen, Kornblith, Norouzi and Hinton, 2020. arXiv:2002.05709; aclanthology.org/2021.acl-long.402",
-    objective="−log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), h the 2n views of the batch less the one z is made from",
     learner=NtxentLearner,
     options=NTXent,
-    published=Bootstrap.method.published,
     defaults=Bootstrap.method.defaults.but(learning_rate=5e-4),
-    large_learning_rate=5e-5,
-    presets={"faithful": CODE},
-    aimed_at=OF_SENTENCES,
+    presets={"faithful": _FAITHFUL},
 )

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from selfsent.data.packed import Packed, concatenate
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.methods.contrast import ranking_loss, similarity_loss
-from selfsent.methods.method import Facts, Learner, Loss, Method, MethodOptions
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
+from selfsent.methods.ranking import ranking_loss, similarity_loss
 from selfsent.models.encoder import Encoder
 from selfsent.models.loading import load_encoder
 from selfsent.naming import names
@@ -24,21 +24,21 @@ from selfsent.settings import Settings, setting
 
 @dataclass(frozen=True)
 class Distil(MethodOptions):
-    """Options of distillation."""
+    """Knowledge distillation, also over translations.
 
-    teacher: str = setting(
-        "",
-        "the encoder to follow on the first text column: a directory, a hub id or bundled, or several with commas",
-    )
+    a student's vectors, or their similarities, follow a frozen teacher's.
+
+    Reimers and Gurevych, 2020. arXiv:2004.09813.
+    """
+
+    teacher: str = setting("", "the encoder to follow on the first text column, or several with commas")
     objective: Literal["contrast", "mse"] | None = setting(
         None,
-        "what the student learns. contrast: to find the teacher's vector in the batch, and the similarities within it;"
-        " mse: the numbers of the teacher's vector (default: mse with translations, contrast without)",
+        "what the student learns. mse: the numbers of the teacher's vector; contrast: to find the teacher's vector in"
+        " the batch, and the similarities within it (default: mse with translations, contrast without)",
     )
     scale: float = setting(20.0, "multiplies similarities in contrast", above=0.0)
-    translations: bool | None = setting(
-        None, "the second text column holds translations (default: where there are two columns)"
-    )
+    translations: bool | None = setting(None, "the second text column holds translations (default: if there is one)")
     project: bool = setting(False, "a dense layer, saved with the model, leads to the size of the teacher's vectors")
 
     def __post_init__(self) -> None:
@@ -53,26 +53,26 @@ class Distil(MethodOptions):
 
     def views(self) -> tuple[View, ...]:
         """The sentence, with the teacher's vector, and its translation where there is one."""
-        return (View(precomputed=True), View(1)) if self.translations else (View(precomputed=True),)
+        return (View(precomputed=True), *([View(1)] if self.translations else []))
 
-    def fitted(self, facts: Facts) -> Self:
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
         """The options, with translations where there are two columns, and the objective that goes with them."""
-        made = self.completed(translations=facts.columns > 1)
+        made = self.completed(translations=columns > 1)
         return made.completed(objective="mse" if made.translations else "contrast")
 
     @property
-    def is_sum(self) -> bool:
-        """Whether every vector has but its own to follow."""
-        return self.objective == "mse"
+    def is_batchwise(self) -> bool:
+        """Whether vectors are compared with others than their own teacher's."""
+        return self.objective != "mse"
 
 
 class DistilLearner(Learner):
-    """The student's vectors s, of a sentence and of its translation, follow the frozen teacher's vectors t.
+    """Σ ‖s − t‖² / d, s the student's vector of a sentence or translation, t the teacher's (Reimers and Gurevych 2020).
 
-    `mse`: mean over the dimensions of (s − t)², as in the authors' code (Reimers and Gurevych 2020); `contrast`: the
-    mean of both directions of −log softmax(scale · cos(s, t)), in which a sentence must find its teacher's vector among
-    those of the batch, and KL(q ‖ p), q and p the softmaxes over the other sentences of the batch of the cosines of t
-    and of s, times the scale. The losses of both columns are added.
+    That is `mse`, the mean over the dimensions d as in the authors' code. `contrast` is the mean of both directions of
+    −log softmax(scale · cos(s, t)), in which a sentence must find its teacher's vector among those of the batch, and
+    KL(q ‖ p), q and p the softmaxes over the other sentences of the batch of the cosines of t and of s, times the
+    scale. The losses of both columns are added.
 
     Of several teachers, t are their vectors one behind the other. For `contrast` each of them has length 1 before, so
     that cos(t, t′) is the mean of the teachers' cosines.
@@ -97,8 +97,8 @@ class DistilLearner(Learner):
     def __init__(self, model: Encoder, options: Distil) -> None:
         super().__init__(model, options)
         # In a tuple they are no submodules: neither trained, nor wrapped, nor part of checkpoints.
-        self._teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
-        self.sizes = [teacher.embedding_size for teacher in self._teachers]
+        self.teachers = tuple(load_encoder(name).eval().requires_grad_(False) for name in options.teachers)
+        self.sizes = [teacher.embedding_size for teacher in self.teachers]
         wanted, own = sum(self.sizes), model.embedding_size
         self.bridge: nn.Module = nn.Identity()
         """Leads to the teacher's size in training only, where vectors of both are compared."""
@@ -106,7 +106,7 @@ class DistilLearner(Learner):
             from sentence_transformers.base.modules import Dense
 
             model.sentence_transformer.append(Dense(own, wanted, activation_function=nn.Identity()))
-        elif wanted != own and options.is_sum:
+        elif wanted != own and not options.is_batchwise:
             raise SettingsError(
                 f"the vectors of --teacher {options.teacher} have {wanted} numbers, those of the base {own}:"
                 " give --project to add a dense layer, or another --objective, teacher or base"
@@ -114,48 +114,33 @@ class DistilLearner(Learner):
         elif wanted != own:
             self.bridge = nn.Linear(own, wanted, bias=False)
 
-    @property
-    def teachers(self) -> Sequence[Encoder]:
-        """The encoders that are followed."""
-        return self._teachers
-
     @torch.no_grad()
     def features(self, packed: Packed) -> Tensor:
         """(sentences, d) vectors of the teachers, side by side, from tokens that all of them know."""
         return torch.cat([teacher.to(packed.device)(packed).float() for teacher in self.teachers], dim=1)
 
-    def _directions(self, wanted: Tensor) -> Tensor:
-        """The teachers' vectors, each of length 1, side by side as one vector of length 1."""
-        parts = [F.normalize(part.float(), dim=-1) for part in torch.split(wanted, self.sizes, dim=-1)]
-        return torch.cat(parts, dim=-1) / math.sqrt(len(parts))
-
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch of sentences, which bring the teacher's vectors, and perhaps their translations."""
-        wanted = views[0].vectors
-        assert wanted is not None
+        t = views[0].vectors
+        assert t is not None
         students = self.model(concatenate(views)).float().chunk(len(views))
-        parts = [
-            (student - wanted).square().mean(-1).sum() if self.options.is_sum else self._contrast(student, wanted, view)
-            for student, view in zip(students, views, strict=True)
-        ]
-        return Loss(torch.stack(parts).sum(), len(wanted))
+        if self.options.is_batchwise:
+            totals = [self._contrast(s, t, view) for s, view in zip(students, views, strict=True)]
+        else:
+            totals = [(s - t).square().mean(-1).sum() for s in students]
+        return Loss(torch.stack(totals).sum(), len(t))
 
-    def _contrast(self, student: Tensor, wanted: Tensor, view: Packed) -> Tensor:
-        """How far (n, d) vectors are from the teacher's, summed."""
-        scale, teacher = self.options.scale, self._directions(wanted)
+    def _contrast(self, student: Tensor, targets: Tensor, view: Packed) -> Tensor:
+        """The distance of (n, d) vectors from the teacher's by `contrast`, summed."""
+        parts = [F.normalize(part.float(), dim=-1) for part in torch.split(targets, self.sizes, dim=-1)]
+        teacher, scale = torch.cat(parts, dim=-1) / math.sqrt(len(parts)), self.options.scale
         led = F.normalize(self.bridge(student).float(), dim=-1)
         forth = ranking_loss(led, [teacher], view, [view], scale, by_document=False)
         back = ranking_loss(teacher, [led], view, [view], scale, by_document=False)
         return similarity_loss(F.normalize(student, dim=-1), teacher, scale) + (forth + back) / 2
 
 
-Distil.method = Method(
-    name="distil",
-    title="Knowledge distillation, also over translations",
-    citation="Reimers and Gurevych, 2020. arXiv:2004.09813",
-    objective="a student's vectors, or their similarities, follow a frozen teacher's",
-    learner=DistilLearner,
-    options=Distil,
+Distil.method = Method("distil", Distil, DistilLearner).but(
     published=Settings(batch_size=64, learning_rate=2e-5, epochs=5, warmup=10_000, weight_decay=0.01, epsilon=1e-6),
     presets={"published": {"objective": "mse"}},
     supervised=True,

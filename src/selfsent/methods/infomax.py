@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -16,18 +17,21 @@ from selfsent.errors import BaseEncoderError
 from selfsent.methods.method import Learner, Loss, Method, MethodOptions
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
-from selfsent.models.heads.options import NGRAM_CNN, NgramOptions
+from selfsent.models.heads.options import NgramOptions
 from selfsent.settings import Settings, setting
 
 
 @dataclass(frozen=True)
 class InfoMax(NgramOptions, MethodOptions):
-    """Options of IS-BERT: of its head, the n-gram CNN, and of its loss."""
+    """IS-BERT: mutual information between a sentence and its n-grams.
+
+    softplus(−s) with the own sentence + mean softplus(s) with others, s = token · sentence.
+
+    Zhang, He, Liu, Lim and Bing, 2020. arXiv:2009.12061.
+    """
 
     discriminator: Literal["dot", "mlp"] = setting("dot", "how a token and a sentence are scored")
-    temperature: float = setting(
-        0.1, "divides the cosine that is the score; 0: a product instead, as in the paper", minimum=0.0
-    )
+    temperature: float = setting(0.1, "divides the cosine; 0: a product instead, as in the paper", minimum=0.0)
     average: Literal["token", "sum"] = setting("token", "of the losses: the mean over tokens, or over sentences' sums")
 
 
@@ -41,8 +45,7 @@ class Residual(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """(n, d) to (n, d)."""
-        out: Tensor = self.deep(vectors) + self.shortcut(vectors)
-        return out
+        return torch.add(self.deep(vectors), self.shortcut(vectors))
 
 
 def jensen_shannon(scores: Tensor, own: Tensor) -> Tensor:
@@ -95,28 +98,18 @@ class InfomaxLearner(Learner):
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
         """The loss of one batch: every token is scored against every sentence of all processes."""
         (packed,) = views
-        tokens = self.model.token_vectors(packed)
-        scores = self.scores(self.local_head(tokens), self.global_head(self.model.pool(tokens, packed)))
-        total = jensen_shannon(scores, packed.sentence + rank() * len(packed))
-        return Loss(total, packed.tokens if self.options.average == "token" else len(packed))
-
-    def scores(self, tokens: Tensor, sentences: Tensor) -> Tensor:
-        """(tokens, all sentences) float32 scores of (tokens, d) local and (sentences, d) global vectors."""
+        states = self.model.token_vectors(packed)
+        tokens, sentences = self.local_head(states), self.global_head(self.model.pool(states, packed))
         if self.options.temperature:
             tokens = F.normalize(tokens.float(), dim=-1) / self.options.temperature
             sentences = F.normalize(sentences.float(), dim=-1)
-        return (tokens @ gather(sentences.to(tokens.dtype)).T).float()
+        scores = (tokens @ gather(sentences.to(tokens.dtype)).T).float()
+        total = jensen_shannon(scores, packed.sentence + rank() * len(packed))
+        return Loss(total, packed.tokens if self.options.average == "token" else len(packed))
 
 
-InfoMax.method = Method(
-    name="infomax",
-    title="IS-BERT: mutual information between a sentence and its n-grams",
-    citation="Zhang, He, Liu, Lim and Bing, 2020. arXiv:2009.12061",
-    objective="softplus(−s) with the own sentence + mean softplus(s) with others, s = token · sentence",
-    learner=InfomaxLearner,
-    options=InfoMax,
-    head=NGRAM_CNN,
-    published=Settings(batch_size=32, learning_rate=1e-6, epochs=1, schedule="linear", warmup=0.1),
+InfoMax.method = Method("infomax", InfoMax, InfomaxLearner).but(
+    published=Settings(batch_size=32, learning_rate=1e-6, epochs=1),
     defaults=Settings(batch_size=32, learning_rate=5e-4, epochs=1),
     static=None,
     presets={

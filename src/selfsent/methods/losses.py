@@ -1,7 +1,5 @@
 """Losses that several methods share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -9,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from selfsent.fast.gradients import add_gradient, apply, block_for
+from selfsent.fast.padding import pad_rows
 
 _CHUNK = {"cpu": 2**23, "cuda": 2**26}
 """Scores computed at a time, by kind of device: those of a whole batch never lie in memory."""
@@ -98,7 +97,7 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
     """Sum of the cross-entropies of softmax(states weightᵀ + bias), without ever holding all scores in memory.
 
     Args:
-        states: (n, d), perhaps `filled` behind; what fills them counts for nothing.
+        states: (n, d), perhaps padded (`pad_rows`); padding counts for nothing.
         weight: (vocabulary, d).
         bias: (vocabulary,) or None.
         targets: (n,) indices into the vocabulary.
@@ -107,3 +106,8 @@ def linear_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor | None, ta
         A float32 scalar: the sum over the n rows, in nats.
     """
     return apply(_LinearCrossEntropy, states, weight, bias, targets)
+
+
+def head_cross_entropy(head: Any, states: Tensor, targets: Tensor) -> Tensor:
+    """The same for what a language-model head makes of (n, d) states of the last layer."""
+    return linear_cross_entropy(head(pad_rows(states)), head.output.weight, head.output.bias, targets)

@@ -1,4 +1,4 @@
-"""What a learning method is: a learner, its options with the views it reads, and the settings its authors published."""
+"""What a learning method is: options with the views they read, a learner with the loss, and published settings."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from torch import Tensor, nn
 from selfsent.data.packed import Packed
 from selfsent.data.views.view import View
 from selfsent.errors import SettingsError
-from selfsent.fast.two_threads import Network, at_once
 from selfsent.models.encoder import Encoder, Pooling
+from selfsent.models.heads.options import HEADS
 from selfsent.settings import Settings, check_limits
+
+Compares = Literal["nothing", "batch", "texts", "documents"]
 
 
 @dataclass(frozen=True)
 class Loss:
     """A loss as a sum and the number of things summed, so that means over processes and micro-batches are exact.
 
-    `total` is a scalar tensor with gradient; `count` what it is to be divided by, the same on any number of processes.
+    `total` is a scalar tensor with gradient; `count` its divisor, the same on any number of processes.
     """
 
     total: Tensor
@@ -40,7 +42,7 @@ class Labels:
         scale: divisor of the scores.
         low: the least score, once divided.
         high: the largest score, once divided.
-        hint: end of the error where a corpus has no such labels.
+        hint: end of the error for a corpus without such labels.
     """
 
     kind: Literal["class", "score"]
@@ -52,26 +54,11 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts of a corpus that options may depend on.
-
-    Args:
-        columns: text columns.
-        classes: different labels; None with fewer than two.
-        largest: the largest score; None without one above zero.
-    """
-
-    columns: int
-    classes: int | None = None
-    largest: float | None = None
-
-
-@dataclass(frozen=True)
 class MethodOptions:
     """A method's own options, and what follows from their values. Fields are made with `selfsent.settings.setting`."""
 
     method: ClassVar[Method]
-    """The method that these are the options of."""
+    """The method with these options."""
 
     def __post_init__(self) -> None:
         check_limits(self)
@@ -81,11 +68,17 @@ class MethodOptions:
         return (View(),)
 
     def labels(self) -> Labels | None:
-        """What the learner must know about each row; None where texts are enough."""
+        """The labels that the learner needs; None where texts are enough."""
         return None
 
-    def fitted(self, facts: Facts) -> Self:
-        """The options, completed by facts of the corpus."""
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
+        """The options, completed by facts of the corpus.
+
+        Args:
+            columns: text columns.
+            classes: different labels; None with fewer than two.
+            largest: the largest score; None without one above zero.
+        """
         return self
 
     def completed(self, **found: Any) -> Self:
@@ -93,19 +86,14 @@ class MethodOptions:
         return dataclasses.replace(self, **{name: found[name] for name in found if getattr(self, name) is None})
 
     @property
-    def is_sum(self) -> bool:
-        """Whether the loss is a sum over sentences, although `Learner.compares` is not `nothing`."""
-        return False
-
-    @property
-    def predicts_words(self) -> bool:
-        """Whether the method needs a language-model head; a base that has one serves it best."""
-        return False
+    def is_batchwise(self) -> bool:
+        """Whether the loss depends on which sentences share a batch, so that cutting one would change the method."""
+        return self.method.learner.compares != "nothing"
 
     @property
     def suits_static(self) -> bool:
-        """Whether static embeddings can be trained so: they have no dropout, and predict no words."""
-        return not self.predicts_words
+        """Whether static embeddings, which have no dropout, can be trained so."""
+        return True
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -127,18 +115,20 @@ class Learner(nn.Module):
         options: the method's own options.
     """
 
-    compares: ClassVar[Literal["nothing", "batch", "texts", "documents"]] = "nothing"
+    compares: ClassVar[Compares] = "nothing"
     """Scope of a sentence's loss: the sentence alone, so that a batch may be cut into micro-batches; its batch; or its
     batch, with the other texts, or those of other documents, as negatives."""
+    predicts_words = False
+    """Whether it needs a language-model head; a base that has one serves it best."""
     may_collapse = False
     """Whether a run goes on when sentence vectors become alike: they are not what it learns."""
+    teachers: Sequence[Encoder] = ()
+    """The encoders that make `features`, with tokenizers of their own."""
 
     def __init__(self, model: Encoder, options: Any) -> None:
         super().__init__()
         self.model = model
         self.options = options
-        self.alone = False
-        """Whether one process trains it, on a CPU, so that two networks may run side by side; set by the loop."""
         self.class_names: tuple[str, ...] = ()
         """Names of the classes 0, 1, ... in the corpus, where the method learns classes."""
         if model.language_model_head is not None:
@@ -147,14 +137,14 @@ class Learner(nn.Module):
                 parameter.requires_grad_(False)  # until the method asks for the head
 
     def prepare(self, batches: Iterable[Sequence[Packed]]) -> None:
-        """Once, before the optimiser is made and anything is wrapped: whatever depends on the data.
+        """Whatever depends on the data; called once, before the optimiser is made and anything is wrapped.
 
         Args:
-            batches: every sentence of this process' share once, undamaged, in random order; made as they are asked for.
+            batches: every sentence of this process' share once, undamaged, in random order; made on demand.
         """
 
     def features(self, packed: Packed) -> Tensor:
-        """(sentences, d) vectors by the frozen part, made once; only of methods with views that are `ready`."""
+        """(sentences, d) vectors by the frozen part, made once; only of methods with `precomputed` views."""
         raise TypeError(f"{type(self).__name__} has no frozen part")
 
     def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
@@ -163,21 +153,6 @@ class Learner(nn.Module):
         A closed-form method, which looks at the data once in `prepare`, has none.
         """
         raise TypeError(f"{type(self).__name__} has no loss: it looks at the sentences once")
-
-    def both(self, one: Network, other: Network, random: bool = False) -> tuple[Tensor, Tensor]:
-        """Vectors of two networks without common weights: computed at the same time where it is `alone`, else in turn.
-
-        Args:
-            one: computes the first one's vectors.
-            other: computes the second one's.
-            random: whether both draw random numbers.
-        """
-        return at_once(one, other) if self.alone and not random else (one(), other())
-
-    @property
-    def teachers(self) -> Sequence[Encoder]:
-        """The encoders that make `features`, with tokenizers of their own."""
-        return ()
 
     @property
     def paths(self) -> dict[str, str]:
@@ -202,72 +177,53 @@ class Learner(nn.Module):
             if (chosen := [parameter for parameter in trained if (parameter.ndim > 1) is matrix])
         ]
 
-    def with_rate(
-        self, groups: list[dict[str, Any]], parameters: Iterable[Tensor], rate: float
-    ) -> list[dict[str, Any]]:
-        """Parameter groups in which some parameters have a learning rate of their own."""
-        chosen = set(parameters)
-        split = [
-            {**group, "params": [each for each in group["params"] if (each in chosen) is own], **changes}
-            for own, changes in ((False, {}), (True, {"lr": rate}))
-            for group in groups
-        ]
-        return [group for group in split if group["params"]]
-
 
 ONE_PASS = Settings(epochs=1)
 STATIC = Settings(batch_size=512, learning_rate=0.004, epochs=15, warmup=0, beta2=0.98, max_length=64)
-"""How static embeddings are trained, where nothing else is known: in many cheap steps, at a high rate."""
+"""Default settings for static embeddings, where nothing else is known: many cheap steps at a high rate."""
 NEW_STATIC = STATIC.but(batch_size=1024, learning_rate=0.02)
-"""The same of untrained static embeddings."""
+"""The same for untrained static embeddings."""
 STATIC_STEPS = 3000
-"""Steps that static embeddings are trained at most, unless told otherwise: on much text, fewer passes."""
+"""Most steps for static embeddings, unless told otherwise: on much text, fewer passes."""
 OF_DOCUMENTS = ("context", "title", "halves", "document")
 """The label-free metrics that ask what stands in the same document."""
-OF_SENTENCES = ("crops", "robust", "spectrum")
+OF_SENTENCES = ("crops", "robust")
 """Those that ask whether a sentence is recognised although it is damaged, and whether vectors are spread."""
-_ALIASES = {"paper": "published", "original": "published", "code": "faithful"}
-"""Presets by names of earlier versions."""
 RETIRED = (
     *(("clean_negatives", False), ("positive_scale", 1.0), ("dimension_weight", 0.0), ("dimension_temperature", 5.0)),
-    *(("estimator", "jsd"), ("momentum_schedule", "constant")),
+    *(("estimator", "jsd"), ("momentum_schedule", "constant"), ("mlm_weight", 0.0), ("keep_mlp", False)),
+    *(("repeat_words", 0.0), ("similarity", "cosine"), ("learn_scale", True), ("anchored", False)),
+    *(("reduction", "mean"), ("distance", "euclidean")),
 )
 """Options of earlier versions, each with the one value that is built in now."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A learning method, as its authors describe it.
+    """A learning method, as its authors describe it. Title, loss and paper stand in the docstring of its options.
 
     Args:
         name: its name on the command line.
-        title: its name in full.
-        citation: authors, year and where it was published.
-        objective: the loss in one line.
-        learner: makes the learner from an encoder and the options.
         options: its own options.
+        learner: makes the learner from an encoder and the options.
         published: the settings of the paper.
         defaults: the settings by default: measured on the bundled encoder, see docs/log.
         large_learning_rate: the default rate for encoders of more than 15 million parameters.
         pooling: the pooling it is published with.
-        static: the default settings where the base is static embeddings; None where these cannot be trained.
+        static: the default settings for static embeddings; None where these cannot be trained.
         static_whiten: strength of the whitening of trained static embeddings after training.
-        for_encoders: options by default where the base is a sentence encoder already, and has something to lose.
-        usual_base: the base by default; None for the best of those that ship and that it can train.
-        presets: named sets of options and settings: `published`, where the paper's options are not the defaults;
-            `faithful`, where the authors' code differs from their paper; those of other implementations by their name.
-        head: name of the head that the learner gives the encoder, where the method has one of its own.
+        for_encoders: default options where the base is a sentence encoder already, and has something to lose.
+        default_base: None for the best of the bases that ship and that it can train.
+        presets: options and settings that differ from `published`: `published` for those of the paper that are no
+            defaults, `faithful` where the authors' code differs from their paper.
         aimed_at: the label-free metrics that ask for what it trains, so that its scores by them mean less.
         supervised: whether it learns from labels, or from texts that are known to belong together.
-        compared: whether `compare` tries it unasked: no variant of another method, nor a baseline of older papers.
+        compared: whether `compare` tries it by default: no variant of another method, nor a baseline of older papers.
     """
 
     name: str
-    title: str
-    citation: str
-    objective: str
-    learner: type[Learner]
     options: type[MethodOptions]
+    learner: type[Learner]
     published: Settings = ONE_PASS
     defaults: Settings = Settings(batch_size=64, learning_rate=5e-4, epochs=1)  # noqa: RUF009 — it is frozen
     large_learning_rate: float = 2e-5
@@ -275,21 +231,31 @@ class Method:
     static: Settings | None = STATIC
     static_whiten: float = 0.0
     for_encoders: Mapping[str, Any] = field(default_factory=dict)
-    usual_base: str | None = None
+    default_base: str | None = None
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    head: str | None = None
     aimed_at: tuple[str, ...] = ()
     supervised: bool = False
     compared: bool = True
+
+    @property
+    def described(self) -> dict[str, str]:
+        """Its `title` in full, its `objective` in one line, and its `citation`: authors, year, where published."""
+        paragraphs = [" ".join(part.split()).rstrip(".") for part in (self.options.__doc__ or "").split("\n\n")]
+        return dict(zip(("title", "objective", "citation"), paragraphs, strict=False))
 
     @property
     def closed_form(self) -> bool:
         """Whether `prepare` is all there is: one look at every sentence, no steps."""
         return self.learner.forward is Learner.forward
 
-    def is_batchwise(self, options: MethodOptions) -> bool:
-        """Whether the loss depends on which sentences share a batch, so that cutting one would change the method."""
-        return self.learner.compares != "nothing" and not options.is_sum
+    @property
+    def head(self) -> str | None:
+        """The head that the learner gives the encoder, where the method has one of its own."""
+        return next((name for name, kind in HEADS.items() if issubclass(self.options, kind)), None)
+
+    def but(self, **changes: Any) -> Method:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
 
     def preset(self, name: str | None) -> Mapping[str, Any]:
         """The options and settings of a preset that differ from the published settings; of None, nothing.
@@ -298,6 +264,6 @@ class Method:
             SettingsError: there is no such preset.
         """
         known = {"published": {}, **self.presets}
-        if name is None or (name := _ALIASES.get(name, name)) in known:
+        if name is None or name in known:
             return known[name] if name else {}
         raise SettingsError(f"{self.name} has no settings {name!r}; it has {', '.join(known)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import warnings
@@ -12,7 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from selfsent.errors import BaseEncoderError, HubFallbackWarning, first_line
 from selfsent.files import read_json
 from selfsent.integrity import broken_seal
-from selfsent.models.new_bases import NewBase, made
+from selfsent.models.new_bases import NewBase, make_base
 from selfsent.models.saved import modules_of
 from selfsent.naming import name_of
 
@@ -41,7 +42,7 @@ def resolve(base: str | os.PathLike[str]) -> Path:
     if name in SHIPPED:
         return Path(str(resources.files("selfsent"))) / "models" / "bundled" / SHIPPED[name]
     if network := NewBase.named(name):
-        return made(network, resolve)
+        return make_base(network, resolve)
     directory = Path(name).expanduser()
     if directory.name == "model" and not directory.exists() and (directory.parent / "run.json").is_file():
         directory = directory.parent  # whose error says why there is no model
@@ -145,3 +146,12 @@ def _from_hub(name: str) -> Path:
             f" ({type(error).__name__}{': ' + reason if reason else ''}): check the name and the network,"
             " or copy the model here and give its directory"
         ) from None
+
+
+def weights_digest(directory: Path) -> str:
+    """A short digest of a base's weights."""
+    total = hashlib.sha256()
+    for file in sorted(directory.rglob("*.safetensors")):
+        with file.open("rb") as opened:
+            total.update(hashlib.file_digest(opened, "sha256").digest())
+    return total.hexdigest()[:16]

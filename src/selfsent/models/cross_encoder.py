@@ -56,10 +56,8 @@ class CrossEncoder(Encoder):
 
     def scores(self, packed: Packed) -> Tensor:
         """(pairs, outputs) numbers for joined pairs, before the activation."""
-        features = self.hidden({"sentence_embedding": self(packed)})
-        vectors = self.drop(features["sentence_embedding"])
-        scores: Tensor = self.output({"sentence_embedding": vectors})["scores"]
-        return scores
+        vectors = self.hidden({"sentence_embedding": self(packed)})["sentence_embedding"]
+        return cast(Tensor, self.output({"sentence_embedding": self.drop(vectors)})["scores"])
 
     @torch.inference_mode()
     def predict(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
@@ -70,9 +68,8 @@ class CrossEncoder(Encoder):
             chosen, packed = pack
             found[chosen] = self.activation(self.scores(packed).float()).cpu().numpy()
 
-        first, second = ([pair[side] for pair in pairs] for side in (0, 1))
         limit = self.tokenizer.model_max_length
-        encoded = self.tokenizer(first, second, truncation="longest_first", max_length=limit, padding=False)
+        encoded = self.tokenizer(list(pairs), truncation="longest_first", max_length=limit, padding=False)
         with without_dropout(self):
             share_out(fill, packs_of(self, encoded, tokens_at_once(self)), self.device)
         return found[:, 0] if found.shape[1] == 1 else found
@@ -86,11 +83,9 @@ class CrossEncoder(Encoder):
 
         if (pooler := self._pooler()) is not None:
             pooler.load_state_dict(self.hidden.linear.state_dict())
-
+        kind: Any = sentence_transformers.CrossEncoder
         modules = [*self.sentence_transformer, self.hidden, self.output]
-        whole = sentence_transformers.CrossEncoder(
-            modules=modules, device=str(self.device), activation_fn=self.activation
-        )
+        whole = kind(modules=modules, device=str(self.device), activation_fn=self.activation)
         with silent():
             whole.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:

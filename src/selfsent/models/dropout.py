@@ -1,4 +1,4 @@
-"""Dropout: what architectures call its rates, and how it is left out for a while."""
+"""Dropout: what architectures call its rates, and how to switch it off for a while."""
 
 from __future__ import annotations
 
@@ -8,18 +8,8 @@ from contextlib import contextmanager
 from torch import nn
 
 DROPOUTS = (
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "dropout",
-    "attention_dropout",
-    "embedding_dropout",
-    "mlp_dropout",
-    "attn_pdrop",
-    "resid_pdrop",
-    "embd_pdrop",
-    "hidden_dropout",
-    "activation_dropout",
-    "dropout_rate",
+    *("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout"),
+    *("mlp_dropout", "attn_pdrop", "resid_pdrop", "embd_pdrop", "hidden_dropout", "activation_dropout", "dropout_rate"),
 )
 """What the architectures call their dropout rates."""
 

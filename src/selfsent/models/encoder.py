@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -13,18 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
-from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.errors import BaseEncoderError
 from selfsent.files import write_json
-from selfsent.foreign.transformers import silent
-from selfsent.lexical.weight import SEARCH_FILE, SEARCH_WEIGHT
+from selfsent.foreign.transformers import has_masked_language_model, silent
+from selfsent.lexical.scores import SEARCH_FILE, SEARCH_WEIGHT
 from selfsent.models.dropout import DROPOUTS
-from selfsent.models.heads.language_model import (
-    LanguageModelHead,
-    new_head,
-    predicts_by_decoder,
-    predicts_hidden,
-    save_head,
-)
+from selfsent.models.heads.language_model import LanguageModelHead, new_head, save_head
 from selfsent.models.heads.layers import Layers, is_layer_mean, layer_mean, mean_of
 from selfsent.models.heads.options import CNN_POOL
 from selfsent.models.token_states import TokenStates
@@ -34,15 +27,9 @@ logger = logging.getLogger(__name__)
 Pooling = Literal["cls", "mean", "max", "lasttoken"]
 
 
-def pooling_place(sentence_transformer: Any) -> int | None:
+def pooling_index(sentence_transformer: Any) -> int | None:
     """Index of the only pooling module of a model; None when there is none, or several."""
-    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
-
-    found = [
-        place
-        for place, module in enumerate(sentence_transformer)
-        if isinstance(module, PoolingModule) or getattr(module, "pooling_mode", None) == CNN_POOL
-    ]
+    found = [index for index, module in enumerate(sentence_transformer) if hasattr(module, "pooling_mode")]
     return found[0] if len(found) == 1 and found[0] else None
 
 
@@ -52,7 +39,6 @@ class Encoder(nn.Module):
     Args:
         sentence_transformer: the ordinary model: a transformer, perhaps an n-gram CNN, a pooling, and whatever follows.
         language_model_head: the head that predicts words from the transformer's states, when the base has one.
-        whole: the directory of the encoder-decoder that the transformer is the first half of, if it is one.
     """
 
     is_static = False
@@ -64,20 +50,14 @@ class Encoder(nn.Module):
     lexical_weight = SEARCH_WEIGHT["transformer"]
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
     _stem = 1
-    """Leading modules that `_assemble` never replaces."""
+    """Leading modules that make the first token states."""
     tokenizer: Any
     states: TokenStates
     """(tokens, d) last-layer states of every token of a packed batch, in packed order."""
 
-    def __init__(
-        self,
-        sentence_transformer: Any,
-        language_model_head: LanguageModelHead | None = None,
-        whole: Path | None = None,
-    ) -> None:
+    def __init__(self, sentence_transformer: Any, language_model_head: LanguageModelHead | None = None) -> None:
         super().__init__()
-        self.sentence_transformer, self.whole = sentence_transformer, whole
-        self.language_model_head = language_model_head
+        self.sentence_transformer, self.language_model_head = sentence_transformer, language_model_head
         if not self.has_transformer:
             return
         self.tokenizer = sentence_transformer.tokenizer
@@ -95,19 +75,14 @@ class Encoder(nn.Module):
         return model.encoder if getattr(model.config, "is_encoder_decoder", False) else model
 
     @property
+    def words(self) -> Any:
+        """The embedding module of the tokens."""
+        return self.transformer.get_input_embeddings()
+
+    @property
     def vocabulary_size(self) -> int:
         """Number of tokens that have an embedding."""
-        return int(self.transformer.config.vocab_size)
-
-    @property
-    def description(self) -> str:
-        """What determines its vectors besides weights and tokenizer."""
-        return str(self.transformer.config.to_json_string())
-
-    @property
-    def is_half(self) -> bool:
-        """Whether the transformer is the first half of an encoder-decoder."""
-        return self.has_transformer and predicts_by_decoder(self.transformer.config)
+        return int(self.words.num_embeddings)
 
     @property
     def pooling(self) -> str:
@@ -117,46 +92,41 @@ class Encoder(nn.Module):
     @property
     def pooling_module(self) -> Any:
         """The module that makes a sentence vector of token states."""
-        return self.sentence_transformer[self._pooling_place]
+        return self.sentence_transformer[self._pooling_index]
 
     @property
-    def _pooling_place(self) -> int:
-        return cast(int, pooling_place(self.sentence_transformer))
+    def _pooling_index(self) -> int:
+        return cast(int, pooling_index(self.sentence_transformer))
 
     @property
     def token_modules(self) -> list[nn.Module]:
-        """What stands between transformer and pooling, and makes other token states of token states; mostly nothing."""
-        return list(self.sentence_transformer)[self._stem : self._pooling_place]
+        """The modules between transformer and pooling, which transform token states; mostly none."""
+        return list(self.sentence_transformer)[self._stem : self._pooling_index]
 
     def put_before_pooling(self, modules: Sequence[nn.Module], width: int) -> None:
-        """Add modules that make token states into others, just before the pooling.
+        """Insert modules that transform token states just before the pooling.
 
         Args:
             modules: sentence-transformers modules.
-            width: of the token states that come out.
+            width: of their output.
 
         Raises:
-            BaseEncoderError: what stands behind the pooling expects vectors of another width.
+            BaseEncoderError: a module after the pooling expects vectors of another width.
         """
-        behind = list(self.sentence_transformer)[self._pooling_place + 1 :]
-        if any(getattr(module, "in_features", width) != width for module in behind):
+        model, index = self.sentence_transformer, self._pooling_index
+        if any(getattr(module, "in_features", width) != width for module in list(model)[index + 1 :]):
             raise BaseEncoderError(
                 f"this base has a dense layer behind its pooling that takes no vectors of width {width}: choose another"
             )
-        pooling = type(self.pooling_module)(**{**self.pooling_module.get_config_dict(), "embedding_dimension": width})
-        pooling.load_state_dict(self.pooling_module.state_dict())
-        self._assemble([*self.token_modules, *modules, pooling, *behind])
+        pooling = type(model[index])(**{**model[index].get_config_dict(), "embedding_dimension": width})
+        pooling.load_state_dict(model[index].state_dict())
+        self.put_pooling(pooling)
+        for module in reversed(modules):
+            model.insert(index, module.to(self.device))
 
     def put_pooling(self, module: nn.Module) -> None:
-        """Replace the pooling by another module that makes a sentence vector, of the same width, of token states."""
-        self._assemble([*self.token_modules, module, *list(self.sentence_transformer)[self._pooling_place + 1 :]])
-
-    def _assemble(self, modules: Sequence[nn.Module]) -> None:
-        """Let these modules stand behind the transformer, or what is there instead, and nothing else."""
-        parts = [*list(self.sentence_transformer)[: self._stem], *modules]
-        for module in parts:
-            module.to(self.device)
-        self.sentence_transformer._modules = OrderedDict((str(place), module) for place, module in enumerate(parts))
+        """Replace the pooling by another module that makes a sentence vector of token states."""
+        self.sentence_transformer[self._pooling_index] = module.to(self.device)
 
     def average_layers(self, layers: Layers) -> None:
         """Let the pooling read the mean of two layers' states instead of the last layer's.
@@ -209,10 +179,10 @@ class Encoder(nn.Module):
 
     def word_vectors(self, ids: Tensor) -> Tensor:
         """(..., d) vectors of token ids before anything is computed of them."""
-        return cast(Tensor, self.transformer.get_input_embeddings()(ids))
+        return cast(Tensor, self.words(ids))
 
     def token_vectors(self, packed: Packed) -> Tensor:
-        """What the pooling reads, (tokens, e), in packed order: token states, led through the modules in between."""
+        """Input of the pooling, (tokens, e), in packed order: token states after the modules in between."""
         modules = self.token_modules
         if not modules:
             return self.states(packed)
@@ -221,16 +191,12 @@ class Encoder(nn.Module):
         from selfsent.models.heads.ngram_cnn import forward_packed, reads_padding
 
         if reads_padding(modules):
-            features, mask = self._padded(packed, modules)
-            return cast(Tensor, features["token_embeddings"][mask])
+            return self._through_padded(packed, modules)
         return forward_packed(modules, self.states(packed), packed)
 
-    def _padded(self, packed: Packed, modules: Sequence[nn.Module]) -> tuple[Any, Tensor]:
-        """What modules that look at padding make of one block, as sentence-transformers does it; its mask.
-
-        The block's rows are in packed order, and as long as the longest sentence or as the pooling wants them to be.
-        """
-        longest = max(int(packed.given_lengths.max()), getattr(self.pooling_module, "length", 0))
+    def _through_padded(self, packed: Packed, modules: Sequence[nn.Module]) -> Tensor:
+        """(tokens, e) token vectors of modules that read padding: in one block, as sentence-transformers has it."""
+        longest = int(packed.given_lengths.max())
         lengths = packed.lengths[torch.from_numpy(packed.order).to(packed.device)]
         mask = torch.arange(longest, device=packed.device) < lengths[:, None]
         ids = torch.full_like(mask, self.tokenizer.pad_token_id or 0, dtype=torch.long)
@@ -242,13 +208,11 @@ class Encoder(nn.Module):
         features: Any = {"token_embeddings": block, "input_ids": ids, "attention_mask": mask.long()}
         for module in modules:
             features = module(features)
-        return features, mask
+        return cast(Tensor, features["token_embeddings"][mask])
 
     def pool(self, states: Tensor, packed: Packed, leave_out: int = 0) -> Tensor:
-        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and what stands behind it."""
+        """From (tokens, e) token vectors to (sentences, e) sentence vectors: the pooling and all modules after it."""
         if self.pooling == CNN_POOL:
-            if not self.pooling_module.masked:
-                raise SettingsError("the CNN pooling of this base reads padding, which this method has none of")
             vectors: Tensor = self.pooling_module.of_packed(states, packed)
         elif self.pooling == "mean":
             vectors = packed.mean(states)
@@ -259,10 +223,10 @@ class Encoder(nn.Module):
         return self.after_pooling(vectors, leave_out)
 
     def after_pooling(self, vectors: Tensor, leave_out: int = 0) -> Tensor:
-        """What the modules behind the pooling, but for so many at the end, make of (sentences, e) vectors."""
+        """Apply the modules after the pooling, but for the last `leave_out`, to (sentences, e) vectors."""
         features = {"sentence_embedding": vectors}
         modules = list(self.sentence_transformer)
-        for module in modules[self._pooling_place + 1 : len(modules) - leave_out]:
+        for module in modules[self._pooling_index + 1 : len(modules) - leave_out]:
             features = module(features)
         return features["sentence_embedding"]
 
@@ -276,22 +240,13 @@ class Encoder(nn.Module):
 
         Args:
             packed: the batch.
-            leave_out: modules at the end that are left out.
+            leave_out: trailing modules that are skipped.
         """
-        if getattr(self.pooling_module, "masked", True):
-            return self.pool(self.token_vectors(packed), packed, leave_out)
-        modules = list(self.sentence_transformer)
-        features, _ = self._padded(packed, modules[1 : len(modules) - leave_out])
-        back = torch.from_numpy(packed.order.argsort()).to(packed.device)
-        return cast(Tensor, features["sentence_embedding"][back])
+        return self.pool(self.token_vectors(packed), packed, leave_out)
 
     def twin(self) -> Encoder:
         """A copy with weights of its own, and without language-model head."""
-        head, self.language_model_head = self.language_model_head, None
-        try:
-            return copy.deepcopy(self)
-        finally:
-            self.language_model_head = head
+        return copy.deepcopy(self, {id(self.language_model_head): None})
 
     def require_transformer(self, why: str) -> None:
         """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
@@ -301,18 +256,18 @@ class Encoder(nn.Module):
             )
 
     def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
-        """The language-model head; made from nothing, with a warning, when the base came without one.
+        """The language-model head; a new one, with a warning, when the base came without.
 
         Args:
             purpose: what needs it, for the warning.
-            hidden: whether it is to predict hidden words from both sides, for which causal states are of no use.
+            hidden: whether it predicts masked words from both sides, for which causal states are of no use.
 
         Raises:
             BaseEncoderError: there is no transformer, or no such head for this architecture.
         """
         self.require_transformer(f"{purpose} predicts words by a transformer's head")
         config: Any = self.transformer.config
-        if hidden and not predicts_hidden(config) and not predicts_by_decoder(config):
+        if hidden and not has_masked_language_model(config):
             raise BaseEncoderError(
                 f"{purpose} hides words, and transformers has no masked language model for {config.model_type!r}:"
                 " choose another base or method"
@@ -325,7 +280,7 @@ class Encoder(nn.Module):
         return self.language_model_head
 
     def forget(self) -> None:
-        """Give transformer and language-model head random weights, as if nobody had trained them."""
+        """Reset transformer and language-model head to random weights."""
         self.require_transformer("starting from random weights is for transformers")
         fresh = type(self.transformer)(self.transformer.config)
         self.transformer.load_state_dict(fresh.state_dict(), strict=False)
@@ -333,13 +288,13 @@ class Encoder(nn.Module):
             self.language_model_head = new_head(self.transformer).to(self.device)
 
     def save(self, directory: Path) -> None:
-        """Write an ordinary sentence-transformers directory, the language-model head in a file of its own beside it.
+        """Write an ordinary sentence-transformers directory, with the language-model head in an extra file.
 
         Raises:
             BaseEncoderError: it computes in 8 bits, for which no other program has a name.
         """
         if any(parameter.dtype == torch.int8 for parameter in self.transformer.parameters()):
-            raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before, or export it with --int8")
+            raise BaseEncoderError("an encoder in 8 bits cannot be saved: save it before")
         with silent():
             self.sentence_transformer.save(str(directory), create_model_card=False)
         if self.language_model_head is not None:

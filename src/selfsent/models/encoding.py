@@ -1,4 +1,4 @@
-"""Many sentences to vectors: sorted by length, packed without padding, the next tokenised while these are computed."""
+"""Bulk encoding: sentences sorted by length, packed without padding, the next ones tokenised meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PROMPTS: Mapping[str | None, Sequence[str]] = {"query": ["query"], "document": 
 """Names of prompts that hold for a side, the first that a model has."""
 
 Pack = tuple[NDArray[np.int64], Packed]
-"""A packed batch, with the places of its sentences in their chunk."""
+"""A packed batch, with the rows of its sentences in their chunk."""
 
 
 def tokens_at_once(model: Encoder) -> int:
@@ -52,30 +52,25 @@ def _chunked(texts: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def prompt_of(model: Encoder, side: Side | None = None) -> str:
-    """What the model wants to stand in front of a text, often nothing: as sentence-transformers chooses it.
+def prompt_of(model: Any, side: Side | None = None) -> str:
+    """The prompt that a model wants in front of a text, often none, as sentence-transformers chooses it.
 
     Args:
-        model: the encoder.
+        model: an encoder, or a model of sentence-transformers.
         side: whether the text is a query, or is searched; None where both are of one kind.
     """
-    return prompt_in(model.sentence_transformer, side)
-
-
-def prompt_in(peer: Any, side: Side | None = None) -> str:
-    """The same of a model of sentence-transformers."""
+    peer = getattr(model, "sentence_transformer", model)
     name = next((name for name in _PROMPTS.get(side, ()) if name in peer.prompts), peer.default_prompt_name)
     return peer.prompts.get(name) or ""
 
 
 def _packs(model: Encoder, texts: Sequence[str], prompt: str) -> list[Pack]:
-    """Packed batches of sentences of similar length; those of which the tokenizer leaves nothing are in none."""
-    if prompt:
-        texts = [prompt + text for text in texts]
+    """Packed batches of sentences of similar length, without those that have no token."""
+    texts = [prompt + text for text in texts] if prompt else texts
     if isinstance(model, StaticEncoder):
-        places = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
-        read = model.reader(texts).parts(places, model.tokenizer.model_max_length)
-        return [(places, Packed(read.ids, read.lengths, device=model.device))]
+        rows = np.arange(len(texts))  # also those of no token, of which modules behind the table may make something
+        read = model.reader(texts).select(rows, model.tokenizer.model_max_length)
+        return [(rows, Packed(read.ids, read.lengths, device=model.device))]
     limit = model.tokenizer.model_max_length
     options = {"truncation": True, "max_length": limit, "return_attention_mask": False, "return_token_type_ids": False}
     return packs_of(model, model.tokenizer(list(texts), padding=False, **options), tokens_at_once(model))
@@ -86,22 +81,22 @@ def packs_of(model: Encoder, encoded: Mapping[str, Sequence[Sequence[int]]], roo
 
     Args:
         model: where it lies, the batches do.
-        encoded: what the tokenizer gave: `input_ids`, and `token_type_ids` where texts were joined.
+        encoded: output of the tokenizer: `input_ids`, and `token_type_ids` where texts were joined.
         room: tokens of a batch, unless one text has more.
     """
     lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(encoded["input_ids"]))
-    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
-    packs, begin = [], 0
-    while begin < len(order):
-        chosen = order[begin : begin + max(1, room // int(lengths[order[begin]]))]
-        joined = {
-            name: np.concatenate([np.asarray(encoded[name][i], dtype=np.int64) for i in chosen])
-            for name in encoded.keys() & {"input_ids", "token_type_ids"}
-        }
-        types = joined.get("token_type_ids")
-        packs.append((chosen, Packed(joined["input_ids"], lengths[chosen], device=model.device, types=types)))
-        begin += len(chosen)
+    left = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    packs = []
+    while len(left):
+        chosen, left = np.split(left, [max(1, room // int(lengths[left[0]]))])
+        ids = _joined([encoded["input_ids"][i] for i in chosen])
+        types = _joined([encoded["token_type_ids"][i] for i in chosen]) if "token_type_ids" in encoded else None
+        packs.append((chosen, Packed(ids, lengths[chosen], device=model.device, given_types=types)))
     return packs
+
+
+def _joined(lists: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.concatenate([np.asarray(each, np.int64) for each in lists])
 
 
 @torch.inference_mode()
@@ -178,4 +173,4 @@ def pack(model: Encoder, texts: Sequence[str]) -> Packed:
     """
     encoded = model.tokenizer(list(texts), truncation=True, max_length=model.tokenizer.model_max_length)["input_ids"]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    return Packed(np.concatenate([np.asarray(ids, np.int64) for ids in encoded]), lengths, device=model.device)
+    return Packed(_joined(encoded), lengths, device=model.device)

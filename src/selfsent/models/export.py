@@ -24,8 +24,6 @@ from selfsent.models.encoding import encode, prompt_of
 
 TOLERANCE = 1e-4
 """Largest difference of a number of a unit vector that an export may have."""
-INT8_TOLERANCE = 0.9
-"""Smallest cosine between a vector of an int8 export and torch's."""
 _INPUTS = ("input_ids", "attention_mask")
 _ABOUT = "export.json"
 _PROBE = (1, 3, 7, 20, 60, 200, 500)
@@ -36,7 +34,6 @@ _PROBE = (1, 3, 7, 20, 60, 200, 500)
 class Exported:
     """What was written, and how far the graph's vectors are from torch's: the contents of `export.json`."""
 
-    int8: bool
     normalized: bool
     size: int
     longest: int
@@ -84,7 +81,7 @@ def check_export(output: Path, overwrite: bool) -> None:
             raise OutputError(f"{output} is there already: name another directory, or say --overwrite")
 
 
-def export(model: Encoder, output: Path, int8: bool = False, normalize: bool = False) -> Exported:
+def export(model: Encoder, output: Path, normalize: bool = False) -> Exported:
     """Write a directory with the graph, its tokenizer and a description; nothing when its vectors are not torch's.
 
     Batch and length are dynamic. The tokenizer pads and truncates as the model does, so that `tokenizers` and a
@@ -93,7 +90,6 @@ def export(model: Encoder, output: Path, int8: bool = False, normalize: bool = F
     Args:
         model: the encoder.
         output: the directory; an export that is there is replaced.
-        int8: keep weights as 8-bit integers and quantise states as they come; smaller, and faster on some processors.
         normalize: give the vectors length 1 inside the graph, also where the model does not.
 
     Raises:
@@ -122,25 +118,18 @@ def export(model: Encoder, output: Path, int8: bool = False, normalize: bool = F
         write_text(directory / "tokenizer.json", tokenizer.to_str(pretty=True))
         graph = directory / "model.onnx"
         _to_onnx(model, graph, normalize)
-        if int8:
-            _to_int8(graph)
         prompted = [prompt_of(model) + text for text in texts]
         found = np.concatenate([_encode(graph, tokenizer, part) for part in (prompted[:1], prompted[1:])])
         norms = [np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12) for v in (expected, found)]
         cosine = float(((expected / norms[0]) * (found / norms[1])).sum(axis=1).min())
         difference = float((np.abs(expected - found) / norms[0]).max())
-        if int8 and not cosine >= INT8_TOLERANCE:
-            raise OutputError(
-                f"nothing was written: in int8 a vector has a cosine of {cosine:.3f} to torch's,"
-                f" and {INT8_TOLERANCE} is the least: leave --int8 out"
-            )
-        if not int8 and not difference <= TOLERANCE:
+        if not difference <= TOLERANCE:
             raise OutputError(
                 f"nothing was written: a vector of the graph differs from torch's by {difference:.1e},"
                 f" and {TOLERANCE:.0e} is allowed: this architecture cannot be exported"
             )
         unit, size = normalize or model.ends_normalized, expected.shape[1]
-        done = Exported(int8, unit, size, longest, prompt_of(model), difference, cosine)
+        done = Exported(unit, size, longest, prompt_of(model), difference, cosine)
         write_json(directory / _ABOUT, asdict(done))
     return done
 
@@ -167,15 +156,6 @@ def _to_onnx(model: Encoder, path: Path, normalize: bool) -> None:
     except Exception as error:  # the exporter's own errors have no common base
         kind = model.transformer.config.model_type
         raise SettingsError(f"a {kind} model cannot be exported with this torch: {first_line(error)}") from error
-
-
-def _to_int8(path: Path) -> None:
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    whole = path.rename(path.with_name("float32.onnx"))
-    with _silence():
-        quantize_dynamic(str(whole), str(path), weight_type=QuantType.QInt8, per_channel=True)
-    whole.unlink()
 
 
 @contextlib.contextmanager

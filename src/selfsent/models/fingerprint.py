@@ -1,9 +1,8 @@
-"""A short name for an encoder, which another encoder does not have."""
+"""A short digest of an encoder."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 
@@ -18,23 +17,16 @@ def fingerprint(model: Encoder) -> str:
     It depends on weights, vocabulary, modules, pooling, longest input and prompts. Take it before the encoder is told
     to compute in fewer bits, which changes weights.
     """
-    found = hashlib.sha256()
     kinds = [type(module).__name__ for module in model.sentence_transformer]
-    documents = [prompt] if (prompt := prompt_of(model, "document")) != prompt_of(model) else []
-    about = [kinds, model.pooling, model.tokenizer.model_max_length, prompt_of(model), *documents]
-    found.update(repr(about).encode())
+    prompts = dict.fromkeys((prompt_of(model), prompt_of(model, "document")))
+    about = [kinds, model.pooling, model.tokenizer.model_max_length, *prompts]
+    found = hashlib.sha256(repr(about).encode())
     found.update(repr(sorted(model.tokenizer.get_vocab().items())).encode())
-    hash_weights(found, model)
-    return found.hexdigest()[:16]
-
-
-def hash_weights(found: Any, model: Encoder) -> None:
-    """Feed an encoder's weights to a hash."""
     for name, tensor in model.sentence_transformer.state_dict().items():
-        if ".pooler." in name:  # nothing reads it, and where a checkpoint has none it is random in every process
-            continue
-        found.update(str(tensor.dtype).encode())
-        found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
+        if ".pooler." not in name:  # nothing reads it, and where a checkpoint has none it is random in every process
+            found.update(str(tensor.dtype).encode())
+            found.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).data)
+    return found.hexdigest()[:16]
 
 
 def files_fingerprint(model: str) -> str:

@@ -12,12 +12,12 @@ from torch import nn
 from selfsent.errors import BaseEncoderError, SelfsentError, first_line
 from selfsent.files import read_json
 from selfsent.foreign.transformers import silent
-from selfsent.lexical.weight import LARGEST, SEARCH_FILE
+from selfsent.lexical.scores import LARGEST, SEARCH_FILE
 from selfsent.models.bases import resolve
 from selfsent.models.dropout import DROPOUTS, without_dropout
-from selfsent.models.encoder import Encoder, Pooling, pooling_place
+from selfsent.models.encoder import Encoder, Pooling, pooling_index
 from selfsent.models.encoding import pack, prompt_of
-from selfsent.models.heads.language_model import load_head, predicts_by_decoder
+from selfsent.models.heads.language_model import load_head
 from selfsent.models.heads.layers import is_layer_mean
 from selfsent.models.heads.options import CNN_POOL, POOLINGS
 from selfsent.models.recurrent import RecurrentEncoder
@@ -26,6 +26,8 @@ from selfsent.models.static import LONGEST, PlainTable, StaticEncoder
 from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
+_ENCODER_STATES = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
+"""How a saved encoder half of BART is read; of T5 sentence-transformers loads the encoder alone."""
 _LONG = 2048
 """Rough limit, in tokens, of the long probe."""
 
@@ -90,13 +92,13 @@ def _load_static(directory: Path) -> StaticEncoder:
 
 def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) -> RecurrentEncoder:
     model = load_sentence_transformer(directory, device="cpu").float()
-    place = pooling_place(model)
+    index = pooling_index(model)
     if (
-        place is None
-        or place < 2
+        index is None
+        or index < 2
         or not hasattr(model[0].tokenizer, "tokenizer")
         or model[1].encoder.num_layers != 1
-        or not _runs_packed(list(model)[2:place])
+        or not _runs_packed(list(model)[2:index])
     ):
         raise BaseEncoderError(
             f"{base} is not word vectors by a tokenizer of transformers, a recurrent network of one layer and a"
@@ -104,7 +106,7 @@ def _load_recurrent(base: str | Path, directory: Path, pooling: Pooling | None) 
         )
     if (model[0].max_seq_length or LONGEST) < model[0].tokenizer.tokenizer.model_max_length:
         raise ValueError(f"it cuts sentences after {model[0].max_seq_length} words, which its tokenizer does not say")
-    _set_pooling(model, place, pooling)
+    _set_pooling(model, index, pooling)
     return RecurrentEncoder(model)
 
 
@@ -128,51 +130,23 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
             config_kwargs=rates,
             model_kwargs={"dtype": torch.float32, "use_safetensors": True},
         )
-    if getattr(model[0].model.config, "is_encoder_decoder", False):
-        _keep_encoder_half(model[0], bool(modules))
+    reads = model[0].modality_config.get("text") or {}
+    if getattr(model[0].model.config, "is_encoder_decoder", False) and reads != _ENCODER_STATES:
+        raise BaseEncoderError(
+            f"{base} is an encoder-decoder that would make vectors of its decoder's states: choose an encoder, or T5"
+        )
     _complete_tokenizer(model[0])
     if not modules and model[0].modality_config.pop("message", None):  # a language model is to read texts, not chats
         model[0].input_formatter.supported_modalities = list(model[0].modality_config)
     with silent():
         head = load_head(folder, model[0].model)
-    place = pooling_place(model)
-    if place is None or not _runs_packed(list(model)[1:place]):
+    index = pooling_index(model)
+    if index is None or not _runs_packed(list(model)[1:index]):
         raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
-    _set_pooling(model, place, pooling)
-    if (mode := model[place].pooling_mode) not in (*POOLINGS, CNN_POOL):
+    _set_pooling(model, index, pooling)
+    if (mode := model[index].pooling_mode) not in (*POOLINGS, CNN_POOL):
         raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling")
-    return Encoder(model, head, folder if predicts_by_decoder(config) else None)
-
-
-def _keep_encoder_half(module: Any, saved: bool) -> None:
-    """Leave only the encoder half of an encoder-decoder in a `Transformer` of sentence-transformers.
-
-    It loads that half of T5 alone. It loads both of BART, and would read the decoder's states: here the decoder loses
-    its layers, and the encoder's states are read. Saved so, plain sentence-transformers reads the same states.
-
-    Args:
-        module: the transformer.
-        saved: whether it was saved as part of a sentence encoder, which then reads what it was trained to read.
-
-    Raises:
-        BaseEncoderError: the model is not built like BART, or its sentence vectors are those of its decoder.
-    """
-    model = module.model
-    if not hasattr(model, "encoder") or not hasattr(getattr(model, "decoder", None), "layers"):
-        raise BaseEncoderError(
-            f"{model.config.model_type!r} is an encoder-decoder of which selfsent cannot take the encoder:"
-            " choose BART or T5"
-        )
-    states = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
-    if saved and module.modality_config.get("text") != states:
-        raise BaseEncoderError(
-            "this model was trained to make vectors of its decoder's states, which selfsent does not read"
-        )
-    model.decoder.layers = nn.ModuleList()
-    model.config.decoder_layers = 0
-    for parameter in set(model.decoder.parameters()) - set(model.encoder.parameters()):
-        parameter.requires_grad_(False)
-    module.modality_config = {"text": states}
+    return Encoder(model, head)
 
 
 def _complete_tokenizer(module: Any) -> None:
@@ -187,11 +161,11 @@ def _complete_tokenizer(module: Any) -> None:
     tokenizer.model_max_length = min(limit, tokenizer.model_max_length)
 
 
-def _set_pooling(model: Any, place: int, pooling: Pooling | None) -> None:
+def _set_pooling(model: Any, index: int, pooling: Pooling | None) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
 
     if pooling is not None:
-        model[place] = PoolingModule(model[place].embedding_dimension, pooling)
+        model[index] = PoolingModule(model[index].embedding_dimension, pooling)
 
 
 def _runs_packed(token_modules: list[nn.Module]) -> bool:
@@ -218,7 +192,7 @@ def _difference_to_peer(encoder: Encoder) -> str | None:
     A model may have settings that are not read here, and what is trained would not be what is used later.
     """
     peer = encoder.sentence_transformer
-    for prompt in {prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document")}:
+    for prompt in dict.fromkeys((prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document"))):
         for text in (_PROBE, _PROBE * (min(int(encoder.tokenizer.model_max_length), _LONG) // 8 + 1)):
             features = peer.preprocess([text], prompt=prompt or None)
             theirs = features["input_ids"][features["attention_mask"].bool()].tolist()
@@ -249,4 +223,4 @@ def transformer_alone(encoder: Encoder, pooling: Pooling) -> Encoder:
 
     modules = [encoder.sentence_transformer[0], PoolingModule(encoder.hidden_size, pooling)]
     alone = SentenceTransformer(modules=modules, device=str(encoder.device))
-    return Encoder(alone, encoder.language_model_head, encoder.whole)
+    return Encoder(alone, encoder.language_model_head)

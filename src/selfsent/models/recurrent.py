@@ -95,26 +95,12 @@ class RecurrentEncoder(Encoder):
         return self.sentence_transformer[1].encoder
 
     @property
-    def vocabulary_size(self) -> int:
-        """Number of tokens that have a vector."""
-        return self.words.num_embeddings
-
-    @property
-    def description(self) -> str:
-        """What determines its vectors besides weights and tokenizer."""
-        return f"recurrent {type(self.transformer).__name__}"
-
-    @property
     def hidden_size(self) -> int:
         """Width of a token state, of both directions where there are two."""
         network = self.transformer
         return int(network.hidden_size) * (2 if network.bidirectional else 1)
 
-    def word_vectors(self, ids: Tensor) -> Tensor:
-        """(..., d) vectors of token ids before anything is computed of them."""
-        return cast(Tensor, self.words(ids))
-
-    def _padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
+    def _through_padded(self, packed: Packed, modules: Sequence[nn.Module]) -> NoReturn:
         raise BaseEncoderError("what reads padding needs a transformer, and this base is a recurrent network")
 
 

@@ -18,16 +18,16 @@ from torch.nn import functional as F
 
 from selfsent.data.packed import Packed
 from selfsent.data.tokenizing import CachedTokenizer
-from selfsent.lexical.weight import SEARCH_WEIGHT
+from selfsent.lexical.scores import SEARCH_WEIGHT
 from selfsent.models.encoder import Encoder
 
 LONGEST = 1 << 20
 """Tokens read of a text by an encoder without positions: these cannot run out, but memory can."""
 _SPREAD = 0.1
 """Standard deviation of the numbers in a new table."""
-_CONFIG = "config_sentence_transformers.json"
+_CONFIG, _WEIGHTS = "config_sentence_transformers.json", "model.safetensors"
 _PLAIN = {"__version__", "default_prompt_name", "model_type", "prompts", "similarity_fn_name"}
-"""Keys of this file that a plain table may have."""
+"""Keys of the configuration that a plain table may have."""
 
 
 class StaticEmbedding(nn.Module):
@@ -43,53 +43,38 @@ class StaticEmbedding(nn.Module):
         return self.embedding.embedding_dim
 
 
-class Normalize(nn.Module):
-    """Stands in for the class of that name in sentence-transformers: scales sentence vectors to length 1."""
-
-    def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Normalise the `sentence_embedding` of some features."""
-        features.update(sentence_embedding=F.normalize(features["sentence_embedding"], dim=-1))
-        return features
-
-
 class PlainTable(nn.Sequential):
-    """Stands in for a SentenceTransformer of a `StaticEmbedding` and perhaps a `Normalize`, until more is appended.
+    """Stands in for a SentenceTransformer of a `StaticEmbedding` alone, until other modules are appended.
 
     Args:
         table: the table.
-        modules: the entries of its `modules.json`.
+        module: its entry in `modules.json`.
         config: what its `config_sentence_transformers.json` says.
     """
 
-    def __init__(self, table: StaticEmbedding, modules: list[dict[str, Any]], config: dict[str, Any]) -> None:
-        super().__init__(table, *(Normalize() for _ in modules[1:]))
-        self._saved, self._config = modules, config
+    def __init__(self, table: StaticEmbedding, module: dict[str, Any], config: dict[str, Any]) -> None:
+        super().__init__(table)
+        self._json: dict[str, Any] = {"modules.json": [{**module, "path": ""}], _CONFIG: config}
         self.prompts: dict[str, str] = {}
         self.default_prompt_name: str | None = None
 
     @classmethod
     def read(cls, directory: Path) -> PlainTable | None:
         """The table in a directory, in float32; None if only sentence-transformers knows all that is in it."""
-        modules: list[dict[str, Any]] = json.loads((directory / "modules.json").read_text(encoding="utf-8"))
-        kinds = [module["type"].rpartition(".")[2] for module in modules]
+        module, *others = json.loads((directory / "modules.json").read_text(encoding="utf-8"))
         path = directory / _CONFIG
         config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         prompts = [config.get("default_prompt_name"), *config.get("prompts", {}).values()]
-        folder = directory / modules[0]["path"]
-        if (
-            kinds not in (["StaticEmbedding"], ["StaticEmbedding", "Normalize"])
-            or not all(module["type"].startswith("sentence_transformers.") for module in modules)
-            or any(prompts)
-            or set(config) - _PLAIN
-            or not (folder / "model.safetensors").is_file()
-        ):
+        folder = directory / module["path"]
+        foreign = not module["type"].startswith("sentence_transformers.") or not (folder / _WEIGHTS).is_file()
+        if others or foreign or any(prompts) or config.keys() - _PLAIN:
             return None
-        weights = load_file(folder / "model.safetensors")
+        weights = load_file(folder / _WEIGHTS)
         if weights.keys() != {"embedding.weight"}:
             return None
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
-        return cls(StaticEmbedding(tokenizer, weights["embedding.weight"].float()), modules, config)
+        return cls(StaticEmbedding(tokenizer, weights["embedding.weight"].float()), module, config)
 
     def get_embedding_dimension(self) -> int:
         """Width of a sentence vector."""
@@ -97,27 +82,23 @@ class PlainTable(nn.Sequential):
         return int(modules[-1].get_embedding_dimension())
 
     def save(self, path: str, create_model_card: bool = False) -> None:
-        """Write the ordinary directory, through sentence-transformers itself if more than a table is in it."""
+        """Write the ordinary directory, through sentence-transformers itself if there is more than the table."""
         table = cast(StaticEmbedding, self[0])
         weights = table.embedding.weight.detach()
         if len(self) > 1:
             from sentence_transformers import SentenceTransformer
             from sentence_transformers.sentence_transformer import modules as ordinary
 
-            rest = [ordinary.Normalize() if isinstance(module, Normalize) else module for module in list(self)[1:]]
-            whole = SentenceTransformer(
-                modules=[ordinary.StaticEmbedding(table.tokenizer, embedding_weights=weights), *rest],
-                device=str(weights.device),
-                similarity_fn_name=self._config.get("similarity_fn_name"),
-            )
+            modules = [ordinary.StaticEmbedding(table.tokenizer, embedding_weights=weights), *list(self)[1:]]
+            similarity = self._json[_CONFIG].get("similarity_fn_name")
+            whole = SentenceTransformer(modules=modules, device=str(weights.device), similarity_fn_name=similarity)
             whole.save(path, create_model_card=create_model_card)
             return
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        modules = [{**self._saved[0], "path": ""}]
-        for name, content in (("modules.json", modules), (_CONFIG, self._config)):
+        for name, content in self._json.items():
             (folder / name).write_text(json.dumps(content, indent=2), encoding="utf-8")
-        save_file({"embedding.weight": weights}, folder / "model.safetensors")
+        save_file({"embedding.weight": weights}, folder / _WEIGHTS)
         table.tokenizer.save(str(folder / "tokenizer.json"))
 
 
@@ -132,9 +113,8 @@ class StaticEncoder(Encoder):
     has_transformer = False
     kind = "a table of token vectors"
     lexical_weight = SEARCH_WEIGHT["table"]
-    description = "static"
     pooling = "mean"
-    _pooling_place = 0  # the table computes the mean itself
+    _pooling_index = 0  # the table computes the mean itself
 
     def __init__(self, sentence_transformer: Any) -> None:
         super().__init__(sentence_transformer)
@@ -150,6 +130,8 @@ class StaticEncoder(Encoder):
         """The token vectors, (vocabulary, d)."""
         return cast(nn.EmbeddingBag, self.sentence_transformer[0].embedding)
 
+    words = table
+
     @property
     def transformer(self) -> Any:
         """The module that holds the table."""
@@ -159,11 +141,6 @@ class StaticEncoder(Encoder):
     def reader(self) -> CachedTokenizer:
         """Tokenises texts faster than the tokenizer does: nothing else takes long here."""
         return CachedTokenizer(self.tokenizer.backend_tokenizer)
-
-    @property
-    def vocabulary_size(self) -> int:
-        """Rows of the table."""
-        return self.table.num_embeddings
 
     @property
     def hidden_size(self) -> int:

@@ -11,21 +11,21 @@ from torch import Tensor, nn
 
 from selfsent.data.packed import Packed
 from selfsent.fast import attention
-from selfsent.fast.filled_rows import filled
+from selfsent.fast.padding import pad_rows
 from selfsent.foreign.transformers import attention_of, not_packed
 from selfsent.models.dropout import without_dropout
 
 Read = Callable[[Any], Tensor]
-"""From what a transformer puts out to (batch, length, d) states."""
+"""From a transformer's output to (batch, length, d) states."""
 
 
 def last_layer(output: Any) -> Tensor:
-    """What most read: the last layer's states."""
+    """The last layer's states, the default."""
     return cast(Tensor, output.last_hidden_state)
 
 
 class TokenStates:
-    """Runs a transformer on packed batches: end to end, or where that does not give the same, in small padded blocks.
+    """Runs a transformer on packed batches: end to end, or where that changes the result, in small padded blocks.
 
     Args:
         transformer: of transformers, without any head; its attention is replaced where that changes no state.
@@ -55,27 +55,25 @@ class TokenStates:
 
     def by_blocks(self, packed: Packed, read: Read = last_layer) -> Tensor:
         """The same from small padded blocks of sentences of similar length, for any architecture."""
-        parts = []
+        parts, types = [], self.types(packed)
         for group in packed.groups:
             here = slice(group.start, group.start + group.tokens)
-            ids, types = packed.ids[here], self.types(packed)
-            types = torch.zeros_like(ids) if types is None else types[here]
-            if group.slots is None or group.mask is None:
-                mask = torch.ones(group.sentences, group.length, dtype=torch.long, device=ids.device)
-            else:
-                mask = group.mask[:, 0, 0].long()
-                ids = ids[group.slots.pad].where(group.mask.flatten(), self.tokenizer.pad_token_id or 0)
-                types = types[group.slots.pad].where(group.mask.flatten(), 0)
-            # Zeros are not nothing: GPT-2 adds the embedding of whatever type it is given.
-            typed = {} if self.types(packed) is None else {"token_type_ids": types.view_as(mask)}
-            output = self.transformer(input_ids=ids.view_as(mask), attention_mask=mask, **typed)
-            states = read(output).flatten(0, 1)
+            inputs = {"input_ids": packed.ids[here]}
+            if types is not None:  # zeros would matter: GPT-2 adds the embedding of whatever type it is given
+                inputs["token_type_ids"] = types[here]
+            mask = torch.ones(group.sentences, group.length, dtype=torch.long, device=packed.ids.device)
+            if group.slots is not None and group.mask is not None:
+                mask, real, pad = group.mask[:, 0, 0].long(), group.mask.flatten(), group.slots.pad
+                fill = {"input_ids": self.tokenizer.pad_token_id or 0, "token_type_ids": 0}
+                inputs = {name: values[pad].where(real, fill[name]) for name, values in inputs.items()}
+            blocks = {name: values.view_as(mask) for name, values in inputs.items()}
+            states = read(self.transformer(**blocks, attention_mask=mask)).flatten(0, 1)
             parts.append(states if group.slots is None else states[group.slots.unpad])
         return torch.cat(parts)
 
     def _end_to_end(self, packed: Packed, read: Read = last_layer) -> Tensor:
-        ids, positions = filled(packed.ids), filled(packed.positions) + self.position_offset
-        typed = {} if (types := self.types(packed)) is None else {"token_type_ids": filled(types)[None]}
+        ids, positions = pad_rows(packed.ids), pad_rows(packed.positions) + self.position_offset
+        typed = {} if (types := self.types(packed)) is None else {"token_type_ids": pad_rows(types)[None]}
         output = self.transformer(input_ids=ids[None], position_ids=positions[None], packed=packed, **typed)
         return read(output)[0, : packed.tokens]
 
@@ -94,19 +92,15 @@ class TokenStates:
             try:
                 fits = torch.allclose(self._end_to_end(probe), padded, atol=1e-3, rtol=1e-3)
                 # A window that is in the mask alone would be lost, and the probe is too short to tell.
-                fits = fits and (probe.saw_window or not _has_windows(self.transformer.config))
+                kinds = getattr(self.transformer.config, "layer_types", None) or ["sliding_attention"]
+                windows = getattr(self.transformer.config, "sliding_window", None) and "sliding_attention" in kinds
+                fits = fits and (probe.saw_window or not windows)
             except (TypeError, ValueError, RuntimeError, IndexError):
                 fits = False
         if not fits:
             self.transformer.set_attn_implementation(before)
             not_packed(self.transformer.config.model_type)
         return fits
-
-
-def _has_windows(config: Any) -> bool:
-    """Whether some layers let a token see only those near it."""
-    kinds = getattr(config, "layer_types", None)
-    return getattr(config, "sliding_window", None) is not None and (not kinds or "sliding_attention" in kinds)
 
 
 def position_offset(transformer: nn.Module) -> int:

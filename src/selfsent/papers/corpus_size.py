@@ -15,9 +15,10 @@ from selfsent.errors import SettingsError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.encoders import as_encoder
+from selfsent.evaluation.hold_out import split_documents
 from selfsent.evaluation.side_by_side import Spread
 from selfsent.evaluation.suites import TASKS, check_request
-from selfsent.evaluation.tasks.context import SCORE_NAME, ContextTask, split_documents
+from selfsent.evaluation.tasks.label_free import CONTEXT, ContextTask
 from selfsent.methods import get_method
 from selfsent.training.plan import make_plan
 
@@ -33,7 +34,7 @@ def check_corpus_size(method: str, base: str | None, task: str | None, data: str
         raise SettingsError(
             f"corpus-size draws sentences one by one, and {method} reads what stands beside them: name another --method"
         )
-    if task not in (None, SCORE_NAME):
+    if task not in (None, CONTEXT):
         check_request(task=task)
         check_dev_data(task, Store(data))
 
@@ -76,9 +77,9 @@ def corpus_size(
         SettingsError: more sentences are asked for than there are.
     """
     train_rows = np.arange(len(corpus))
-    if task in (None, SCORE_NAME):
+    if task in (None, CONTEXT):
         train_rows, held = split_documents(corpus)
-        metric, score = SCORE_NAME, ContextTask(corpus, held).score
+        metric, score = CONTEXT, ContextTask(corpus, held).score
     else:
         metric, score = str(task), partial(TASKS[str(task)], store=Store(data))
     chosen = sorted(set(sizes or (max(2, len(train_rows) // part) for part in (64, 16, 4, 1))))

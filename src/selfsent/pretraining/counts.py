@@ -77,12 +77,17 @@ def start_from_counts(model: Any, table: TokenTable, mask: int, seed: int) -> No
         mask: id of the mask token, which is to say next to nothing of itself.
         seed: of the factorisation.
     """
+    from sklearn.utils.extmath import randomized_svd
+
     config, words = model.config, model.get_input_embeddings().weight
     size = config.hidden_size // config.num_attention_heads
     counts, frequency = count_pairs(table, len(words))
     words.normal_(0, 0.002)
     words[:, :size].normal_(0, 0.1 * _WORD_NORM / math.sqrt(config.hidden_size - size))
-    vectors = _word_vectors(counts, frequency, config.hidden_size - size, seed)
+    most = min(config.hidden_size - size, len(frequency) - 1)
+    vectors, _, _ = randomized_svd(positive_information(counts), most, random_state=seed)
+    vectors *= (_FREQUENT / (_FREQUENT + frequency / max(1, frequency.sum())))[:, None]
+    vectors = np.asarray(vectors * (_WORD_NORM / max(float(np.linalg.norm(vectors, axis=1).mean()), 1e-12)))
     words[:, size : size + vectors.shape[1]] += torch.from_numpy(vectors).to(words)
     words[mask].normal_(0, 0.01)
     _look_at_neighbours(model.bert, size, config.num_attention_heads)
@@ -91,15 +96,6 @@ def start_from_counts(model: Any, table: TokenTable, mask: int, seed: int) -> No
     transform.bias.fill_(_LINEAR)
     unigram = (frequency + 1.0) / (frequency.sum() + len(frequency))
     model.get_output_embeddings().bias.copy_(torch.from_numpy(np.log(unigram)))
-
-
-def _word_vectors(counts: Any, frequency: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """(vocabulary, up to `most`) leading singular vectors of the information, those of frequent words shorter."""
-    from sklearn.utils.extmath import randomized_svd
-
-    vectors, _, _ = randomized_svd(positive_information(counts), min(most, len(frequency) - 1), random_state=seed)
-    vectors *= (_FREQUENT / (_FREQUENT + frequency / max(1, frequency.sum())))[:, None]
-    return np.asarray(vectors * (_WORD_NORM / max(float(np.linalg.norm(vectors, axis=1).mean()), 1e-12)))
 
 
 def _look_at_neighbours(bert: Any, size: int, heads: int) -> None:

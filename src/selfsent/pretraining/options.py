@@ -1,4 +1,4 @@
-"""Options of new encoders and tables, beside the settings that all training shares."""
+"""Options of new encoders and tables, next to the settings that all training shares."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ from selfsent.settings import Settings, check_limits, setting
 VocabularyKind = Literal["wordpiece", "unigram"]
 
 DEFAULTS = Settings(
-    batch_size=128,
-    learning_rate=1.5e-3,
-    warmup=0.05,
-    weight_decay=0.01,
-    epsilon=1e-6,
-    beta2=0.98,
-    max_length=128,
+    batch_size=128, learning_rate=1.5e-3, warmup=0.05, weight_decay=0.01, epsilon=1e-6, beta2=0.98, max_length=128
 )
 
 
@@ -31,8 +25,7 @@ class VocabularyOptions:
 
     vocabulary_size: int = setting(16_384, "entries of the vocabulary, at most", minimum=32)
     vocabulary_kind: VocabularyKind = setting(
-        "wordpiece",
-        "wordpiece: pieces of words, as in BERT; unigram: pieces that hold the space before them, as in XLM-R",
+        "wordpiece", "wordpiece: pieces of words, as in BERT; unigram: pieces with the space before them, as in XLM-R"
     )
     cased: bool = setting(False, "keep upper case, accents and Arabic vowel signs")
 
@@ -53,16 +46,13 @@ class Options(VocabularyOptions):
     heads: int = setting(4, "attention heads in a layer", minimum=1)
     feed_forward: int = setting(1024, "width of the feed-forward layers", minimum=1)
     ratio: float = setting(0.2, "share of the tokens to predict", above=0.0, maximum=0.9)
-    start: Literal["counts", "random"] = setting(
-        "counts", "starting weights; counts: a bag of words by counting neighbours"
-    )
+    start: Literal["counts", "random"] = setting("counts", "starting weights; counts: of neighbouring words")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % (2 * self.heads):
-            raise SettingsError(
-                f"--hidden-size {self.hidden_size} with --heads {self.heads}: each head must get an even, whole share"
-            )
+            sizes = f"--hidden-size {self.hidden_size} with --heads {self.heads}"
+            raise SettingsError(f"{sizes}: each head must get an even, whole share")
         if self.start == "counts" and self.heads < 2:
             raise SettingsError("--start counts keeps the width of one head for positions: give --heads 2 or more")
 

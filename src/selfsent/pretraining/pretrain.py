@@ -1,36 +1,35 @@
-"""From text to an encoder: a vocabulary, starting weights, and a run of masked language modelling."""
+"""From text to a base: a vocabulary with an untrained table, or with an encoder by masked language modelling."""
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from selfsent.api import reads_documents, train
+from selfsent.api import check_train, train
 from selfsent.data.corpus import Corpus
 from selfsent.data.token_table import build_table
 from selfsent.distributed import by_first, join
+from selfsent.errors import SettingsError, guess
 from selfsent.files import write_text
 from selfsent.foreign.transformers import silent
 from selfsent.models.bases import RAW
 from selfsent.models.heads.language_model import LanguageModelHead
 from selfsent.models.loading import load_encoder
-from selfsent.models.new_bases import in_cache, new_language_model, save_language_model, tokenizer_digest
-from selfsent.pretraining.card import PROMPTS, Fills, check_prompts, fill, with_fills
+from selfsent.models.new_bases import in_cache, new_language_model, tokenizer_digest
+from selfsent.models.static import new_table
 from selfsent.pretraining.counts import start_from_counts
-from selfsent.pretraining.options import DEFAULTS, Options
+from selfsent.pretraining.options import DEFAULTS, Options, TableOptions
 from selfsent.pretraining.vocabulary import Text, given_tokenizer, text_of, train_vocabulary
 from selfsent.progress import Progress, shown
 from selfsent.report.run import Run
 from selfsent.training.budget import Clock
-from selfsent.training.fit import random_apart
-from selfsent.training.run_directory import RunDirectory
-from selfsent.training.save import save_model
+from selfsent.training.fit import isolated_rng
+from selfsent.training.run_directory import RunDirectory, save_model
 
 _DROPOUT = 0.1
 """Of later training."""
@@ -43,8 +42,6 @@ def pretrain(
     output: str | Path,
     *,
     tokenizer: str | Path | None = None,
-    sources: Sequence[str] = (),
-    prompts: Sequence[str] = PROMPTS,
     resume: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -57,16 +54,14 @@ def pretrain(
         corpus: a corpus, anything `read_corpus` reads, or a function that is called for it.
         output: the run directory; the encoder is in `model`.
         tokenizer: a directory, hub id or `bundled-raw`, whose tokenizer is used instead of a new one.
-        sources: what the text is and its licence, for the card.
-        prompts: sentences with a [MASK], for the card.
         resume: go on with the run in `output`.
         overwrite: throw away the run in `output`.
-        progress: hears the run; by default it is shown, as in `selfsent.train`.
+        progress: follows the run; by default it is shown, as in `selfsent.train`.
         quiet: nothing is shown.
         **changes: fields of `Options`, of `selfsent.settings.Settings` and of `RunConfig`, and `hold_out`.
 
     Returns:
-        The run. `record["fills"]` holds for each prompt the words that the encoder fills in, and their probabilities.
+        The run.
 
     Raises:
         SelfsentError: what is wrong with the corpus, the settings or the run directory, in one line.
@@ -78,22 +73,77 @@ def pretrain(
     clock = Clock(time.perf_counter())
     own = {item.name for item in dataclasses.fields(Options)}
     options = Options(**{name: value for name, value in changes.items() if name in own})
-    usual = {name: value for name, value in dataclasses.asdict(DEFAULTS).items() if value is not None}
+    defaults = {name: value for name, value in dataclasses.asdict(DEFAULTS).items() if value is not None}
     # Without dropout: one pass sees little twice.
-    settings = {"ratio": options.ratio, "dropout": 0.0, **usual}
+    settings = {"ratio": options.ratio, "dropout": 0.0, **defaults}
     settings |= {name: value for name, value in changes.items() if name not in own}
-    with shown(progress, quiet) as told, silent():
+    with shown(progress, quiet) as listener, silent():
         join()
-        check_prompts(prompts)
-        reads_documents("mlm", RAW, **settings)  # which refuses wrong settings
+        check_train("mlm", RAW, **settings)
         given = None if tokenizer is None else given_tokenizer(tokenizer, changes)
         RunDirectory(Path(output)).check(resume, overwrite, [tokenizer])
         text = text_of(corpus)
-        base = _base(text, given, options, int(settings["seed"]), told)
-        common: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": told, "clock": clock}
-        run = train(text, "mlm", base, output, **common, **settings)
-        run.record["fills"] = by_first(lambda: _publish(run.directory / "model", sources, prompts))
+        base = _base(text, given, options, int(settings["seed"]), listener)
+        common: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": listener, "clock": clock}
+        run: Run = train(text, "mlm", base, output, **common, **settings)
+        by_first(lambda: _publish(run.directory / "model"))
     return run
+
+
+def make_table(
+    corpus: Text | None,
+    output: str | Path,
+    *,
+    tokenizer: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    quiet: bool = False,
+    **changes: Any,
+) -> Path:
+    """Make a table of token vectors that nobody has trained, to be the base of `selfsent.train`.
+
+    Args:
+        corpus: what the vocabulary is learned on: a corpus, anything `read_corpus` reads, or a function that is called
+            for it; None where there is a tokenizer.
+        output: the directory; the table is in `model`.
+        tokenizer: an encoder whose tokenizer is taken instead.
+        overwrite: throw away what is in `output`.
+        progress: follows how it goes; by default it is shown.
+        quiet: nothing is shown.
+        **changes: fields of `TableOptions`.
+
+    Returns:
+        The directory of the table, which sentence-transformers loads.
+
+    Raises:
+        SelfsentError: what is wrong with corpus, tokenizer, options or directory, in one line.
+
+    Example:
+        >>> base = make_table("tickets.txt", "table")
+        >>> train("tickets.txt", base=base, output="run")
+    """
+    names = [item.name for item in dataclasses.fields(TableOptions)]
+    if unknown := changes.keys() - set(names):
+        raise SettingsError(f"a table has no option {min(unknown)!r}; {guess(min(unknown), names)}")
+    options = TableOptions(**changes)
+    if (corpus is None) == (tokenizer is None):
+        raise SettingsError("give either a corpus to learn a vocabulary on, or --tokenizer ENCODER")
+    given: Any = None if tokenizer is None else given_tokenizer(tokenizer, changes, special=())
+    directory = RunDirectory(Path(output))
+    directory.check(resume=False, overwrite=overwrite, read=[tokenizer])
+    about: dict[str, Any] = {"method": "table", "options": dataclasses.asdict(options)}
+    with shown(progress, quiet) as listener:
+        if corpus is not None:
+            text = text_of(corpus)
+            given = train_vocabulary(text, options, listener.notice)
+            about["corpus"] = {"source": text.source, "fingerprint": text.fingerprint, "sentences": len(text)}
+        directory.match({**about, "tokenizer": tokenizer_digest(given)})
+        directory.begin(steps=False)
+        table = new_table(given.backend_tokenizer, options.size, options.seed)
+        save_model(directory.model, table.save)
+        directory.update(status="finished", parameters=table.table.weight.numel())
+        listener.notice(f"{table.vocabulary_size:,} tokens, {options.size} numbers each")
+    return directory.model
 
 
 def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Progress) -> Path:
@@ -102,22 +152,30 @@ def _base(corpus: Corpus, given: Any, options: Options, seed: int, progress: Pro
 
     def write(folder: Path) -> None:
         tokenizer = given or train_vocabulary(corpus, options, progress.notice)
-        shape = options.layers, options.hidden_size, options.heads, options.feed_forward
-        model = new_language_model("bert", tokenizer, *shape, seed=seed)
+        model = new_language_model(
+            "bert",
+            tokenizer,
+            seed,
+            num_hidden_layers=options.layers,
+            hidden_size=options.hidden_size,
+            num_attention_heads=options.heads,
+            intermediate_size=options.feed_forward,
+        )
         if options.start == "counts":
             advance = partial(progress.count, "tokenising", total=len(corpus))
             table = build_table(corpus, tokenizer, corpus.text_columns[0], advance)
-            with random_apart():
+            with isolated_rng():
                 torch.manual_seed(seed)
                 start_from_counts(model, table, tokenizer.mask_token_id, seed)
-        save_language_model(model, tokenizer, folder)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
 
     by_first(lambda: in_cache(key, write))
     return in_cache(key, write)  # on a machine that does not see the first one's cache, made again
 
 
-def _publish(directory: Path, sources: Sequence[str], prompts: Sequence[str]) -> Fills:
-    """Save a trained model so that transformers loads it with its head, and add what it fills in to its card."""
+def _publish(directory: Path) -> None:
+    """Save a trained model so that transformers loads it with its head."""
     from transformers import AutoModelForMaskedLM
 
     card = (directory / "README.md").read_text(encoding="utf-8").replace("from `model` on", "from new weights on")
@@ -132,6 +190,3 @@ def _publish(directory: Path, sources: Sequence[str], prompts: Sequence[str]) ->
         write_text(folder / "README.md", card)
 
     save_model(directory, save)
-    fills = fill(directory, prompts)
-    write_text(directory / "README.md", with_fills(card, sources, fills))
-    return fills

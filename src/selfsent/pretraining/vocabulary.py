@@ -7,7 +7,6 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,35 +29,17 @@ _TOO_LONG = re.compile(rf"\S{{{_LONGEST_WORD}}}(?=\S)")
 
 Text = Corpus | str | Path | Sequence[str] | Callable[[], Corpus]
 """A corpus, anything `read_corpus` reads, or a function that is called for one."""
-
-
-@dataclass(frozen=True)
-class _Special:
-    """The special tokens of a kind of vocabulary, and how it joins two texts.
-
-    Args:
-        names: what transformers calls each, in the order of their numbers.
-        single: the template of a text.
-        pair: that of two.
-    """
-
-    names: dict[str, str]
-    single: str
-    pair: str
-
-
-_SPECIAL: dict[VocabularyKind, _Special] = {
-    "wordpiece": _Special(
+_SPECIAL: dict[VocabularyKind, tuple[dict[str, str], str, str]] = {
+    "wordpiece": (
         {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
-        "[CLS] $A [SEP]",
-        "[CLS] $A [SEP] $B:1 [SEP]:1",
+        *("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1"),
     ),
-    "unigram": _Special(
+    "unigram": (
         {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"},
-        "<s> $A </s>",
-        "<s> $A </s> </s> $B </s>",
+        *("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
     ),
 }
+"""Special tokens in the order of their numbers, by the names of transformers; templates of one text and of two."""
 
 
 def text_of(corpus: Text) -> Corpus:
@@ -102,102 +83,56 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
     Raises:
         SettingsError: the alphabet alone fills the vocabulary.
     """
-    size, kind = options.vocabulary_size, options.vocabulary_kind
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    size, words = options.vocabulary_size, options.vocabulary_kind == "wordpiece"
+    special, single, pair = _SPECIAL[options.vocabulary_kind]
     notice(f"vocabulary: at most {size:,} pieces of {corpus.report.counted(len(corpus))}")
-    tokenizer = _empty(options.cased, kind)
-    alphabet = _alphabet(map(tokenizer.normalizer.normalize_str, _sample(corpus, _FOR_ALPHABET)))
+    tokenizer = Tokenizer(models.WordPiece(unk_token=special["unk"]) if words else models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer() if words else pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.WordPiece() if words else decoders.Metaspace()
+    steps = [normalizers.NFKC(), normalizers.Replace(_TATWEEL, "")]
+    steps += [] if options.cased else [normalizers.Replace(_DOTLESS, "i")]
+    steps += [normalizers.BertNormalizer(lowercase=not options.cased, handle_chinese_chars=words)]
+    # Accents are dropped from decomposed text: what is left is composed again, for the sake of Korean.
+    tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFC()])
+    normal = tokenizer.normalizer.normalize_str
+    alphabet = _alphabet(map(normal, _sample(corpus, _FOR_ALPHABET)))
     # In word pieces each character stands twice: at the beginning of a word, and within it.
-    least = len(_SPECIAL[kind].names) + len(alphabet) * (2 if kind == "wordpiece" else 1)
+    least = len(special) + len(alphabet) * (2 if words else 1)
     if least > size:
         raise SettingsError(
             f"--vocabulary-size is {size}; the text has {len(alphabet):,} characters, which alone need"
             f" {least:,} entries"
         )
-    learn = _learn_wordpiece if kind == "wordpiece" else _learn_unigram
-    tokenizer.model = learn(tokenizer, _sample(corpus, _SENTENCES), size, alphabet)
-    return _wrapped(tokenizer, _SPECIAL[kind])
-
-
-def _empty(cased: bool, kind: VocabularyKind) -> Any:
-    """A tokenizer that normalises and splits texts, and knows no pieces yet."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
-
-    words = kind == "wordpiece"
-    tokenizer = Tokenizer(models.WordPiece(unk_token=_SPECIAL[kind].names["unk"]) if words else models.Unigram())
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer() if words else pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.WordPiece() if words else decoders.Metaspace()
-    steps = [normalizers.NFKC(), normalizers.Replace(_TATWEEL, "")]
-    steps += [] if cased else [normalizers.Replace(_DOTLESS, "i")]
-    steps += [normalizers.BertNormalizer(lowercase=not cased, handle_chinese_chars=words)]
-    # Accents are dropped from decomposed text: what is left is composed again, for the sake of Korean.
-    tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFC()])
-    return tokenizer
-
-
-def _learn_wordpiece(tokenizer: Any, texts: Iterator[str], size: int, alphabet: list[str]) -> Any:
-    from tokenizers import models, trainers
-
-    special = _SPECIAL["wordpiece"].names
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=size,
-        min_frequency=2,
+    texts = _sample(corpus, _SENTENCES)
+    common: dict[str, Any] = {"vocab_size": size, "initial_alphabet": alphabet, "show_progress": False}
+    if words:
         # Pairs that are equally frequent are merged in the order of their numbers, and what is not listed here gets its
         # number from the order of a hash table, another one in every process.
-        special_tokens=[*special.values(), *(f"##{character}" for character in alphabet)],
-        limit_alphabet=len(alphabet),
-        initial_alphabet=alphabet,
-        show_progress=False,
-    )
-    learner = _copy(tokenizer)
+        listed = [*special.values(), *(f"##{character}" for character in alphabet)]
+        trainer: Any = trainers.WordPieceTrainer(
+            min_frequency=2, special_tokens=listed, limit_alphabet=len(alphabet), **common
+        )
+    else:
+        known = frozenset(alphabet)  # Unigram has a piece for each character that it sees
+        texts = ("".join(each if each in known else " " for each in text) for text in map(normal, texts))
+        trainer = trainers.UnigramTrainer(special_tokens=list(special.values()), unk_token=special["unk"], **common)
+    learner = Tokenizer.from_str(tokenizer.to_str())  # the trainer leaves marks in it that would be saved
     learner.train_from_iterator(texts, trainer)
     ordered = dict(sorted(learner.get_vocab().items(), key=lambda entry: entry[1]))
-    return models.WordPiece(ordered, unk_token=special["unk"])
-
-
-def _learn_unigram(tokenizer: Any, texts: Iterator[str], size: int, alphabet: list[str]) -> Any:
-    from tokenizers import trainers
-
-    special = _SPECIAL["unigram"].names
-    trainer = trainers.UnigramTrainer(
-        vocab_size=size,
-        special_tokens=list(special.values()),
-        initial_alphabet=alphabet,
-        unk_token=special["unk"],
-        show_progress=False,
-    )
-    learner = _copy(tokenizer)
-    learner.train_from_iterator(_without_rare(map(tokenizer.normalizer.normalize_str, texts), alphabet), trainer)
-    return learner.model
-
-
-def _copy(tokenizer: Any) -> Any:
-    """A tokenizer to learn with: the trainer leaves marks in it that would be saved."""
-    from tokenizers import Tokenizer
-
-    return Tokenizer.from_str(tokenizer.to_str())
-
-
-def _without_rare(texts: Iterable[str], alphabet: list[str]) -> Iterator[str]:
-    """Texts whose characters all are in the alphabet: Unigram has a piece for each that it sees."""
-    known = frozenset(alphabet)
-    return ("".join(character if character in known else " " for character in text) for text in texts)
-
-
-def _wrapped(tokenizer: Any, special: _Special) -> Any:
-    """The transformers tokenizer."""
-    from tokenizers import processors
-    from transformers import PreTrainedTokenizerFast
-
+    tokenizer.model = models.WordPiece(ordered, unk_token=special["unk"]) if words else learner.model
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=special.single,
-        pair=special.pair,
-        special_tokens=[(special.names[name], tokenizer.token_to_id(special.names[name])) for name in ("cls", "sep")],
+        single=single,
+        pair=pair,
+        special_tokens=[(special[name], tokenizer.token_to_id(special[name])) for name in ("cls", "sep")],
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=POSITIONS,
         model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-        **{f"{name}_token": token for name, token in special.names.items()},
+        **{f"{name}_token": token for name, token in special.items()},
     )
 
 

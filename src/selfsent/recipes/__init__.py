@@ -3,7 +3,7 @@
 from selfsent.recipes.document import read_document
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.run import StagesRun, check_data, train_stages
-from selfsent.recipes.seeds import Seeds, over_seeds
+from selfsent.report.seeds import Seeds, over_seeds
 
 __all__ = [
     "Recipe",

@@ -16,11 +16,9 @@ import yaml
 
 from selfsent.data.corpus.formats import READERS
 from selfsent.data.corpus.hub import HubDataset
-from selfsent.evaluation.datasets.declared import DataSet
-from selfsent.evaluation.hybrid import without_words
-from selfsent.evaluation.lexical import COUNTING
+from selfsent.evaluation.lexical import COUNTING, without_words
 from selfsent.evaluation.paragraph_vectors import KINDS
-from selfsent.evaluation.tasks import arguments, languages, sts, transfer, useb
+from selfsent.evaluation.suites import TASKS
 from selfsent.evaluation.word_vectors import PREFIXES
 from selfsent.models.bases import SHIPPED
 from selfsent.models.new_bases import NewBase
@@ -76,7 +74,7 @@ def needs_of(recipe: Recipe, mirror: str | Path | None = None) -> list[Need]:
     tasks += [each["dev"] for each in given if "dev" in each] + ([recipe.folds.data] if recipe.folds else [])
     found = [_model(str(model), mirror) for model in models]
     found += [need for stage in stages if stage.source != FOLD for need in _corpus(stage, mirror)]
-    found += [_task(task, mirror) for task in tasks if task in data_sets()]
+    found += [_task(task, mirror) for task in tasks if task in TASKS]
     return list({need.name: need for need in found}.values())
 
 
@@ -84,7 +82,7 @@ def not_here(names: Iterable[str], mirror: str | Path | None) -> list[Need]:
     """The corpora and data sets among some that are neither here nor on a hub that can be reached."""
     from selfsent.evaluation.datasets.hub import hub_reachable
 
-    needs = [(_task if name in data_sets() else _text)(name, mirror) for name in names]
+    needs = [(_task if name in TASKS else _text)(name, mirror) for name in names]
     return [need for need in needs if not need.here and not (need.hub and hub_reachable())]
 
 
@@ -109,17 +107,11 @@ def _text(name: str, mirror: str | Path | None) -> Need:
 
 
 def _task(task: str, mirror: str | Path | None) -> Need:
-    def here(dataset: DataSet) -> bool:
-        if dataset.hub and _cached(dataset.place, "datasets"):
-            return True
-        if mirror is None:
-            return False
-        if (Path(mirror) / dataset.path).is_file():
-            return True
-        return dataset.publisher is not None and dataset.publisher(Path(mirror)) is not None
-
-    sets = data_sets()[task]
-    return _need(task, all(map(here, sets)), all(each.hub for each in sets))
+    sets = TASKS[task].datasets
+    here = (
+        (each.hub and _cached(each.repository, "datasets")) or (mirror and each.is_in(Path(mirror))) for each in sets
+    )
+    return _need(task, all(here), all(each.hub for each in sets))
 
 
 def _model(name: str, mirror: str | Path | None) -> Need:
@@ -157,14 +149,3 @@ def _cached(name: str, kind: str) -> bool:
     if kind == "datasets":
         return (Path(constants.HF_HOME) / "datasets" / name.replace("/", "___")).is_dir()
     return (Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}").is_dir()
-
-
-@cache
-def data_sets() -> dict[str, tuple[DataSet, ...]]:
-    """The data sets of each task."""
-    single = (*sts.STS, sts.STSB_DEV, *sts.STS17, *arguments.ARGUMENTS)
-    found: dict[str, tuple[DataSet, ...]] = {dataset.name: (dataset,) for dataset in single}
-    found |= {each.name: each.parts for each in transfer.TRANSFER}
-    found |= {name: (dataset,) for name, dataset in languages.TATOEBA.items()}
-    useb_sets = (useb.ASKUBUNTU, useb.CQADUPSTACK, useb.TWITTERPARA, useb.SCIDOCS)
-    return found | {dataset.name: (dataset,) for dataset in useb_sets}

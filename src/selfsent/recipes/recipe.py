@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import guess
+from selfsent.evaluation.datasets.catalogue import ARGUMENTS
 from selfsent.evaluation.datasets.leaks import LEAKED, holds_stsb
-from selfsent.evaluation.tasks.arguments import ARGUMENTS
 from selfsent.models.bases import RAW
 from selfsent.models.heads.options import CNN_POOL, HEADS, name_of
 from selfsent.recipes.document import Section, read_document

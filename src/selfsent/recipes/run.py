@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +17,10 @@ from selfsent.errors import CorpusError, DataError, SettingsError, TrainingError
 from selfsent.evaluation.datasets.declared import Store
 from selfsent.evaluation.dev import check_dev_data
 from selfsent.evaluation.encoders import check_model
-from selfsent.evaluation.hybrid import WITH_WORDS, without_words
+from selfsent.evaluation.lexical import WITH_WORDS, without_words
 from selfsent.evaluation.results import AVERAGE, MARK, MEANING, Result
-from selfsent.evaluation.suites import evaluate
-from selfsent.evaluation.tasks.arguments import ARGUMENTS, cross_validate
+from selfsent.evaluation.suites import TASKS, evaluate
+from selfsent.evaluation.tasks.published import cross_validate
 from selfsent.files import read_json, write_json, write_text
 from selfsent.models.bases import resolve
 from selfsent.progress import Progress, shown
@@ -29,8 +28,7 @@ from selfsent.recipes.needs import WORD_FILES, not_here, where_of
 from selfsent.recipes.recipe import Recipe, read_recipe
 from selfsent.recipes.stage import FOLD, Stage, located, sources_of
 from selfsent.report.run import Run, load_run
-from selfsent.training.run_directory import RunDirectory
-from selfsent.training.save import take_over
+from selfsent.training.run_directory import RunDirectory, take_over
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,8 +59,8 @@ class StageRun:
         scored = self.evaluation or {}
         found = {task: float(score["score"]) for task, score in scored.get("scores", {}).items()}
         found |= {AVERAGE: float(scored[AVERAGE])} if scored.get(AVERAGE) is not None else {}
-        if self.run and self.run.search:
-            found["search"] = float(self.run.search["with_words"]["score"])
+        if self.run and self.run.search_scores:
+            found["search"] = float(self.run.search_scores["with_words"]["score"])
         return found | ({"context": float(self.run.scores["trained"]["score"])} if self.run and self.run.scores else {})
 
     @property
@@ -249,11 +247,11 @@ class _Runner:
         if folds := self.recipe.folds:
             self.folded = folds.data
             try:
-                rows = self.store.load(_arguments(folds.data))
+                rows = self.store.load(TASKS[folds.data].datasets[0])
             except DataError:
                 if folds.stand_in is None:
                     raise
-                self.folded, rows = folds.stand_in, self.store.load(_arguments(folds.stand_in))
+                self.folded, rows = folds.stand_in, self.store.load(TASKS[folds.stand_in].datasets[0])
                 self._stand_in(folds.stand_in, [folds.data])
             self.read[FOLD] = [self.folded, rows.fingerprint]
         if self.recipe.encoder:
@@ -308,7 +306,7 @@ class _Runner:
             self.notice(what)
             arguments = {**stage.defaults, **stage.arguments, **({"map_points": 0} if fold else {})}
             arguments |= {"resume": status is not None, "data": self.data, "progress": self.progress}
-            corpus = partial(self._corpus, stage, path / "train.jsonl" if fold else None)
+            corpus = self._corpus(stage, path / "train.jsonl" if fold else None)
             try:
                 run = api.train(corpus, stage.method.name, base, place, **arguments)
             except TrainingError as error:
@@ -340,7 +338,7 @@ class _Runner:
                 start = str(fold / "stages" / stage.name / "model")
             return start
 
-        score = cross_validate(_arguments(self.folded), trainer, self.store, by)  # type: ignore[arg-type]  # checked when read
+        score = cross_validate(self.store.load(TASKS[self.folded].datasets[0]), trainer, by)  # type: ignore[arg-type]  # checked when read
         result = Result(str(directory.path), {score.name: score})
         return StageRun(by, None, self._keep(result.to_json(), directory.path))
 
@@ -384,7 +382,3 @@ class _Runner:
         excluded = stage.reading.get("exclude")
         reading = {**stage.reading, **({"exclude": located(excluded, self.mirror)} if excluded else {})}
         return located(stage.source, self.mirror), reading
-
-
-def _arguments(name: str) -> Any:
-    return next(dataset for dataset in ARGUMENTS if dataset.name == name)

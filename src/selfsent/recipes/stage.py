@@ -19,35 +19,17 @@ from selfsent.models.heads.options import HEADS, POOLINGS
 from selfsent.recipes.document import Section
 from selfsent.settings import Settings, choices_of, parse_duration
 from selfsent.training.plan import Plan, make_plan
+from selfsent.training.run_config import ModelOptions, RunConfig
 
 Source = str | tuple[str | Mapping[str, Any], ...]
 """Of a corpus: a name, several, or several sources with columns of their own."""
 FOLD = "fold"
 """The corpus of a stage that is trained on the pairs of each fold of a cross-validation."""
 _SOURCE = ("source", *OPTIONS)
-_CORPUS = (*_SOURCE, "split_sentences", "clean", "without", "drop_near_duplicates", "stand_in")
+_CORPUS = (*_SOURCE, "split_sentences", "clean", "without", "stand_in")
 _TYPES = {"text_column": "names", "text_columns": "columns", "clean": "names", "stack": "bool"}
-_TYPES |= {"split_sentences": "bool", "drop_near_duplicates": "bool"}
+_TYPES |= {"split_sentences": "bool"}
 """Types of the options of `read_corpus` that name no single column."""
-
-
-@dataclass(frozen=True)
-class TrainArguments:
-    """Arguments of `selfsent.train` that a stage may give, besides settings and options."""
-
-    preset: str
-    pooling: str
-    head: str
-    views: str
-    dev: str
-    sentences: int
-    hold_out: int
-    checkpoint_every: int
-    keep: int
-    dev_every: int
-    keep_best: bool
-    dropout: float
-    whiten: float | bool
 
 
 @dataclass(frozen=True)
@@ -85,8 +67,7 @@ class Stage:
 
     def plan(self, base: str) -> Plan:
         """The resolved plan of the stage, from a base."""
-        names = fields_of(TrainArguments).keys() - {"preset", "pooling", "dropout", "whiten", "head"}
-        arguments = {name: value for name, value in self.arguments.items() if name not in names}
+        arguments = {name: value for name, value in self.arguments.items() if name not in _RUN}
         if self.arguments.get("views") and "columns" in fields_of(self.method.options):
             arguments.setdefault("columns", True)
         return make_plan(self.method, base, **arguments)
@@ -101,6 +82,12 @@ class Stage:
 def fields_of(*options: type[Any]) -> dict[str, str]:
     """Annotations of the fields of dataclasses, by name."""
     return {item.name: str(item.type) for kind in options for item in dataclasses.fields(kind)}
+
+
+_NOT_OF_STAGES = ("data", "trackers", "map_points", "scorer", "clock")
+_RUN = {name: kind for name, kind in fields_of(RunConfig).items() if name not in _NOT_OF_STAGES} | {"hold_out": "int"}
+_ARGUMENTS = fields_of(ModelOptions) | _RUN | {"whiten": "float | bool"}
+"""Arguments of `selfsent.train` that a stage may give, besides settings and options."""
 
 
 def sources_of(source: Source) -> list[str]:
@@ -148,10 +135,10 @@ def read_stage(name: str, sections: Section, common: Section, seed: int | None) 
         section.fail(f"stage {name} needs a method, not {given}; {guess(given, METHODS)}", "method")
     head = HEADS.get(str(section.get("head") or common.get("head")), method.options)
     options = (method.options, head, Settings)
-    choices = {key: values for kind in options for key, values in choices_of(kind).items()}
-    fields = fields_of(*options, TrainArguments)
+    choices = {key: values for kind in (*options, ModelOptions) for key, values in choices_of(kind).items()}
+    fields = fields_of(*options) | _ARGUMENTS
     section.only(["method", "corpus", "evaluate", *fields], f"stage {name} ({method.name})")
-    common.only(fields_of(Settings, TrainArguments), "all")
+    common.only(fields_of(Settings) | _ARGUMENTS, "all")
     arguments: dict[str, Any] = {}
     for source in (common, section):
         for key in (key for key in source if key in fields):

@@ -1,4 +1,4 @@
-"""The page of the groups of a corpus."""
+"""The page of the clusters of a corpus."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def cluster_page(
     about: Mapping[str, Any],
     points: int,
 ) -> str:
-    """The page: a map, then the groups as a table.
+    """The page: a map, then the clusters as a table.
 
     Args:
-        found: the groups.
-        words: what tells each of them.
+        found: the clusters.
+        words: telling words of each.
         corpus: the sentences.
         vectors: (n, d) of the sentences.
-        about: what was grouped, by what to call it; shown below.
+        about: details by name, shown below.
         points: sentences on the map; 0 for no map.
     """
     drawn = None
@@ -38,14 +38,12 @@ def cluster_page(
         groups = named(found, words)
         colours = {"group": [groups[row] for row in rows.tolist()], **colours_of(corpus, rows)}
         drawn = map_of(corpus.texts(rows), {"": vectors[rows]}, colours, "sentences", len(corpus))
-    typical = corpus.texts(np.array([found.typical(number)[0] for number in range(len(found.sizes))]))
+    sizes = found.sizes.tolist()
+    typical = corpus.texts(np.array([found.typical(number)[0] for number in range(len(sizes))]))
     return render(
         "clusters.html",
-        headline=f"{len(found.sizes)} groups of {len(corpus):,} sentences",
+        headline=f"{len(sizes)} groups of {len(corpus):,} sentences",
         map=drawn,
-        groups=[
-            (number, f"{size:,}", ", ".join(words[number]), typical[number])
-            for number, size in enumerate(found.sizes.tolist())
-        ],
-        about=[((name, str(value)), False) for name, value in about.items()],
+        groups=[(n, f"{size:,}", ", ".join(words[n]), typical[n]) for n, size in enumerate(sizes)],
+        about=about.items(),
     )

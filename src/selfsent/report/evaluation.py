@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,22 +115,27 @@ class Report:
 
     def to_csv(self) -> str:
         """One row for every model and task."""
-        first, *others = (result.to_csv() for result in self.results)
-        return first + "".join(other.partition("\n")[2] for other in others)
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(["model", "task", "score", "low", "high", "n", "signature", "leaked"])
+        for each in self.results:
+            for name, score in each.scores.items():
+                cells = [each.model, name, score.score, score.low, score.high, score.n, score.signature]
+                writer.writerow([*cells, "yes" if name in each.leaked else ""])
+        return out.getvalue()
 
 
 def _drawing(results: Sequence[Result], task: str) -> dict[str, Any]:
-    """The dots of a task, the best first; TF-IDF and BM25 among them where the task has them beside it."""
-    scored = [result for result in results if task in result.scores]
+    """The dots of a task, best first, with TF-IDF and BM25 if the task has them."""
+    scored = [(result.model, result.scores[task]) for result in results if task in result.scores]
     rows: list[dict[str, Any]] = [
-        {"name": result.model, "score": result.scores[task].to_json(), "words": result.model in COUNTING}
-        for result in scored
+        {"name": model, "score": score.to_json(), "words": model in COUNTING} for model, score in scored
     ]
-    beside = scored[0].scores[task].metrics
-    for kind in (kind for kind in LEXICAL if kind in beside and kind not in {row["name"] for row in rows}):
-        value = beside[kind]
-        rows.append({"name": LEXICAL[kind], "score": {"score": value, "low": value, "high": value}, "words": True})
+    line, first = scored[0]
+    for kind, name in LEXICAL.items():
+        if kind in first.metrics and kind not in dict(scored):
+            value = first.metrics[kind]
+            rows.append({"name": name, "score": {"score": value, "low": value, "high": value}, "words": True})
     rows.sort(key=lambda row: -float(row["score"]["score"]))
-    first = scored[0]
-    best = next(row["name"] for row in rows if not row["words"]) if any(not row["words"] for row in rows) else None
-    return dots(rows, first.scores[task].score, best, first.model)
+    best = next((row["name"] for row in rows if not row["words"]), None)
+    return dots(rows, first.score, best, line)

@@ -8,12 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.data.corpus import Corpus
 from selfsent.display import text_of
 from selfsent.errors import RunError
 from selfsent.models.cross_encoder import is_cross_encoder
+from selfsent.models.encoding import Side, encode
 from selfsent.models.saved import load_sentence_transformer
 from selfsent.report.run_page import run_page
 from selfsent.report.scores import scores_table
+from selfsent.search import Hit, search
+from selfsent.search.vectors import open_encoder
 from selfsent.training.run_directory import RunDirectory
 
 
@@ -27,14 +34,14 @@ class Run:
         scores: before and after, when the corpus has documents to hold out: base, trained, TF-IDF and the paired
             difference, by finding the next sentence.
         neighbours: for three held-out sentences, the nearest sentences before and after.
-        search: the same as `scores` by search, for documents and for pairs; what was asked is in `asked`.
+        search_scores: the same as `scores` by search, for documents and for pairs; what was asked is in `asked`.
     """
 
     directory: Path
     record: dict[str, Any]
     scores: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = field(default_factory=list)
-    search: dict[str, Any] | None = None
+    search_scores: dict[str, Any] | None = None
 
     def __fspath__(self) -> str:
         """Its directory: a run stands wherever a model can be named."""
@@ -43,7 +50,7 @@ class Run:
     def __str__(self) -> str:
         """What the terminal shows."""
         where = f"The model is in {self.directory / 'model'}"
-        tables = [text_of(scores_table(each)) for each in (self.search, self.scores) if each]
+        tables = [text_of(scores_table(each)) for each in (self.search_scores, self.scores) if each]
         return "\n".join([*tables, where])
 
     __repr__ = __str__
@@ -51,7 +58,7 @@ class Run:
     def _repr_html_(self) -> str:
         """What a notebook shows: scores, neighbours and curves."""
         metrics = RunDirectory(self.directory).metrics()
-        return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True, search=self.search)
+        return run_page(self.record, self.scores, self.neighbours, metrics, fragment=True, search=self.search_scores)
 
     @property
     def figures(self) -> dict[str, float]:
@@ -60,7 +67,7 @@ class Run:
         found = {"loss": [entry["loss"] for entry in logged if "loss" in entry][-1:]}
         dev = [entry["score"] for entry in logged if "score" in entry]
         found |= {"dev": dev[-1:], "best dev": [max(dev)] if dev else []}
-        found["search"] = [self.search["with_words"]["score"]] if self.search else []
+        found["search"] = [self.search_scores["with_words"]["score"]] if self.search_scores else []
         found["context"] = [self.scores["trained"]["score"]] if self.scores else []
         return {name: float(values[0]) for name, values in found.items() if values}
 
@@ -79,6 +86,14 @@ class Run:
 
             return Ordinary(str(directory), local_files_only=True)
         return load_sentence_transformer(directory)
+
+    def encode(self, texts: list[str], side: Side | None = None) -> NDArray[np.float32]:
+        """The vectors of texts, (n, d), by the trained encoder; `side` is `query` or `document` of a search."""
+        return encode(open_encoder(self), texts, side=side)
+
+    def search(self, corpus: Corpus, queries: list[str], top: int = 10, **how: Any) -> list[list[Hit]]:
+        """The sentences of a corpus nearest to each query, as `selfsent.search` finds them."""
+        return search(self, corpus, queries, top, **how)
 
 
 def load_run(output: str | Path) -> Run:

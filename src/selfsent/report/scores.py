@@ -22,7 +22,7 @@ NAMES = {
     **LEXICAL,
 }
 """How each is called; the first one is what `selfsent search` ranks by."""
-_DIFFERENCES = {
+DIFFERENCES = {
     "words_over_bm25": ("with_words", "bm25"),
     "words_over_base": ("with_words", "base_with_words"),
     "difference": ("trained", "base"),
@@ -50,7 +50,7 @@ def differences(scores: Scores) -> dict[tuple[str, str], Any]:
     """From the names of two to their paired difference, its interval and its p; an earlier version lacks some."""
     terms = {key: name.removesuffix(" (search)") for key, name in NAMES.items()}
     terms |= {key: f"({term})" for key, term in terms.items() if "+" in term}
-    return {(terms[one], terms[other]): scores[key] for key, (one, other) in _DIFFERENCES.items() if key in scores}
+    return {(terms[one], terms[other]): scores[key] for key, (one, other) in DIFFERENCES.items() if key in scores}
 
 
 def standing(difference: Scores) -> str:

@@ -1,4 +1,4 @@
-"""Encoders on their way into evaluation: what a run is scored by along the way, and before against after at its end."""
+"""The end of a run: scores before and after training, the map, the page and the card."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from selfsent.errors import DataError
 from selfsent.evaluation.dev import scored
 from selfsent.evaluation.encoders import Encoder as Scored
 from selfsent.evaluation.hold_out import HoldOut
-from selfsent.evaluation.hybrid import Hybrid
-from selfsent.evaluation.judges import Held
+from selfsent.evaluation.label_free import HeldOut
+from selfsent.evaluation.lexical import Hybrid
 from selfsent.evaluation.results import Score
-from selfsent.evaluation.tasks.context import ContextTask
-from selfsent.evaluation.tasks.known_items import KnownItemTask, first_finds_rest, text_finds_partner
+from selfsent.evaluation.tasks.label_free import ContextTask
+from selfsent.evaluation.tasks.retrieval import KnownItemTask, first_finds_rest, text_finds_partner
 from selfsent.files import remove, write_json, write_text
-from selfsent.models.bases import resolve
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.cross_encoder import is_cross_encoder
 from selfsent.models.loading import load_encoder
 from selfsent.models.saved import needs_selfsent
 from selfsent.report.card import licence_of, model_card
 from selfsent.report.maps import FEW, POINTS, colours_of, grouped_by_words, map_of, sample, slowness
 from selfsent.report.run_page import run_page
+from selfsent.report.scores import DIFFERENCES
 from selfsent.search.vectors import unit
-from selfsent.training.identity import rows_digest, weights_digest
+from selfsent.training.plan import rows_digest
 from selfsent.training.run_config import Notice
 from selfsent.training.run_directory import RunDirectory
 
 PAGE = "report.html"
-"""The page of a run, in its directory."""
+"""Name of the page in the directory of a run."""
 _SHOWN = 300
 """Characters of a neighbour."""
 
@@ -44,79 +45,91 @@ def finish(
 
     Args:
         corpus: the text.
-        hold_out: which of its rows were trained on, and which are scored.
-        base: the encoder as it was.
+        hold_out: its parts.
+        base: the encoder before training.
         directory: of the run.
-        notice: is told what could not be scored.
-        points: sentences on the map: held-out ones where there are any; 0 for no map.
+        notice: receives what could not be scored.
+        points: sentences on the map, held-out ones if there are any; 0 for no map.
     """
-    scores: dict[str, dict[str, Any]] = {}
-    neighbours: list[dict[str, Any]] = []
-    drawn: dict[str, Any] | None = None
+    scores, neighbours, drawn = dict[str, Any](), list[dict[str, Any]](), None
     joins = is_cross_encoder(directory.model)
-    if hold_out.test is not None or (points and not joins):
+    mapped = points > 0 and not joins
+    if hold_out.test is not None or mapped:
         after = scored(load_encoder(directory.model), "trained")
     if hold_out.test is not None:
         try:
-            scores, neighbours = before_and_after(score_base(corpus, hold_out, base), after)
-        except DataError as error:  # near-duplicates alone: the model is there, and only its score is not
+            before = score_base(corpus, hold_out, base)
+            scores = {name: _paired(each, after) for name, each in before.items()}
+            first = next(iter(before.values()))
+            neighbours = _neighbours(*first.texts, first.sides, after.sides(*first.texts))
+        except DataError as error:  # only near-duplicates: the model is there, but has no score
             notice(f"no label-free score: {error}")
     context, search = scores.get("context"), scores.get("search")
     write_json(directory.path / "scores.json", {"scores": context, "search": search, "neighbours": neighbours})
-    if points and not joins:
+    if mapped:
         if line := slowness(min(points, len(corpus))):
             notice(line)
-        drawn = map_before_and_after(corpus, hold_out, scored(load_encoder(base), "base"), after, points)
+        drawn = _map(corpus, hold_out, {"before": scored(load_encoder(base), "base"), "after": after}, points)
     page = run_page(directory.record, context, neighbours, directory.metrics(), corpus_map=drawn, search=search)
     write_text(directory.path / PAGE, page)
-    alone = not needs_selfsent(directory.model)
-    write_text(
-        directory.model / "README.md",
-        model_card(
-            directory.record,
-            corpus.report.summary("; "),
-            context,
-            alone=alone,
-            joins=joins,
-            licence=licence_of(resolve(base)),
-            search=search,
-        ),
-    )
+    about: dict[str, Any] = {
+        "alone": not needs_selfsent(directory.model),
+        "joins": joins,
+        "licence": licence_of(resolve(base)),
+    }
+    card = model_card(directory.record, corpus.report.summary("; "), context, search=search, **about)
+    write_text(directory.model / "README.md", card)
     directory.sweep()
-    remove(directory.path / "best")  # there only where a kill came between the end of training and its removal
+    remove(directory.path / "best")  # left only by a kill between the end of training and its removal
     directory.update(status="finished")
 
 
 @dataclass(frozen=True)
 class Before:
-    """What a base is worth on what was held out, as it is: the task, its score (in search with words, too), vectors."""
+    """An untrained base on a task, with its vectors.
+
+    Args:
+        task: a search or the next sentence.
+        score: of the base.
+        with_words: that of its hybrid search; None for the next sentence.
+        sides: vectors of queries and of texts.
+    """
 
     task: ContextTask | KnownItemTask
     score: Score
     with_words: Score | None
     sides: tuple[np.ndarray, np.ndarray]
-    """Of queries and texts."""
+
+    @property
+    def texts(self) -> tuple[list[str], list[str]]:
+        """The queries of the task, and the texts to search."""
+        return _texts(self.task)
 
 
 _SCORED: dict[tuple[str, ...], dict[str, Before]] = {}
-"""The bases that were scored last: each run of a comparison, or of several seeds, begins with one of them."""
+"""Bases scored last: every run of a comparison or of several seeds begins with one of them."""
 _KEPT = 4
 
 
 def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before]:
-    """The scores of a base on what was held out, by `search` and by `context`, where they can be taken.
-
-    Asked again in this process, it is not computed again.
+    """Scores of a base on the held-out text, by task; computed once in a process.
 
     Raises:
-        DataError: none can be taken.
+        DataError: there is no score.
     """
-    assert hold_out.test is not None
-    key = (base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(hold_out.test), str(hold_out.pairs))
+    rows = hold_out.test
+    assert rows is not None
+    key = (base, weights_digest(resolve(base)), corpus.fingerprint, rows_digest(rows), str(hold_out.pairs))
     if key not in _SCORED:
-        encoder = scored(load_encoder(base), "base")
-        found = {}
-        for task in _tasks(corpus, hold_out.test, hold_out.pairs):
+        tasks: list[ContextTask | KnownItemTask] = []
+        if hold_out.pairs:
+            tasks.append(text_finds_partner(corpus, rows))
+        else:
+            tasks.append(ContextTask(corpus, rows))
+            with suppress(DataError):
+                tasks.append(first_finds_rest(HeldOut(corpus, rows).documents))
+        encoder, found = scored(load_encoder(base), "base"), {}
+        for task in tasks:
             with_words = task.score(Hybrid(encoder)) if isinstance(task, KnownItemTask) else None
             found[task.name] = Before(task, task.score(encoder), with_words, encoder.sides(*_texts(task)))
         for old in [*_SCORED][: 1 - _KEPT]:
@@ -125,97 +138,59 @@ def score_base(corpus: Corpus, hold_out: HoldOut, base: str) -> dict[str, Before
     return _SCORED[key]
 
 
-def _tasks(corpus: Corpus, rows: np.ndarray, pairs: bool) -> list[ContextTask | KnownItemTask]:
-    """What is asked of pairs, or of documents.
-
-    Raises:
-        DataError: they are good for none of it.
-    """
-    if pairs:
-        return [text_finds_partner(corpus, rows)]
-    found: list[ContextTask | KnownItemTask] = [ContextTask(corpus, rows)]
-    with suppress(DataError):
-        found.append(first_finds_rest(Held(corpus, rows).documents))
-    return found
-
-
-def before_and_after(
-    before: dict[str, Before], after: Scored
-) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
-    """The scores of two encoders on what was held out, paired, by task, and the neighbours of three sentences."""
-    first = next(iter(before.values()))
-    neighbours = _neighbours(*_texts(first.task), first.sides, after.sides(*_texts(first.task)))
-    return {name: _paired(each, after) for name, each in before.items()}, neighbours
-
-
 def _texts(task: ContextTask | KnownItemTask) -> tuple[list[str], list[str]]:
-    """The queries of a task, and the texts that are searched."""
     if isinstance(task, ContextTask):
         return [task.texts[query] for query in task.queries], task.texts
     return task.queries, list(task.documents)
 
 
 def _paired(before: Before, after: Scored) -> dict[str, Any]:
-    """The score of a base and of what was made of it, with those of words beside, and the differences."""
-    task, base = before.task, before.score
-    trained, with_words = task.score(after), task.score(Hybrid(after))
-    scores: dict[str, Any] = {
-        "base": base.to_json(),
-        "trained": trained.to_json(),
-        "with_words": _plain(with_words),
-        **{kind: _plain(score) for kind, score in task.lexical.items()},
-        "difference": _difference(trained, base),
-        **{f"over_{kind}": _difference(trained, score) for kind, score in task.lexical.items()},
-    }
-    if before.with_words is not None and isinstance(task, KnownItemTask):
-        scores |= {
-            "base_with_words": _plain(before.with_words),
-            "words_over_base": _difference(with_words, before.with_words),
-            "words_over_bm25": _difference(with_words, task.lexical["bm25"]),
-            "asked": task.asked,
-        }
-    return scores
+    """Scores of base, trained model and lexical search on a task, with paired differences."""
+    task = before.task
+    scores = {"base": before.score, "trained": task.score(after), "with_words": task.score(Hybrid(after))}
+    scores |= task.lexical
+    if before.with_words is not None:
+        scores["base_with_words"] = before.with_words
+    found: dict[str, Any] = {}
+    for name, score in scores.items():
+        plain = score.to_json()
+        found[name] = (
+            plain if name in ("base", "trained") else {key: plain[key] for key in ("score", "low", "high", "n")}
+        )
+    for name, (one, other) in DIFFERENCES.items():
+        if name.startswith("words") and before.with_words is None:
+            continue
+        less = scores[one].minus(scores[other])
+        found[name] = {"score": less.difference, "low": less.low, "high": less.high, "p": less.p}
+    return found | ({"asked": task.summary} if isinstance(task, KnownItemTask) else {})
 
 
-def map_before_and_after(
-    corpus: Corpus, hold_out: HoldOut, before: Scored, after: Scored, points: int
-) -> dict[str, Any] | None:
-    """The map of a run, for two encoders: of held-out sentences where there are any, else of those trained on."""
+def _map(corpus: Corpus, hold_out: HoldOut, encoders: dict[str, Scored], points: int) -> dict[str, Any] | None:
+    """The map of held-out sentences, or of trained ones if none are held out; None if there are too few."""
     kept, what = (hold_out.train, "sentences") if hold_out.test is None else (hold_out.test, "held-out sentences")
     rows = sample(kept, points)
     if len(rows) < FEW:
         return None
     texts = corpus.texts(rows)
-    vectors = {name: unit(encoder(texts)) for name, encoder in (("before", before), ("after", after))}
+    vectors = {name: unit(encoder(texts)) for name, encoder in encoders.items()}
     colours = {**colours_of(corpus, rows), "groups after training": grouped_by_words(texts, vectors["after"])}
     return map_of(texts, vectors, colours, what, len(kept))
 
 
-def _difference(one: Score, other: Score) -> dict[str, Any]:
-    found = one.minus(other)
-    return {"score": found.difference, "low": found.low, "high": found.high, "p": found.p}
-
-
-def _plain(score: Score) -> dict[str, Any]:
-    return {"score": score.score, "low": score.low, "high": score.high, "n": score.n}
-
-
 def _neighbours(
-    queries: list[str], texts: list[str], *sides: tuple[np.ndarray, np.ndarray], how_many: int = 3
+    queries: list[str], texts: list[str], *sides: tuple[np.ndarray, np.ndarray], count: int = 3
 ) -> list[dict[str, Any]]:
-    """The texts nearest to three queries, spread over all, by the vectors of the base and of what was made of it."""
-    medium = [place for place, text in enumerate(queries) if 40 <= len(text) <= 100] or list(range(len(queries)))
+    """The texts nearest to three queries, before and after training."""
+    medium = [row for row, text in enumerate(queries) if 40 <= len(text) <= 100] or list(range(len(queries)))
     found = []
     for place in np.linspace(0, len(medium) - 1, min(5, len(medium) + 2)).astype(int)[1:-1]:
         query = medium[place]
         entry: dict[str, Any] = {"sentence": queries[query]}
-        for name, (asked, searched) in zip(("before", "after"), sides, strict=True):
-            cosines = searched @ asked[query]
-            nearest = [i for i in np.argsort(-cosines, kind="stable") if texts[i] != queries[query]][:how_many]
-            entry[name] = [{"sentence": _short(texts[i]), "cosine": round(float(cosines[i]), 4)} for i in nearest]
+        for name, (wanted, searched) in zip(("before", "after"), sides, strict=True):
+            cosines = searched @ wanted[query]
+            nearest = [i for i in np.argsort(-cosines, kind="stable") if texts[i] != queries[query]][:count]
+            short = [text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…" for text in (texts[i] for i in nearest)]
+            cosine = [round(float(cosines[i]), 4) for i in nearest]
+            entry[name] = [{"sentence": text, "cosine": c} for text, c in zip(short, cosine, strict=True)]
         found.append(entry)
     return found
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,5 +1,10 @@
 """Files of vectors, the sentences nearest to a query, the most similar pairs, and clusters."""
 
+import inspect
+import sys
+from types import ModuleType
+from typing import Any
+
 from selfsent.search.clusters import Clusters, find_clusters, telling_words
 from selfsent.search.index import Index
 from selfsent.search.index_writer import write_index
@@ -22,3 +27,14 @@ __all__ = [
     "telling_words",
     "write_index",
 ]
+
+
+class _Callable(ModuleType):
+    """Makes `selfsent.search(...)` search, although importing this package puts it in the place of the function."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return search(*arguments, **named)
+
+
+__signature__ = inspect.signature(search)
+sys.modules[__name__].__class__ = _Callable

@@ -15,8 +15,7 @@ from selfsent.display import counted
 from selfsent.errors import ONE_STRING, DataError, SettingsError
 from selfsent.files import read_json
 from selfsent.integrity import damaged
-from selfsent.lexical.tfidf import BUCKETS, WordCounts
-from selfsent.lexical.weight import check_weight
+from selfsent.lexical.scores import BUCKETS, WordCounts, check_weight
 from selfsent.search.ivf import IVF
 from selfsent.search.nearest import Hit, TopHits
 from selfsent.search.vectors import ARROW_TYPES, unit

@@ -333,7 +333,7 @@ class _Writer:
                         keys.number(hash_keys(texts, len(texts)))
                         self.words.add(texts)
             for block in self._source.blocks:
-                numbers = keys.number(hash_keys(block.cells["text"], len(block.vectors)))
+                numbers, _ = keys.number(hash_keys(block.cells["text"], len(block.vectors)))
                 new = numbers > np.maximum.accumulate(np.concatenate([[self.count - 1], numbers]))[:-1]
                 self.count += int(new.sum())
                 np.add.at(self.repeats, numbers, block.counts)

@@ -15,7 +15,7 @@ from selfsent.data.vector_files import VectorsFile
 from selfsent.errors import ONE_STRING, SettingsError
 from selfsent.lexical import BM25, Analyzer, language_of
 from selfsent.lexical.analyzer import SAMPLED
-from selfsent.lexical.weight import check_weight
+from selfsent.lexical.scores import check_weight
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.search.vectors import corpus_vectors, open_encoder, sentences, unit

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from selfsent.lexical import Analyzer, WordCounts
-from selfsent.lexical.weight import PAIR_WEIGHT
+from selfsent.lexical.scores import PAIR_WEIGHT
 from selfsent.search.ivf import IVF, training_rows
 from selfsent.search.nearest import corpus_language
 

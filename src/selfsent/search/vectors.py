@@ -25,9 +25,9 @@ from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import CHARACTERS, CHUNK, Side, encode, encode_stream, prompt_of, tokens_at_once
 from selfsent.models.fingerprint import fingerprint
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import inference_device
 from selfsent.naming import name_of
 from selfsent.resumable import RowTable
-from selfsent.training.precision import inference_device
 
 FORMATS = (".npy", ".parquet")
 ARROW_TYPES = {bool: "bool", int: "int64", float: "float64", str: "string"}
@@ -158,7 +158,7 @@ def _identity(corpus: Corpus, model: Encoder, side: Side | None) -> str:
     """A short digest of everything that the vectors depend on."""
     data = corpus.fingerprint, corpus.text_columns[0], len(corpus)
     machine = torch.__version__, torch.get_num_threads(), model.device.type, CHUNK, CHARACTERS, tokens_at_once(model)
-    encoder = fingerprint(model), str(model), prompt_of(model, side), model.description
+    encoder = fingerprint(model), str(model), prompt_of(model, side), str(getattr(model.transformer, "config", ""))
     return hashlib.sha256(repr((*data, *machine, *encoder)).encode()).hexdigest()[:12]
 
 

@@ -1,70 +1,58 @@
-"""How many steps fit a time budget: try some, on a copy of the state, then go back to the start."""
+"""Time budgets: the number of steps that fit is tried out before the first, and follows the clock from then on."""
 
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, cast
 
-from selfsent.distributed import broadcast, world_size
-from selfsent.settings import spoken
+from selfsent.distributed import of_first, rank, world_size
+from selfsent.models.health import SENTENCES
+from selfsent.settings import Settings, format_duration
 from selfsent.training.checkpoint import restore, snapshot
-from selfsent.training.health import SENTENCES
-from selfsent.training.schedule import make_optimizer
+from selfsent.training.run_directory import RunDirectory
+from selfsent.training.schedule import Schedule, make_optimizer
 
 if TYPE_CHECKING:
-    import torch
-
-    from selfsent.methods import Learner
-    from selfsent.settings import Settings
-    from selfsent.training.run_config import RunConfig
-    from selfsent.training.run_directory import RunDirectory
-
-
-class Timed(Protocol):
-    """What is timed: a training loop before its first step."""
-
-    learner: Learner
-    optimizer: torch.optim.Optimizer
-    settings: Settings
-    run_config: RunConfig
-    directory: RunDirectory
-
-    @property
-    def leads(self) -> bool:
-        """Whether this is the process that writes."""
-
-    def advance(self, step: int) -> object:
-        """Take a step."""
-
-    def probe(self) -> object:
-        """Look at the space."""
-
-    def checkpoint(self) -> object:
-        """Write a checkpoint."""
-
+    from selfsent.training.loop import Loop
 
 PROBES = 20
-"""How often in a run the health of the space is looked at; less often, but 5 times, where that takes a tenth of it."""
+"""Health probes in a run; fewer, but at least 5, where they would take a tenth of it."""
 TENTHS = 10
 """Checkpoints and scores in a run, where the user does not say how many steps apart."""
 FEW = 10
 """Steps below which a budget taught next to nothing."""
 APART = 30.0
-"""Seconds between two checkpoints, at least, where the user does not say how many steps: less is soon done again."""
+"""Least seconds between two checkpoints, where the user does not say how many steps: less is soon done again."""
 MOST_STEPS = 10**9
+LOOKS = 20
+"""Looks at the clock whose median is the time of a step; an outlier does not count."""
+KNOWN = 3
+"""Looks that the tried steps count for."""
+CHANGE = 1.3
+"""Ratio from which two looks in a row are the machine's new speed."""
+BETWEEN_LOOKS = 0.005
+"""Least share of the budget between two looks."""
+TOLERANCE = 0.02
+"""Share of the budget that a run may end early or late before its end is moved."""
+NEARLY = 0.9
+"""Share of the schedule after which a run out of time ends at once; before, it may still walk down to the end."""
+TELLING = 0.1
+"""Least change of the number of steps that is shown."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """What the budget of a run counts beside its training.
+    """What the budget of a run counts in addition to its training.
 
     Args:
         started: when the budget began to run, by `time.perf_counter`.
-        after: seconds that are needed behind the training, for scores and pages.
+        after: seconds needed after the training, for scores and pages.
     """
 
     started: float
@@ -73,13 +61,13 @@ class Clock:
 
 @dataclass(frozen=True)
 class Split:
-    """What a budget is split into, in seconds, and what a step took when that was found out.
+    """Parts of a budget, in seconds, and the time of a step as tried out.
 
     Args:
         budget: all of it.
-        start: what was over before the first step.
-        pauses: what probes, checkpoints and scores along the way take.
-        after: what is kept for what follows the last step.
+        start: spent before the first step.
+        pauses: for probes, checkpoints and scores along the way.
+        after: kept for what follows the last step.
         step: of one step.
     """
 
@@ -89,26 +77,132 @@ class Split:
     after: float
     step: float
 
-    def told(self, steps: int) -> Iterator[str]:
-        """What the user should know of it before the first step, line by line."""
-        yield (
-            f"of the {spoken(self.budget)} {spoken(self.start)} are over, and some {spoken(self.after)} are kept for"
-            f" saving and scoring at the end: time for about {steps:,} step{'s' * (steps > 1)}"
-        )
-        if steps < FEW:
-            enough = self.start + self.after + self.pauses + 10 * FEW * self.step
-            yield (
-                f"in its budget the run takes no more than {steps} step{'s' * (steps > 1)}, which teach next to"
-                f" nothing: give --budget {max(1, math.ceil(enough / 60))}m"
+
+class TimeBudget:
+    """The schedule of a run, and, with a budget, the clock that may change it.
+
+    Decisions of the clock are written to `run.json` before a step uses them, so a resumed run takes them over.
+
+    Args:
+        settings: of the run.
+        directory: of the run.
+        notice: receives the split of the budget, and changes of speed.
+    """
+
+    def __init__(self, settings: Settings, directory: RunDirectory, notice: Callable[[str], None]) -> None:
+        self.settings, self.directory, self.notice = settings, directory, notice
+        self.schedule = Schedule(settings.steps or 1000)
+        """Not yet known with a budget."""
+        self.wanted = 0
+        """The step after which the clock now wants the run to end; 0 for no change."""
+        self.split: Split | None = None
+        self._since = self._paused = 0.0
+        self._looked: tuple[int, float, float] | None = None
+        """Step, seconds spent and seconds paused at the last look."""
+        self._step_seconds: deque[float] = deque(maxlen=LOOKS)
+
+    @property
+    def spent(self) -> float | None:
+        """Seconds of the budget that are over, before interruptions too; None without a budget."""
+        return time.perf_counter() - self._since if self.split else None
+
+    def start(self, split: Split, spent: float) -> None:
+        """Watch the clock from here on, with so many seconds spent."""
+        self.split, self._since = split, time.perf_counter() - spent
+        self._step_seconds.extend([split.step] * KNOWN)
+
+    def lay_out(self, loop: Loop, clock: Clock) -> None:
+        """Find the number of steps: as asked for, as they fit the budget, or as decided before."""
+        if course := self.directory.record.get("course"):
+            self.schedule = Schedule(course["laid_out"], tuple((step, steps) for step, steps in course["turns"]))
+        elif self.settings.budget is not None:
+            split, steps = try_out(loop, clock)
+            self.start(split, split.start)
+            self.schedule = Schedule(steps)
+            s = "s" * (steps > 1)
+            over, kept = format_duration(split.start), format_duration(split.after)
+            self.notice(
+                f"of the {format_duration(split.budget)} {over} are over, and some {kept} are kept for saving and"
+                f" scoring at the end: time for about {steps:,} step{s}"
             )
+            if steps < FEW:
+                enough = split.start + split.after + split.pauses + 10 * FEW * split.step
+                self.notice(
+                    f"in its budget the run takes no more than {steps} step{s}, which teach next to nothing: give"
+                    f" budget={max(1, math.ceil(enough / 60))}m"
+                )
+            self.directory.update(split={name: round(value, 6) for name, value in asdict(split).items()})
+        self._record()
+
+    def resume(self, spent: float | None) -> None:
+        """Go on with the time left at a checkpoint; neither the pause nor the new start count.
+
+        Args:
+            spent: seconds of the budget at the checkpoint; None without one.
+        """
+        if self.split is None and (known := self.directory.record.get("split")):
+            split = Split(**known)
+            self.start(split, split.start if spent is None else spent)
+
+    def leave_out(self, seconds: float) -> None:
+        """Leave out time that no step took."""
+        self._paused += seconds
+
+    def look(self, step: int) -> None:
+        """Set `wanted` before a step, by the clock of the first process, which tells the others during the step.
+
+        Args:
+            step: number of steps taken.
+        """
+        self.wanted = self._end(self.split, step) if self.split and rank() == 0 else 0
+
+    def _end(self, split: Split, step: int) -> int:
+        """The step after which the run must end now; 0 where it goes on as laid out."""
+        schedule, budget, spent = self.schedule, split.budget, cast(float, self.spent)
+        before, self._looked = self._looked, self._looked or (step, spent, self._paused)
+        if before is None or step == before[0] or spent - before[1] < BETWEEN_LOOKS * budget:
+            return 0
+        self._looked = step, spent, self._paused
+        self._step_seconds.append(max(1e-9, spent - before[1] - self._paused + before[2]) / (step - before[0]))
+        if (schedule.turns and step < schedule.turns[-1][0]) or step + 1 >= schedule.steps:
+            return 0
+        newest, median = [*self._step_seconds][-2:], statistics.median(self._step_seconds)
+        if min(newest) > CHANGE * median or max(newest) < median / CHANGE:
+            self._step_seconds.clear()
+            self._step_seconds.extend(newest)
+        each = statistics.median(self._step_seconds)
+        slower, done = each / split.step, schedule.position(step) / schedule.laid_out
+        left = budget - spent - slower * (split.after + (1 - done) * split.pauses)
+        left = max(left, 0.0 if done > NEARLY else TOLERANCE * budget)
+        if abs((schedule.steps - step) * each - left) <= TOLERANCE * budget:
+            return 0
+        # The step about to be taken is the first that can know of it.
+        steps = step + max(1, int(left / each))
+        return 0 if steps == schedule.steps else steps
+
+    def turn(self, step: int) -> None:
+        """After a step, move the end of the run where the clock wants it."""
+        if not self.wanted:
+            return
+        before = self.schedule.steps
+        self.schedule = self.schedule.turned(step, max(step, self.wanted))
+        self._record()
+        steps = self.schedule.steps
+        if abs(steps - before) > TELLING * before:
+            how = "slower" if steps < before else "faster"
+            self.notice(f"steps are {how} than they were: the run ends after {steps:,} and not {before:,} of them")
+
+    def _record(self) -> None:
+        course = {"course": asdict(self.schedule)} if self.settings.budget else {}
+        self.directory.update(steps=self.schedule.steps, **course)
 
 
 def steps_between_probes(steps: int, batch_size: int) -> int:
-    """How many steps apart the health of the space is looked at.
+    """Steps between two probes of the health of the space.
 
     Args:
         steps: of the run.
-        batch_size: of each process. To encode a sentence takes a third of the time of training on it, or less.
+        batch_size: of each process. Encoding a sentence takes a third of the time of training on it, or less.
     """
     cheap = math.ceil(10 * SENTENCES / (3 * max(1, batch_size)))
     return max(1, math.ceil(steps / PROBES), min(cheap, math.ceil(steps / 5)))
@@ -120,11 +214,11 @@ def _seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - since
 
 
-def try_out(loop: Timed, clock: Clock) -> tuple[Split, int]:
-    """How a budget is split, and the number of steps that fits; learner and optimiser are left as they were found.
+def try_out(loop: Loop, clock: Clock) -> tuple[Split, int]:
+    """The split of a budget and the number of steps that fit; learner and optimiser are left as they were.
 
-    Some 3 % of what is left of it, but at least 6 steps where 15 % allow it, is spent on steps whose outcome is thrown
-    away. What checkpoints, scores and probes will cost is timed once each.
+    Some 3 % of the time left, but at least 6 steps where 15 % allow it, is spent on steps whose outcome is thrown away.
+    A checkpoint, a score and a probe are timed once each.
 
     Args:
         loop: the run, before its first step.
@@ -132,15 +226,15 @@ def try_out(loop: Timed, clock: Clock) -> tuple[Split, int]:
     """
     budget, size = cast(float, loop.settings.budget), loop.settings.batch_size // world_size()
     room = max(0.0, budget - clock.after - time.perf_counter() + clock.started)
-    run_config = loop.run_config
+    config = loop.run_config
     state = snapshot(loop.learner)
     steps: list[float] = []
     begin = time.perf_counter()
-    while not steps or broadcast(time.perf_counter() - begin) < (0.03 if len(steps) >= 6 else 0.15) * room:
+    while not steps or of_first(time.perf_counter() - begin) < (0.03 if len(steps) >= 6 else 0.15) * room:
         steps.append(_seconds(lambda: loop.advance(len(steps))))
-    probe, checkpoint, scorer = _seconds(loop.probe), _seconds(loop.checkpoint), run_config.scorer
+    probe, checkpoint, scorer = _seconds(loop.probe), _seconds(loop.checkpoint), config.scorer
     score = _seconds(lambda: scorer(loop.learner.model)) if scorer else 0.0
-    if loop.leads:
+    if rank() == 0:
         loop.directory.forget_after(-1)
     restore(loop.learner, state)
     loop.optimizer = make_optimizer(loop.learner, loop.settings)
@@ -148,12 +242,12 @@ def try_out(loop: Timed, clock: Clock) -> tuple[Split, int]:
     each = sum(warm) / len(warm)
 
     def pauses(steps: int) -> float:
-        scores = steps // run_config.dev_every + 1 if run_config.dev_every else min(steps, TENTHS)
+        scores = steps // config.dev_every + 1 if config.dev_every else min(steps, TENTHS)
         total = (2 + steps // steps_between_probes(steps, size)) * probe + scores * score
         most = min(steps, TENTHS, int((steps * each + total) / APART))
-        return total + (steps // run_config.checkpoint_every if run_config.checkpoint_every else most) * checkpoint
+        return total + (steps // config.checkpoint_every if config.checkpoint_every else most) * checkpoint
 
     spent, after = time.perf_counter() - clock.started, clock.after + checkpoint
     found = bisect_right(range(MOST_STEPS), budget - spent - after, key=lambda steps: steps * each + pauses(steps)) - 1
-    fitting = int(broadcast(max(1, found)))
+    fitting = of_first(max(1, found))
     return Split(budget, spent, pauses(fitting), after, each), fitting

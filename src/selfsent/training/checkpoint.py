@@ -1,9 +1,11 @@
-"""Checkpoints: the whole learner and its optimiser in safetensors and JSON, checked when they are read."""
+"""Checkpoints in safetensors and JSON, checked when they are read, and the model of the best score beside them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from selfsent.distributed import by_first
-from selfsent.files import atomic_directory
+from selfsent.distributed import by_first, rank, wait
+from selfsent.errors import TrainingError
+from selfsent.files import atomic_directory, read_json
+from selfsent.integrity import checksums, damaged, is_signed, signed
 from selfsent.methods import Learner
 
-_MANIFEST = "manifest.json"
+_MANIFEST, _LEARNER, _BEST = "manifest.json", "learner.safetensors", "best.json"
 
 
 def _distinct(learner: Learner) -> dict[str, Tensor]:
@@ -23,20 +27,11 @@ def _distinct(learner: Learner) -> dict[str, Tensor]:
     seen: set[tuple[int, int]] = set()
     tensors = {}
     for name, tensor in learner.state_dict().items():
-        place = (tensor.data_ptr(), tensor.numel())
-        if place not in seen or tensor.numel() == 0:
-            seen.add(place)
+        memory = (tensor.data_ptr(), tensor.numel())
+        if memory not in seen or tensor.numel() == 0:
+            seen.add(memory)
             tensors[name] = tensor.detach()
     return tensors
-
-
-def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    state = optimizer.state_dict()["state"]
-    return {
-        f"{number}.{name}": torch.as_tensor(value).contiguous()
-        for number, values in state.items()
-        for name, value in values.items()
-    }
 
 
 def _digest(path: Path) -> str:
@@ -47,18 +42,23 @@ def _digest(path: Path) -> str:
 def save_checkpoint(
     directory: Path, learner: Learner, optimizer: torch.optim.Optimizer, progress: dict[str, Any]
 ) -> None:
-    """Write a checkpoint that appears whole or not at all.
+    """Write a checkpoint, whole or not at all.
 
     Args:
-        directory: its place; what is there already is replaced.
+        directory: its path; what is there is replaced.
         learner: saved with all its submodules and buffers.
         optimizer: its moments are saved.
-        progress: how far the run is, as JSON; must hold `step`.
+        progress: progress of the run, as JSON; must hold `step`.
     """
+    moments = {
+        f"{number}.{name}": torch.as_tensor(value).contiguous()
+        for number, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+    }
     with atomic_directory(directory) as temporary:
         weights = {name: tensor.contiguous() for name, tensor in _distinct(learner).items()}
-        save_file(weights, str(temporary / "learner.safetensors"))
-        save_file(_optimizer_tensors(optimizer), str(temporary / "optimizer.safetensors"))
+        save_file(weights, str(temporary / _LEARNER))
+        save_file(moments, str(temporary / "optimizer.safetensors"))
         (temporary / "progress.json").write_text(json.dumps(progress))
         digests = {file.name: _digest(file) for file in sorted(temporary.iterdir())}
         (temporary / _MANIFEST).write_text(json.dumps(digests))
@@ -66,24 +66,21 @@ def save_checkpoint(
 
 def is_whole(directory: Path) -> bool:
     """Whether every file of a checkpoint is there and as it was written."""
+    digests = read_json(directory / _MANIFEST)
     try:
-        digests = json.loads((directory / _MANIFEST).read_text())
         return bool(digests) and all(_digest(directory / name) == digest for name, digest in digests.items())
-    except (OSError, ValueError, AttributeError):
+    except OSError:
         return False
 
 
 def load_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Put a learner and its optimiser back to where a checkpoint was written; returns its `progress`.
+    """Restore a learner and its optimiser from a checkpoint of the first process; returns its `progress`."""
 
-    The first process reads it, and the others get it from there: their machines may not have it.
+    def read() -> Any:
+        tensors = (load_file(str(directory / name)) for name in (_LEARNER, "optimizer.safetensors"))
+        return *tensors, json.loads((directory / "progress.json").read_text())
 
-    Args:
-        directory: the checkpoint.
-        learner: gets its weights and buffers.
-        optimizer: gets its moments.
-    """
-    weights, moments, progress = by_first(lambda: _read(directory))
+    weights, moments, progress = by_first(read)
     restore(learner, weights)
     state = optimizer.state_dict()
     state["state"] = {}
@@ -95,14 +92,8 @@ def load_checkpoint(directory: Path, learner: Learner, optimizer: torch.optim.Op
     return found
 
 
-def _read(directory: Path) -> Any:
-    """The tensors of learner and optimiser by name, and the `progress`."""
-    learner, optimizer = (load_file(str(directory / f"{name}.safetensors")) for name in ("learner", "optimizer"))
-    return learner, optimizer, json.loads((directory / "progress.json").read_text())
-
-
 def snapshot(learner: Learner) -> dict[str, Tensor]:
-    """A copy of the learner's state in memory, to go back to with `restore`."""
+    """A copy of the learner's state in memory, for `restore`."""
     return {name: tensor.clone() for name, tensor in _distinct(learner).items()}
 
 
@@ -115,3 +106,76 @@ def restore(learner: Learner, tensors: dict[str, Tensor]) -> None:
         raise ValueError(f"the checkpoint does not fit the learner: {odd}")
     for name, tensor in own.items():
         tensor.copy_(tensors[name])
+
+
+class BestCheckpoint:
+    """The best development score of a run, and the learner that had it, saved until the run is over.
+
+    Args:
+        run: the run directory.
+        keep: whether the learner is saved, or only the score remembered.
+    """
+
+    def __init__(self, run: Path, keep: bool) -> None:
+        self.directory, self.keep = run / "best", keep
+        self.score = -math.inf
+
+    def resume(self, score: float | None, dev: str | None, was: str | None) -> str | None:
+        """Start from the best score of a resumed run; returns a notice for the user, if any.
+
+        Args:
+            score: the best one so far; None without any.
+            dev: the development score from here on.
+            was: that of the run before.
+        """
+        if score is None:
+            return None
+        kept = by_first(lambda: read_json(self.directory / _BEST).get("score"))
+        if dev == was and (not self.keep or (isinstance(kept, int | float) and kept >= score)):
+            self.score = score
+            return None
+        if not self.keep:
+            return None
+        self.forget()
+        why = "no earlier best model was kept" if dev == was else f"the earlier best model was chosen by {was}"
+        return f"{why}: the best one from here on is the result"
+
+    def offer(self, score: float, step: int, learner: Learner) -> None:
+        """Keep the score and the learner if there was no better one."""
+        if not score > self.score:  # nor if it is not a number
+            return
+        self.score = score
+        if self.keep and rank() == 0:
+            with atomic_directory(self.directory) as temporary:
+                save_file(snapshot(learner), str(temporary / _LEARNER))
+                about = {"step": step, "score": score, "sums": checksums(temporary, [_LEARNER])}
+                (temporary / _BEST).write_text(json.dumps(signed(about)))
+
+    def put_back(self, learner: Learner) -> dict[str, Any]:
+        """Give the learner the weights of the best score, if saved; returns `step` and `score`, or nothing.
+
+        Raises:
+            TrainingError: they are damaged.
+        """
+        wait()
+        weights, about = by_first(self._read)  # other machines may not have it
+        if weights:
+            restore(learner, weights)
+        return about
+
+    def _read(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        if not (self.keep and self.directory.is_dir()):
+            return {}, {}
+        about = read_json(self.directory / _BEST)
+        if "step" not in about or not is_signed(about) or damaged(self.directory, about.get("sums", {})):
+            raise TrainingError(
+                f"{self.directory} is damaged, and the model of the best score is lost",
+                "remove it to keep the model of the last step, or train with overwrite=True",
+            )
+        return load_file(str(self.directory / _LEARNER)), {name: about[name] for name in ("step", "score")}
+
+    def forget(self) -> None:
+        """Delete what was saved."""
+        wait()
+        if rank() == 0:
+            shutil.rmtree(self.directory, ignore_errors=True)

@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 
 import numpy as np
 import torch
 
-from selfsent.data.batches import Batches, TeacherVectors
+from selfsent.data.batches import Batches
 from selfsent.data.corpus import Corpus
-from selfsent.data.token_table import LONGEST, TokenTable, build_table
+from selfsent.data.token_table import LONGEST, build_table
 from selfsent.data.views.positives import Documents
 from selfsent.data.views.tokens import Template
 from selfsent.display import counted
-from selfsent.distributed import wait, world_size
+from selfsent.distributed import rank, wait, world_size
 from selfsent.errors import SettingsError
 from selfsent.methods import Learner
-from selfsent.methods.whitening import ENOUGH, at_the_end, whiten
+from selfsent.methods.postprocessing import ENOUGH, at_the_end, whiten
 from selfsent.models.assemble import put_head
 from selfsent.models.encoder import Encoder
+from selfsent.models.health import SENTENCES, probe
 from selfsent.models.loading import load_encoder
+from selfsent.models.precision import autocast
 from selfsent.models.reading import LOOKED_AT, complaint_of_text
 from selfsent.progress import Progress
 from selfsent.settings import Precision, Settings
-from selfsent.training.checks import refuse_alike, refuse_constant, refuse_wordless
-from selfsent.training.closed_form import fit_once
+from selfsent.training.checks import reject_alike, reject_constant, reject_wordless
 from selfsent.training.loop import Loop
 from selfsent.training.plan import Plan, check_batch_size
 from selfsent.training.run_config import Notice, RunConfig
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, save_model
 from selfsent.training.teacher_vectors import cached_vectors
 
 _MOST_IN_ONE = 0.5
 """Share of the sentences in one document from which its sentences are negatives of each other: there are few others."""
 
 
-def random_apart() -> AbstractContextManager[None]:
-    """Inside, torch's random numbers are a run's own; outside they go on as if nothing had been drawn."""
+def isolated_rng() -> AbstractContextManager[None]:
+    """Context in which torch's random numbers are a run's own; outside they go on as if nothing had been drawn."""
     return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else [])
 
 
@@ -54,7 +56,7 @@ def fit(
 ) -> Encoder:
     """Train, and save the model in the run directory.
 
-    Nothing is written before everything that a user can get wrong has been looked at.
+    Nothing is written before all user errors have been checked for.
 
     Args:
         corpus: the sentences.
@@ -62,7 +64,7 @@ def fit(
         plan: method, options and settings.
         directory: a run directory that was checked and matched.
         run_config: checkpoints and scores along the way.
-        progress: hears what the user should know, and how far the run is; nobody without it.
+        progress: receives notices and progress; nobody without it.
 
     Raises:
         BaseEncoderError: the base cannot be loaded.
@@ -72,12 +74,11 @@ def fit(
     """
     progress = progress or Progress()
     plan = plan.on(corpus)
-    known = plan.known(corpus, rows)
-    rows = in_company(plan, corpus, rows, progress.notice)
+    labels, class_names = plan.known(corpus, rows) or (None, ())
+    rows = rows_with_neighbours(plan, corpus, rows, progress.notice)
     model, learner = _model_and_learner(plan)
-    if known is not None:
-        learner.class_names = known.names
-    batches = _batches(plan, learner, corpus, rows, None if known is None else known.values, progress)
+    learner.class_names = class_names
+    batches = _batches(plan, learner, corpus, rows, labels, progress)
     wait()
     directory.begin()
 
@@ -88,9 +89,10 @@ def fit(
     loop = None
     try:
         if plan.method.closed_form:
-            fit_once(learner, batches, directory, finish)
+            _fit_once(learner, batches, directory, finish)
         else:
-            loop = _loop(plan, learner, batches, directory, run_config, progress, finish)
+            settings = _with_steps(plan, batches, progress.notice)
+            loop = Loop(learner, batches, settings, directory, run_config, progress, finish)
             loop.run()
     except SettingsError:  # such as a tracker that does not start
         if not directory.resumed and (loop is None or not loop.step):
@@ -99,8 +101,30 @@ def fit(
     return model
 
 
+def _fit_once(learner: Learner, batches: Batches, directory: RunDirectory, finish: Callable[[Encoder], None]) -> None:
+    """Prepare a learner of a method without steps, which is all its training, and save its model.
+
+    A run that was cut short begins again.
+    """
+    started = time.perf_counter()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    precision: Precision = "bfloat16" if batches.settings.precision == "bfloat16" else "float32"
+    learner.to(device)
+    directory.update(steps=0, precision=precision, processes=world_size())
+    with autocast(device, precision):
+        learner.prepare(batches.single_pass(device))
+        finish(learner.model)
+    if rank() == 0:
+        views = batches.views_of(batches.rows[:SENTENCES], 0, device)
+        directory.forget_after(-1)
+        directory.log({"step": 0, **probe(learner.model, views).to_json()})
+        save_model(directory.model, learner.model.save)
+    directory.update(status="trained", seconds=time.perf_counter() - started)
+    wait()
+
+
 def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
-    """The encoder of a plan, and what trains it; what they begin with at random is a function of the seed."""
+    """The encoder of a plan and its learner; their random initial weights are a function of the seed."""
     torch.manual_seed(plan.settings.seed)
     model = load_encoder(plan.base, plan.pooling, plan.dropout)
     if plan.head:
@@ -111,29 +135,33 @@ def _model_and_learner(plan: Plan) -> tuple[Encoder, Learner]:
 
 
 def _batches(
-    plan: Plan,
-    learner: Learner,
-    corpus: Corpus,
-    rows: np.ndarray,
-    labels: np.ndarray | None,
-    progress: Progress,
+    plan: Plan, learner: Learner, corpus: Corpus, rows: np.ndarray, labels: np.ndarray | None, progress: Progress
 ) -> Batches:
-    """What is trained on, tokenised; what does not suit the encoder or the method is said, or refused."""
+    """The tokenised batches, with notices and errors where they do not suit the encoder or the method."""
     model, notice = learner.model, progress.notice
     settings = fitted(plan, len(rows), notice)
     limit = int(model.tokenizer.model_max_length)
     if settings.max_length > limit:
-        notice(f"this base reads at most {limit} tokens: --max-length {settings.max_length} is cut to that")
+        notice(f"this base reads at most {limit} tokens: max_length={settings.max_length} is cut to that")
         settings = settings.but(max_length=limit)
     template = Template.of(model.tokenizer, model.vocabulary_size)
-    _check_text(plan, model, template, corpus, rows, notice)
+    reject_constant(model, template)
+    for view in plan.views:
+        if view.noise is not None:
+            reject_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
+    if line := complaint_of_text(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
+        notice(line)
     documents = None if corpus.documents is None else Documents(np.asarray(corpus.documents))
     advance, longest = partial(progress.count, "tokenising", total=len(corpus)), max(LONGEST, settings.max_length)
     columns = corpus.view_columns[: plan.columns]
     tables = [build_table(corpus, model.tokenizer, column, advance, longest=longest) for column in columns]
-    if not (template.prefix or template.suffix) and len(left := _with_tokens(tables, rows)) < len(rows):
-        notice(f"this encoder makes no token of {counted(len(rows) - len(left), 'text')}, left out")
-        rows, settings = left, fitted(plan, len(left), notice).but(max_length=settings.max_length)
+    if not (template.prefix or template.suffix):
+        left = rows[np.all([table.lengths(rows) > 0 for table in tables], axis=0)]
+        if len(left) < 2:
+            raise SettingsError("this encoder makes no token of these texts: choose another `base`")
+        if len(left) < len(rows):
+            notice(f"this encoder makes no token of {counted(len(rows) - len(left), 'text')}, left out")
+            rows, settings = left, fitted(plan, len(left), notice).but(max_length=settings.max_length)
     batches = Batches(
         tables,
         rows,
@@ -145,73 +173,52 @@ def _batches(
         documents,
         separate_documents=documents is None or documents.largest_share(rows) <= _MOST_IN_ONE,
     )
-    if line := complaint_of_cut(batches, bool(corpus.report.split)):
+    if line := notice_of_cut(batches, bool(corpus.report.split)):
         notice(line)
     if (compares := plan.method.learner.compares) in ("texts", "documents"):
-        refuse_alike(batches)
+        reject_alike(batches)
         if compares == "documents" and not batches.separate_documents:
             notice("one document has most of the sentences: they count as negatives of each other")
     if learner.teachers:
-        batches.teacher_vectors = taught(corpus, plan, learner.teachers, batches)
+
+        def of_teachers(column: int, device: str, precision: Precision) -> list[np.ndarray]:
+            name, length = corpus.view_columns[column], batches.settings.max_length
+            return [
+                cached_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
+                for base, teacher in zip(plan.options.teachers, learner.teachers, strict=True)
+            ]
+
+        batches.teacher_vectors = of_teachers
     return batches
 
 
-def _with_tokens(tables: Sequence[TokenTable], rows: np.ndarray) -> np.ndarray:
-    """The rows, (sentences,), that have a token in every column.
-
-    Raises:
-        SettingsError: fewer than two have.
-    """
-    left = rows[np.all([table.lengths(rows) > 0 for table in tables], axis=0)]
-    if len(left) < 2:
-        raise SettingsError("this encoder makes no token of these texts: choose another --base")
-    return left
-
-
-def _check_text(
-    plan: Plan, model: Encoder, template: Template, corpus: Corpus, rows: np.ndarray, notice: Notice
-) -> None:
-    """Refuse an encoder that tells no two texts apart, and noise that has no words to work on; say what is unknown."""
-    refuse_constant(model, template)
-    for view in plan.views:
-        if view.noise is not None:
-            refuse_wordless(model.tokenizer, view.noise, corpus.texts(rows[:500], corpus.view_columns[view.column]))
-    if line := complaint_of_text(model, corpus.texts(rows[:LOOKED_AT], corpus.view_columns[0])):
-        notice(line)
-
-
-def _loop(
-    plan: Plan,
-    learner: Learner,
-    batches: Batches,
-    directory: RunDirectory,
-    run_config: RunConfig,
-    progress: Progress,
-    finish: Callable[[Encoder], None],
-) -> Loop:
+def _with_steps(plan: Plan, batches: Batches, notice: Notice) -> Settings:
+    """The settings with steps in place of epochs."""
     settings = batches.settings
     if settings.epochs:
         steps = max(1, round(settings.epochs * batches.steps_per_epoch))
         settings = dataclasses.replace(settings, epochs=None, steps=min(steps, plan.longest or steps))
     if settings.steps and settings.warmup >= max(1, settings.steps):
-        progress.notice(
+        notice(
             f"the warm-up of {settings.warmup:,.0f} steps is not shorter than the run of {settings.steps:,}: the rate"
-            f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of --learning-rate"
+            f" gets no higher than {settings.steps / (settings.warmup + 1):.0%} of learning_rate"
         )
-    return Loop(learner, batches, settings, directory, run_config, progress, finish)
+    return settings
 
 
-def in_company(plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = lambda line: None) -> np.ndarray:
-    """The rows that a plan can train on: all, or, where it reads what stands beside them, those that are not alone.
+def rows_with_neighbours(
+    plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = lambda line: None
+) -> np.ndarray:
+    """The rows to train on: all, or, for views that read neighbours, those that are not alone in their document.
 
     Args:
-        plan: what is read.
-        corpus: where the rows stand.
-        rows: (sentences,) to train on.
-        notice: is told how many are left out.
+        plan: with the views.
+        corpus: the corpus.
+        rows: (sentences,) to choose from.
+        notice: receives how many are left out.
 
     Raises:
-        SettingsError: fewer than two of them are left.
+        SettingsError: fewer than two are left.
     """
     if corpus.documents is None or not plan.reads_documents:
         return rows
@@ -220,7 +227,7 @@ def in_company(plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = la
     if left < 2:
         raise SettingsError(
             f"{plan.method.name} reads what stands beside a sentence: no document has two sentences: give"
-            " --split-sentences if a text holds several, or check the document column"
+            " split_sentences=True if a text holds several, or check the document column"
         )
     if alone.any():
         lost = len(rows) - left
@@ -230,8 +237,8 @@ def in_company(plan: Plan, corpus: Corpus, rows: np.ndarray, notice: Notice = la
     return rows[~alone]
 
 
-def complaint_of_cut(batches: Batches, split: bool) -> str | None:
-    """What is said where more than a few texts, or passages, are longer than what is read of them.
+def notice_of_cut(batches: Batches, split: bool) -> str | None:
+    """Notice where more than a few texts, or passages, are longer than the maximum length.
 
     Args:
         batches: the texts, as views read them.
@@ -241,23 +248,10 @@ def complaint_of_cut(batches: Batches, split: bool) -> str | None:
     cut = sum(int((lengths > longest).sum()) for lengths in batches.lengths())
     if cut < max(2, 0.02 * total):
         return None
-    what, instead = ("sentences", "") if split else ("texts", "--split-sentences if they are paragraphs, or ")
+    what, instead = ("sentences", "") if split else ("texts", "split_sentences=True if they are paragraphs, or ")
     if grown := {view.passage.length_option for view in batches.views if view.passage} - {None}:
         what, instead = "passages", f"a smaller {' or '.join(sorted(map(str, grown)))}, or "
-    return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}--max-length"
-
-
-def taught(corpus: Corpus, plan: Plan, teachers: Sequence[Encoder], batches: Batches) -> TeacherVectors:
-    """What gives the vectors of a column that the teachers of a plan make of the sentences of its batches."""
-
-    def of(column: int, device: str, precision: Precision) -> list[np.ndarray]:
-        name, length = corpus.view_columns[column], batches.settings.max_length
-        return [
-            cached_vectors(corpus, name, batches.rows, teacher, base, length, precision, device, batches.on_read)
-            for base, teacher in zip(plan.teachers, teachers, strict=True)
-        ]
-
-    return of
+    return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}max_length"
 
 
 def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
@@ -266,22 +260,22 @@ def fitted(plan: Plan, sentences: int, notice: Notice) -> Settings:
     Raises:
         SettingsError: the batch cannot be shared out evenly, or is too small for the method.
     """
-    settings = plan.settings
+    settings, batchwise = plan.settings, plan.options.is_batchwise
     if plan.method.closed_form:
         return settings
     if settings.batch_size > sentences:
-        fits = sentences - sentences % world_size() if plan.method.is_batchwise(plan.options) else sentences
+        fits = sentences - sentences % world_size() if batchwise else sentences
         notice(
-            f"the corpus has {counted(sentences, 'row')} to train on: --batch-size {settings.batch_size} is cut to"
+            f"the corpus has {counted(sentences, 'row')} to train on: batch_size={settings.batch_size} is cut to"
             f" {'that' if fits == sentences else fits}"
         )
         settings = settings.but(batch_size=max(1, fits))
     check_batch_size(plan.method, plan.options, settings.batch_size)
     if settings.batch_size < world_size() * settings.accumulate:
         raise SettingsError(
-            f"--batch-size {settings.batch_size} is too small for {world_size()} processes"
+            f"batch_size={settings.batch_size} is too small for {world_size()} processes"
             f" with {settings.accumulate} micro-batches each"
         )
-    if plan.method.is_batchwise(plan.options) and settings.batch_size % world_size():
-        raise SettingsError(f"--batch-size {settings.batch_size} cannot be shared evenly by {world_size()} processes")
+    if batchwise and settings.batch_size % world_size():
+        raise SettingsError(f"batch_size={settings.batch_size} cannot be shared evenly by {world_size()} processes")
     return settings

@@ -1,8 +1,9 @@
-"""What decides the result of a run: method, options and settings, resolved from what the user asked for."""
+"""What decides the result of a run: method, options and settings, resolved from what the user gave."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping
 from dataclasses import MISSING
 from pathlib import Path
@@ -15,14 +16,21 @@ from selfsent.data.views.view import View
 from selfsent.errors import SettingsError, guess
 from selfsent.methods import Method, whose_option
 from selfsent.methods.method import STATIC_STEPS, MethodOptions
-from selfsent.methods.whitening import whitened
-from selfsent.models.bases import resolve
+from selfsent.methods.postprocessing import whitened
+from selfsent.methods.ranking import NOISES
+from selfsent.models.bases import resolve, weights_digest
 from selfsent.models.encoder import Pooling
-from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS
-from selfsent.models.saved import is_sentence_encoder, is_static, saved_pooling
-from selfsent.settings import DURATIONS, WITHOUT_STEPS, Settings
-from selfsent.training.labels import Known, facts_of, labels_of
-from selfsent.training.usual import usual_base, usual_settings, usual_whitening
+from selfsent.models.heads.options import CNN_POOL, HEADS, POOLINGS, name_of
+from selfsent.models.saved import (
+    is_bare_table,
+    is_sentence_encoder,
+    is_static,
+    is_trained_transformer,
+    saved_pooling,
+)
+from selfsent.settings import DURATIONS, WITHOUT_STEPS, CorpusOptions, PairOptions, Settings
+from selfsent.training.checks import KnownLabels, facts_of, labels_of
+from selfsent.training.defaults import FOR_SINGLE_FROM_ENCODER, default_base, default_method, default_settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +38,7 @@ class Plan:
     """Everything that decides the result of a run, resolved.
 
     Args:
-        method: what is learned.
+        method: the learning method.
         options: the method's own options.
         settings: how long and how fast.
         base: name of the base encoder.
@@ -38,7 +46,7 @@ class Plan:
         dropout: dropout rate of the encoder; None for what its configuration says.
         whiten: strength of the whitening of the trained encoder at the end; 0 for none.
         ignored: settings the user gave that mean nothing to this method.
-        longest: steps that are not exceeded where the user did not say how long; None for no limit.
+        longest: most steps where the user did not say how long; None for no limit.
         head: options of the head that the encoder is given; None to leave it as it is.
     """
 
@@ -60,14 +68,19 @@ class Plan:
         return f"{self.method.name} from {self.base}: {pooled}{how}{whitened(self.whiten)}"
 
     @property
+    def encoders(self) -> list[Path]:
+        """Directories of the encoders that are read: the base, and teachers."""
+        return [resolve(name) for name in (self.base, *self.options.teachers)]
+
+    @property
     def other_pooling(self) -> str | None:
-        """The pooling of the base as it is, which it is scored with, where the run trains another."""
+        """The pooling that the untrained base is scored with, where the run trains another."""
         own = saved_pooling(resolve(self.base)) or "mean"
         return own if self.pooling and self.pooling != own else None
 
     @property
     def for_encoders(self) -> str:
-        """The options that are as they are because the base is a sentence encoder already, as flags; mostly none."""
+        """Options, as flags, that have their values because the base is a sentence encoder already; mostly none."""
         knows = is_sentence_encoder(resolve(self.base))
         chosen = [(name, value) for name, value in self.method.for_encoders.items() if knows]
         return " ".join(
@@ -75,38 +88,33 @@ class Plan:
         )
 
     @property
-    def teachers(self) -> tuple[str, ...]:
-        """The encoders that are followed, by name; mostly none."""
-        return self.options.teachers
-
-    @property
     def views(self) -> tuple[View, ...]:
-        """What the learner reads."""
+        """Inputs of the learner."""
         return self.options.views()
 
     @property
     def columns(self) -> int:
-        """How many text columns the learner reads from."""
+        """Number of text columns the learner reads."""
         return 1 + max(max(view.column, view.second_column or 0) for view in self.views)
 
     @property
     def joins(self) -> bool:
-        """Whether two texts are read as one input, so that the model gives scores of pairs instead of vectors."""
+        """Whether two texts are one input, so that the model gives scores of pairs instead of vectors."""
         return any(view.second_column is not None for view in self.views)
 
     @property
     def contrasts_pairs(self) -> bool:
-        """Whether it learns from texts of a row that belong together, and not from labels: search can score that."""
+        """Whether it learns from texts of a row that belong together, without labels: search can score that."""
         return self.columns > 1 and not self.joins and self.options.labels() is None
 
     @property
     def reads_documents(self) -> bool:
-        """Whether a view reads what stands beside a sentence in its document."""
+        """Whether a view reads the neighbours of a sentence in its document."""
         return any(view.passage is not None for view in self.views)
 
     @property
     def defaults(self) -> dict[str, dict[str, Any]]:
-        """The default of every option and setting that has one: what a run of an older version did without it."""
+        """Defaults of options and settings, by section: what a run of an older version did without them."""
         sections = {"options": self.method.options, "settings": Settings}
         return {
             section: {item.name: item.default for item in dataclasses.fields(kind) if item.default is not MISSING}
@@ -114,32 +122,60 @@ class Plan:
         }
 
     def on(self, corpus: Corpus) -> Plan:
-        """The plan with what its options take from the data.
+        """The plan with the options that follow from the corpus.
 
         Raises:
             SettingsError: the corpus has too few text columns, or lacks documents that a view reads.
         """
-        plan = dataclasses.replace(self, options=self.options.fitted(facts_of(corpus)))
+        plan = dataclasses.replace(self, options=self.options.fitted(**facts_of(corpus)))
         if plan.columns > len(corpus.view_columns):
             raise SettingsError(
                 f"{self.method.name} needs {plan.columns} text columns; the corpus has {len(corpus.text_columns)}:"
-                " name them with --text-columns"
+                " name them with text_columns"
             )
         if plan.reads_documents and corpus.documents is None:
             raise SettingsError(
                 f"{self.method.name} reads what stands beside a sentence in its document, and the corpus has no"
-                " documents: give --document-column, or --split-sentences if a text holds several sentences"
+                " documents: give document_column, or split_sentences=True if a text holds several sentences"
             )
         return plan
 
-    def known(self, corpus: Corpus, rows: np.ndarray) -> Known | None:
-        """The labels of the corpus, where the method needs them.
+    def known(self, corpus: Corpus, rows: np.ndarray) -> KnownLabels | None:
+        """The labels of the corpus, if the method needs them.
 
         Raises:
             SettingsError: they are not what it needs.
         """
         wanted = self.options.labels()
         return None if wanted is None else labels_of(wanted, self.method.name, corpus, rows)
+
+
+def config_of(plan: Plan, corpus: Corpus, rows: np.ndarray) -> dict[str, Any]:
+    """A plan and its data as JSON, for `run.json`: a run must share it with the run that it resumes."""
+    digests = ",".join(weights_digest(resolve(teacher)) for teacher in plan.options.teachers)
+    return {
+        "method": plan.method.name,
+        "options": dataclasses.asdict(plan.options),
+        **({"teacher_digest": digests} if digests else {}),
+        "settings": dataclasses.asdict(plan.settings),
+        "base": plan.base,
+        "base_digest": weights_digest(resolve(plan.base)),
+        "pooling": plan.pooling or CNN_POOL,
+        **({"head": {"name": name_of(plan.head), **dataclasses.asdict(plan.head)}} if plan.head else {}),
+        "dropout": plan.dropout,
+        "whiten": plan.whiten,
+        "corpus": {
+            "source": corpus.source,
+            "fingerprint": corpus.fingerprint,
+            "sentences": len(rows),
+            "rows": rows_digest(rows),
+        },
+    }
+
+
+def rows_digest(rows: np.ndarray) -> str:
+    """A digest that tells one choice of a corpus' rows from another."""
+    return hashlib.blake2b(np.ascontiguousarray(rows, dtype=np.int64).tobytes(), digest_size=8).hexdigest()
 
 
 def make_plan(
@@ -155,13 +191,13 @@ def make_plan(
     """Settings and options of a run: the method's defaults or a preset's, then what the user changed.
 
     Args:
-        method: what is to be learned.
+        method: the learning method.
         base: the base encoder; None for the best of those that ship with selfsent and that the method can train.
         preset: `published` for the paper's settings, or one of the method's own presets.
         pooling: another pooling than the base was saved with, or than the method's where it has none.
         dropout: another dropout rate than the base's.
-        whiten: fit whitening of this strength on the trained encoder's vectors, and put it behind the encoder; 0 for
-            none, None for what the method has for tables of token vectors that somebody trained.
+        whiten: strength of the whitening fitted on the trained encoder's vectors; 0 for none, None for the method's
+            own on static embeddings that somebody trained.
         head: name of a head in `HEADS` to give the encoder.
         **changes: fields of `Settings`, of the method's options and of the head's.
 
@@ -170,56 +206,86 @@ def make_plan(
     """
     chosen = method.preset(preset)
     if base is None:
-        base = usual_base(method, {**chosen, **changes}, head, pooling, dropout)
-    saved = saved_pooling(resolve(base))
-    # With a head, another pooling or another measure the vectors are not those that the base was trained to make.
-    same = head is None and pooling in (None, saved) and changes.get("similarity") != "dot"
-    knows = same and is_sentence_encoder(resolve(base))
+        base = default_base(method, {**chosen, **changes}, head, pooling, dropout)
+    directory = resolve(base)
+    saved = saved_pooling(directory)
+    # With a head or another pooling the vectors are not those that the base was trained to make.
+    same = head is None and pooling in (None, saved)
+    knows = same and is_sentence_encoder(directory)
     given = chosen if preset else method.for_encoders if knows else {}
     if changes.keys() & set(DURATIONS):
         given = {name: value for name, value in given.items() if name not in DURATIONS}
     changes = {**given, **changes}
     # One pass unless told otherwise, but on a huge corpus never more than the paper took.
-    told = preset is not None or bool(changes.keys() & set(DURATIONS))
-    longest = None if told else STATIC_STEPS if is_static(resolve(base)) else method.published.steps
+    told = preset is not None or changes.keys() & set(DURATIONS)
+    longest = None if told else STATIC_STEPS if is_static(directory) else method.published.steps
     chosen_head = _head(method, head, pooling, changes)
-    usual = usual_settings(method, base)  # which refuses a base that the method cannot train
-    settings, options, ignored = _changed(method, method.published if preset else usual, changes)
+    start = default_settings(method, base)  # raises where the method cannot train the base
+    settings, options, ignored = _changed(method, method.published if preset else start, changes)
     if whiten is None:
-        whiten = usual_whitening(method, base) if preset is None and knows else 0.0
-    _refuse(method, settings, options, dropout, whiten)
+        whiten = method.static_whiten if not preset and knows and is_bare_table(directory) else 0.0
+    _check(method, settings, options, dropout, whiten)
     if pooling is None and head != CNN_POOL:
         own = saved or method.pooling
         pooling = cast(Pooling, own) if own in POOLINGS else None
     return Plan(method, options, settings, str(base), pooling, dropout, float(whiten), ignored, longest, chosen_head)
 
 
+def default_plan(corpus: Corpus, base: str | Path | None, **given: Any) -> tuple[Plan, str]:
+    """The plan of the default method for a corpus, and the reason in a few words.
+
+    Args:
+        corpus: the corpus.
+        base: the base encoder; None for the best that ships with selfsent and that the method can train.
+        **given: arguments of `make_plan`; None counts as not given.
+
+    Raises:
+        SettingsError: as `default_method` and `make_plan` do.
+    """
+    method, settings, reason = default_method(corpus, base)
+    given = {name: value for name, value in given.items() if value is not None}
+    replaced = {*(NOISES if given.keys() & set(NOISES) else ()), *(("pooling",) if "head" in given else ())}
+    own = {} if "preset" in given else {name: value for name, value in settings.items() if name not in replaced}
+    try:
+        return make_plan(method, base, **{**own, **given}), reason
+    except SettingsError as error:
+        raise SettingsError(f"without `method`, {method.name} is trained here, as {reason}: {error}") from None
+
+
+def doubt(plan: Plan) -> str | None:
+    """A notice where little can be hoped of a default."""
+    if plan.method.name != FOR_SINGLE_FROM_ENCODER[0] or not is_trained_transformer(resolve(plan.base)):
+        return None
+    return (
+        "the base is a sentence encoder already, and single sentences change one by about a point:"
+        " look at the scores before you use the result"
+    )
+
+
 _OF_CORPUS = (
-    *("text_column", "text_columns", "document_column", "label_column", "score_column", "split_sentences"),
-    *("clean", "exclude", "where", "carry", "stack", "drop_near_duplicates"),
+    *(item.name for kind in (CorpusOptions, PairOptions) for item in dataclasses.fields(kind)),
+    *("where", "carry", "stack"),
 )
 _OF_PYTHON = {
     "settings": "the preset is `preset`",
     "track": "it is `trackers`",
     "map": "it is `map_points`",
-    "seeds": "several seeds are trained by selfsent.over_seeds",
     **{name: f"it belongs to the corpus: train(read_corpus(..., {name}=...), ...)" for name in _OF_CORPUS},
 }
-"""What to say of names of the command line, and of `read_corpus`, that are given to `train` in Python."""
+"""Hints for names of the command line, and of `read_corpus`, that are given to `train` in Python."""
 
 
 def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tuple[Settings, Any, tuple[str, ...]]:
-    """Settings and options with what was changed, and the names of what a method without steps has no use for.
+    """Settings and options with the changes, and the names of those that a method without steps ignores.
 
     Raises:
         SettingsError: an unknown name, or a value out of range.
     """
     general = {item.name for item in dataclasses.fields(Settings)}
     own = {item.name for item in dataclasses.fields(method.options)}
-    for name in changes:
-        if name not in general | own:
-            hint = _OF_PYTHON.get(name) or whose_option(name) or guess(name, sorted(general | own))
-            raise SettingsError(f"{method.name} has no option {name!r}; {hint}")
+    if unknown := [name for name in changes if name not in general | own]:
+        hint = _OF_PYTHON.get(unknown[0]) or whose_option(unknown[0]) or guess(unknown[0], sorted(general | own))
+        raise SettingsError(f"{method.name} has no option {unknown[0]!r}; {hint}")
     ignored = tuple(sorted(changes.keys() & general - {*WITHOUT_STEPS})) if method.closed_form else ()
     settings = start.but(**{name: changes[name] for name in changes if name in general and name not in ignored})
     if not (settings.steps or settings.epochs or settings.budget):
@@ -227,40 +293,40 @@ def _changed(method: Method, start: Settings, changes: Mapping[str, Any]) -> tup
     return settings, method.options(**{name: changes[name] for name in changes if name in own}), ignored
 
 
-def _refuse(method: Method, settings: Settings, options: Any, dropout: float | None, whiten: float) -> None:
-    """Refuse what does not go together.
+def _check(method: Method, settings: Settings, options: Any, dropout: float | None, whiten: float) -> None:
+    """Reject what does not go together.
 
     Raises:
         SettingsError: it does not.
     """
     if dropout is not None and not 0 <= dropout < 1:
-        raise SettingsError(f"--dropout is {dropout}; it must be at least 0 and below 1")
+        raise SettingsError(f"dropout is {dropout}; it must be at least 0 and below 1")
     if not 0 <= whiten <= 1:
-        raise SettingsError(f"--whiten is {whiten:g}; it must be from 0 to 1")
+        raise SettingsError(f"whiten is {whiten:g}; it must be from 0 to 1")
     if whiten and method.name == "whitening":
-        raise SettingsError("whitening is whitened already: leave out --whiten, or give --strength")
+        raise SettingsError("whitening is whitened already: leave out `whiten`, or give `strength`")
     if whiten and any(view.second_column is not None for view in options.views()):
-        raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out --whiten")
+        raise SettingsError(f"{method.name} makes scores, not vectors that could be whitened: leave out `whiten`")
     check_batch_size(method, options, settings.batch_size)
-    if method.is_batchwise(options) and settings.accumulate > 1:
+    if options.is_batchwise and settings.accumulate > 1:
         raise SettingsError(
-            f"{method.name} compares the sentences of a batch, so --accumulate would change what it learns:"
-            " lower --batch-size instead"
+            f"{method.name} compares the sentences of a batch, so `accumulate` would change what it learns:"
+            " lower batch_size instead"
         )
 
 
 def check_batch_size(method: Method, options: Any, size: int) -> None:
-    """Refuse a batch too small for a method.
+    """Reject a batch too small for a method.
 
     Raises:
         SettingsError: the method compares the sentences of a batch, and it has one.
     """
-    if method.is_batchwise(options) and size < 2:
-        raise SettingsError(f"{method.name} compares the sentences of a batch: --batch-size must be at least 2")
+    if options.is_batchwise and size < 2:
+        raise SettingsError(f"{method.name} compares the sentences of a batch: batch_size must be at least 2")
 
 
 def _head(method: Method, head: str | None, pooling: Pooling | None, changes: dict[str, Any]) -> Any:
-    """The options of a head, taken out of what the user changed.
+    """The options of a head, taken out of the changes.
 
     Raises:
         SettingsError: there is no such head, or it does not go with the method or the pooling.
@@ -270,10 +336,10 @@ def _head(method: Method, head: str | None, pooling: Pooling | None, changes: di
     if head not in HEADS:
         raise SettingsError(f"there is no head {head!r}; {guess(head, HEADS)}")
     if method.head:
-        raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out --head")
+        raise SettingsError(f"{method.name} has a head of its own, {method.head}: leave out `head`")
     if method.name == "cross-encoder":
-        raise SettingsError("cross-encoder puts a dense layer of its own behind the pooling: leave out --head")
+        raise SettingsError("cross-encoder puts a dense layer of its own behind the pooling: leave out `head`")
     if head == CNN_POOL and pooling:
-        raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out --pooling")
+        raise SettingsError(f"{CNN_POOL} is a pooling itself: leave out `pooling`")
     names = changes.keys() & {item.name for item in dataclasses.fields(HEADS[head])}
     return HEADS[head](**{name: changes.pop(name) for name in names})

@@ -1,70 +1,82 @@
-"""What a run does beside training."""
+"""What `train` takes beside settings and options of the method: how the base is changed, and what a run does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from selfsent.errors import SettingsError
-from selfsent.models.encoder import Encoder
+from selfsent.models.heads.options import HEADS
 from selfsent.naming import names
-from selfsent.training.budget import Clock
-from selfsent.training.trackers import check_trackers
+from selfsent.settings import check_limits, setting
 
-Scorer = Callable[[Encoder], float]
+Scorer = Callable[[Any], float]
+"""The score of an `Encoder`; higher is better."""
 Notice = Callable[[str], None]
+
+
+def strength(text: str) -> float:
+    """The strength of a whitening, from the command line.
+
+    Raises:
+        SettingsError: it is no number.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingsError(
+            f"{text!r} is no number; give the corpus before --whiten, or a strength behind it"
+        ) from None
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How the base becomes the encoder that is trained."""
+
+    preset: str | None = setting(None, "published: exactly the paper's settings", flags=("--settings",))
+    pooling: Literal["cls", "mean", "max", "lasttoken"] | None = setting(
+        None, "pooling (default: the base's or method's)"
+    )
+    head: str | None = setting(None, "a CNN to put before, or in place of, the pooling", choices=tuple(HEADS))
+    dropout: float | None = setting(None, "dropout rate of the encoder, instead of its own")
+    whiten: float | None = setting(
+        None,
+        "whiten the trained encoder's vectors, with a strength of 0 to 1 (default: 0; after neighbours on a table 0.1)",
+        nargs="?",
+        const=1.0,
+        parse=strength,
+    )
 
 
 @dataclass(frozen=True)
 class RunConfig:
     """What a run does beside training.
 
-    Args:
-        checkpoint_every: steps between two checkpoints; None for ten in a run, at least half a minute apart.
-        keep: checkpoints kept, the newest, and one more where none of these is from before the last look at the space.
-        dev: what is scored along the way: `context` (label-free, on documents kept apart for it) or a task such as
-            `stsb-dev`.
-        dev_every: steps between two scores; None for ten in a run.
-        keep_best: whether the model with the best score is the result, instead of the last.
-        map_points: sentences on the map of the run's page; 0 for no map.
-        trackers: names of accelerate's trackers that are told the figures as well.
-        scorer: what gives the scores: made of `dev` and the corpus; higher is better.
-        clock: of a run with a budget; by default it begins with the training, and nothing is left for what follows.
-
     Raises:
-        SettingsError: a value is out of range.
+        SettingsError: a value is out of range, or no such tracker is installed.
     """
 
-    checkpoint_every: int | None = None
-    keep: int = 2
-    dev: str | None = None
-    dev_every: int | None = None
-    keep_best: bool = False
-    map_points: int = 1_000
-    trackers: str | Sequence[str] = ()
+    views: tuple[str, ...] = setting((), "make the two views first, as selfsent augment does: synonym, mlm ...")
+    sentences: int | None = setting(None, "train on N rows at most, drawn at random, the same for every seed")
+    data: str | None = setting(None, "mirror of evaluation data sets (default: SELFSENT_DATA, then the hub)")
+    checkpoint_every: int | None = setting(None, "steps between checkpoints (default: ten in a run)", minimum=1)
+    keep: int = setting(2, "checkpoints kept", minimum=2)
+    dev: str | None = setting(None, "score along the way: context, or a task such as stsb-dev")
+    dev_every: int | None = setting(None, "steps between these scores (default: a tenth of the run)", minimum=1)
+    keep_best: bool = setting(False, "keep the model with the best dev score instead of the last")
+    trackers: tuple[str, ...] = setting((), "also log to tensorboard, wandb, mlflow ...", flags=("--track",))
+    map_points: int = setting(1_000, "sentences on the map of the run's page, 0 for no map", flags=("--map",))
     scorer: Scorer | None = None
-    clock: Clock | None = None
+    """Made of `dev` and the corpus."""
+    clock: Any = None
+    """The `Clock` of a run with a budget; by default it begins with the training, and keeps nothing for afterwards."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "trackers", names(self.trackers))
-        check_trackers(self.trackers)
-        if self.keep < 2:
-            raise SettingsError(
-                f"--keep is {self.keep}; at least 2 checkpoints are kept, in case the newest is cut short"
-            )
-        for flag, every in (("--checkpoint-every", self.checkpoint_every), ("--dev-every", self.dev_every)):
-            if every is not None and every < 1:
-                raise SettingsError(f"{flag} is {every}; it must be at least 1")
+        for name in ("views", "trackers"):
+            object.__setattr__(self, name, names(getattr(self, name)))
+        check_limits(self)
+        if self.trackers:
+            from selfsent.training.trackers import check_trackers
 
-    @classmethod
-    def taken_from(cls, given: Mapping[str, Any]) -> tuple[RunConfig, dict[str, Any]]:
-        """What is meant for a run's configuration, and the rest.
-
-        Args:
-            given: keyword arguments.
-        """
-        own = {item.name for item in fields(cls)} - {"scorer", "clock"}
-        return cls(**{name: given[name] for name in own & given.keys()}), {
-            name: value for name, value in given.items() if name not in own
-        }
+            check_trackers(self.trackers)

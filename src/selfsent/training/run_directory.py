@@ -1,10 +1,11 @@
-"""The run directory: what was asked, what happened, where it can go on, and what came out."""
+"""The run directory: config and record of a run, its log, its checkpoints, and the model that came out."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -15,26 +16,33 @@ from typing import Any
 
 from selfsent.distributed import by_first, gathered, rank, together
 from selfsent.errors import RunError
-from selfsent.files import is_half_written, output_errors, remove, sweep_half_written, write_json, write_text
-from selfsent.integrity import is_signed, signed
-from selfsent.locks import DirectoryLock, lock_directory
+from selfsent.files import (
+    atomic_directory,
+    is_half_written,
+    output_errors,
+    remove,
+    sweep_half_written,
+    write_json,
+    write_text,
+)
+from selfsent.integrity import is_signed, seal, signed
+from selfsent.locks import PathLock, lock_directory
 from selfsent.methods.method import RETIRED
-from selfsent.training.agreement import check_agreement, first_difference
 from selfsent.training.checkpoint import is_whole
 from selfsent.version import __version__
 
-_WHOLES = (
-    *("stages", "folds", "seeds", "seeds.json", "evaluation.json", "beside.json", "recipe.yaml"),
+_FILES = (
+    *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "report.html"),
+    *("prepared", "stages", "folds", "seeds", "seeds.json", "evaluation.json", "beside.json", "recipe.yaml"),
     *("methods", "comparison.json"),
 )
-"""What it writes into the directory of several runs."""
-_PARTS = (
-    *("run.json", "checkpoints", "model", "best", "metrics.jsonl", "trackers", "scores.json", "report.html"),
-    *("prepared", *_WHOLES),
-)
-"""What selfsent writes into a run directory."""
+"""What selfsent writes into the directory of a run, or of several runs."""
 _DISCARDED = "discarded"
 _WATCHED = ("torch", "transformers", "sentence-transformers", "tokenizers", "accelerate", "numpy")
+_RENAMED = {"smoothing": "alpha"}
+"""Settings of earlier versions, and their names now."""
+_HARMLESS = ("base", "corpus source")
+"""Names, which may be written in several ways; digest and fingerprint tell whether the contents are the same."""
 
 
 def versions() -> dict[str, str]:
@@ -47,26 +55,19 @@ class RunDirectory:
     """`run.json`, `metrics.jsonl`, `checkpoints/` and `model/`.
 
     Args:
-        path: the directory; `check` says whether it may be used, `match` what for, and `begin` is the first to write.
+        path: the directory; `check` tells whether it may be used, `match` for which config, and `begin` writes first.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.model = path / "model"
+        """Where the trained model lies at the end."""
+        self.checkpoints = path / "checkpoints"
         self.record: dict[str, Any] = {}
         self.resumed = False
-        self._held: DirectoryLock | None = None
+        self._lock: PathLock | None = None
         self._seen: str | None = None
         """`run.json` as it was when this was checked."""
-
-    @property
-    def model(self) -> Path:
-        """Where the trained model lies at the end."""
-        return self.path / "model"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Where the checkpoints lie."""
-        return self.path / "checkpoints"
 
     @property
     def status(self) -> str:
@@ -74,119 +75,129 @@ class RunDirectory:
         return str(self.record.get("status", "running"))
 
     def check(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None] = ()) -> None:
-        """Refuse a directory that cannot be used as asked, before anything is written.
+        """Reject a directory that cannot be used as asked, before anything is written.
 
         Args:
             resume: take up the run that is there.
             overwrite: throw away the run that is there.
-            read: what the new run needs: encoders, a recipe; and None.
+            read: inputs of the new run, such as encoders or a recipe; and None.
 
         Raises:
             RunError: there is a run and neither was asked for, or it is needed and would be thrown away, or the
                 directory is not a run's, or cannot be written.
             OutputError: another process works in it.
         """
-        mine: list[bool] = []
+        mine: list[dict[str, Any] | None] = []
 
-        def checked() -> tuple[dict[str, Any], bool]:
-            record, resumed = self._checked(resume, overwrite, read)
-            mine.append(resumed)
-            return record, resumed
+        def checked() -> dict[str, Any] | None:
+            mine.append(self._checked(resume, overwrite, read))
+            return mine[0]
 
-        self.record, self.resumed = together(checked)
-        if not self.resumed and any(there := gathered(mine[0])):
+        found = together(checked)
+        self.record, self.resumed = found or {}, found is not None
+        there = [] if self.resumed else gathered(mine[0] is not None)
+        if any(there):
             raise RunError(
                 f"process {there.index(True)} has the run in {self.path}, and the first process, which goes on with it,"
                 " has none: put it into a folder that all machines see, or copy it there"
             )
 
-    def _checked(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None]) -> tuple[dict[str, Any], bool]:
-        """The record of the run that is to be taken up, if any, and whether there is one."""
+    def _checked(self, resume: bool, overwrite: bool, read: Iterable[str | Path | None]) -> dict[str, Any] | None:
+        """The record of the run to resume, or None."""
         if resume and overwrite:
-            raise RunError("--resume and --overwrite contradict each other: give one")
+            raise RunError("resume=True and overwrite=True contradict each other: give one")
         try:
             self.path.name.encode()
         except UnicodeEncodeError:
-            raise RunError(f"{str(self.path)!a} is not UTF-8: choose another --output") from None
+            raise RunError(f"{str(self.path)!a} is not UTF-8: choose another `output`") from None
         for needed in read if overwrite else ():
-            place = None if needed is None else Path(needed).resolve()
-            if place and self.path.resolve() in (place, *place.parents):
-                raise RunError(f"--overwrite would throw away {needed}, which is read: choose another --output")
+            path = None if needed is None else Path(needed).resolve()
+            if path and self.path.resolve() in (path, *path.parents):
+                raise RunError(f"overwrite=True would throw away {needed}, which is read: choose another `output`")
         try:
-            old = self._read()
+            self._seen = self._text()
+            old = None if self._seen is None else json.loads(self._seen)
+            old = old if self._seen is None or isinstance(old, dict) else {}
             ours = old is not None and {"asked", "status"} & old.keys()
             if not ours and self.path.is_dir() and not all(map(is_half_written, self.path.iterdir())):
-                raise RunError(f"{self.path} exists and is not a run of selfsent: choose another --output")
+                raise RunError(f"{self.path} exists and is not a run of selfsent: choose another `output`")
         except NotADirectoryError:
-            raise RunError(f"{self.path} is, or lies in, a file: choose another --output") from None
+            raise RunError(f"{self.path} is, or lies in, a file: choose another `output`") from None
         except (OSError, ValueError) as error:
             raise RunError(f"{self.path / 'run.json'} cannot be read: {error}") from None
-        place = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise RunError(f"{place} cannot be written to: choose another --output")
+        parent = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        if not os.access(parent, os.W_OK | os.X_OK):
+            raise RunError(f"{parent} cannot be written to: choose another `output`")
         if self.path.is_dir():
             self._hold()
-        if old is None or old.get("status") == _DISCARDED:
-            return {}, False
-        if not (resume or overwrite):
-            raise RunError(
-                f"{self.path} already holds a run: give --resume to go on, --overwrite to start again,"
-                " or another --output"
-            )
+        if old is None or old.get("status") == _DISCARDED or overwrite:
+            return None
         if not resume:
-            return {}, False
+            raise RunError(
+                f"{self.path} already holds a run: give resume=True to go on, overwrite=True to start again,"
+                " or another `output`"
+            )
         if not is_signed(old):
             raise RunError(
                 f"{self.path / 'run.json'} is not as it was written: it is damaged, or was changed by hand (then"
                 " take its line checksum out, and it is believed)"
             )
-        old.pop("checksum", None)
-        return old, True
+        return {name: value for name, value in old.items() if name != "checksum"}
 
     def _hold(self) -> None:
-        """Keep other processes out, from now on to the end of this object."""
-        if rank() == 0 and self._held is None:
-            self._held = lock_directory(
-                self.path, f"another selfsent works in {self.path}: wait for it, or choose another --output"
+        """Lock out other processes until this object goes."""
+        if rank() == 0 and self._lock is None:
+            self._lock = lock_directory(
+                self.path, f"another selfsent works in {self.path}: wait for it, or choose another `output`"
             )
             if self._text() != self._seen:
                 raise RunError(f"another selfsent has written to {self.path} meanwhile: give the command again")
 
-    def match(
-        self, asked: dict[str, Any], defaults: Mapping[str, Any] | None = None, free: Collection[str] = ()
-    ) -> None:
-        """Say what the run is to be; one that is resumed must have been asked for the same.
+    def _text(self) -> str | None:
+        try:
+            return (self.path / "run.json").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
 
-        Where the run went wrong and was stopped, the learning rate may be another one, in a run of several stages that
-        of the stage that went wrong: `run.json` keeps both.
+    def match(
+        self, config: dict[str, Any], defaults: Mapping[str, Any] | None = None, free: Collection[str] = ()
+    ) -> None:
+        """Set the config of the run; a resumed run must have had the same.
+
+        The learning rate may change where the run went wrong and was stopped, in a run of several stages that of the
+        stage that went wrong: `run.json` keeps both.
 
         Args:
-            asked: everything that decides the result, as JSON.
-            defaults: what holds of names in its sections that the old run, of an older version, did not know.
-            free: places, such as `stages NAME`, that may be other than they were, as nothing has come of them yet.
+            config: everything that decides the result, as JSON.
+            defaults: values of names in its sections that a run of an older version did not know.
+            free: names, such as `stages NAME`, that may change, as nothing has come of them yet.
 
         Raises:
-            RunError: the old run was asked for something else, or another process is.
+            RunError: the old run, or another process, has another config.
         """
-        self._asked = json.loads(json.dumps(asked))
-        check_agreement(self._asked)
-        free = (*free, _rate_of(self.record.get("stopped_in"))) if self.record.get("stopped") else free
-        before = self.record.get("asked", {})
+        self._config = json.loads(json.dumps(config))
+        check_agreement(self._config)
+        if self.record.get("stopped"):
+            stage = self.record.get("stopped_in")
+            free = (*free, f"stages {stage} learning_rate" if stage else "settings learning_rate")
+        before = _renamed(self.record.get("asked", {}))
+        if "options" in before:
+            known = before["options"].items()
+            now = self._config["options"]
+            before["options"] = {name: value for name, value in known if name in now or (name, value) not in RETIRED}
         for section, values in json.loads(json.dumps(defaults or {})).items():
             if section in before:
                 before[section] = {**values, **before[section]}
-        if "options" in before:
-            before["options"] = {
-                name: value for name, value in before["options"].items() if (name, value) not in RETIRED
-            }
-        difference = first_difference(before, self._asked, but=free) if self.record else None
-        if difference:
+        if not self.record:
+            return
+        self.record["asked"] = before
+        if difference := first_difference(before, self._config, exclude=free):
             raise RunError(
-                f"{self.path} cannot be resumed: {difference}; use the old value, --overwrite, or another --output"
+                f"{self.path} cannot be resumed: {difference}; use the old value, overwrite=True, or another `output`"
             )
 
     def begin(self, steps: bool = True) -> None:
-        """Write the beginnings of a new run, in place of an old one where there is one; a resumed run stays as it is.
+        """Write the beginnings of a new run, in place of an old one if there is one; a resumed run stays as it is.
 
         Args:
             steps: whether it takes steps itself, and has checkpoints.
@@ -196,49 +207,34 @@ class RunDirectory:
         """
         self._hold()
         if rank() == 0:
-            self._clear()
-        self.path.mkdir(parents=True, exist_ok=True)  # on other machines for what lies there for a while
+            self.sweep()
+            if not self.resumed:
+                # First of all it stops being a run that could be resumed, in case this is killed half-way.
+                write_json(self.path / "run.json", {"status": _DISCARDED})
+                for name in _FILES[1:]:
+                    remove(self.path / name)
+        self.path.mkdir(parents=True, exist_ok=True)  # on other machines for temporary files
         if rank() == 0 and steps:
             self.checkpoints.mkdir(exist_ok=True)
         if not self.resumed:
             started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-            self.update(status="running", asked=self._asked, command=sys.argv, versions=versions(), started=started)
-        elif change := first_difference(self.record["asked"], self._asked):
+            self.update(status="running", asked=self._config, command=sys.argv, versions=versions(), started=started)
+        elif change := first_difference(self.record["asked"], self._config):
             changes = [*self.record.get("changes", []), {"change": change, "because": self.record.get("stopped")}]
-            self.update(asked=self._asked, changes=changes, stopped=None, stopped_in=None)
-
-    def _clear(self) -> None:
-        """Remove what a kill left half-written, and an old run that is not resumed; files of others are left alone."""
-        self.sweep()
-        if not self.resumed:
-            # First of all it stops being a run that could be resumed, in case this is killed half-way.
-            write_json(self.path / "run.json", {"status": _DISCARDED})
-            for name in _PARTS[1:]:
-                remove(self.path / name)
-
-    def abandon(self) -> None:
-        """Take back what was written of a run that cannot begin, and the directory if nothing else is in it."""
-        if rank() == 0:
-            for name in _PARTS:
-                remove(self.path / name)
-            with suppress(OSError):  # there are files of others
-                self.path.rmdir()
+            self.update(asked=self._config, changes=changes, stopped=None, stopped_in=None)
 
     def sweep(self) -> None:
         """Remove what a kill left half-written."""
         for folder in (self.path, self.checkpoints, self.model, self.path / "prepared"):
             sweep_half_written(folder)
 
-    def _read(self) -> dict[str, Any] | None:
-        self._seen = self._text()
-        record: Any = None if self._seen is None else json.loads(self._seen)
-        return record if isinstance(record, dict) or self._seen is None else {}
-
-    def _text(self) -> str | None:
-        try:
-            return (self.path / "run.json").read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
+    def abandon(self) -> None:
+        """Take back what was written of a run that cannot begin, and the directory if nothing else is in it."""
+        if rank() == 0:
+            for name in _FILES:
+                remove(self.path / name)
+            with suppress(OSError):  # files of others
+                self.path.rmdir()
 
     def update(self, **changes: Any) -> None:
         """Change entries of `run.json`."""
@@ -246,7 +242,7 @@ class RunDirectory:
         if rank() == 0:
             write_json(self.path / "run.json", signed(self.record))
         if self.status == "finished":
-            self._held = None
+            self._lock = None
 
     def log(self, entry: dict[str, Any]) -> None:
         """Add a line to `metrics.jsonl`."""
@@ -255,22 +251,21 @@ class RunDirectory:
             file.write(json.dumps(entry) + "\n")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`; one that a kill cut short, or a disk damaged, is left out."""
+        """The lines of `metrics.jsonl`, without those that a kill cut short or a disk damaged."""
         lines = []
         try:
-            for line in (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").splitlines():
-                try:
-                    entry = json.loads(line)
-                    if type(entry["step"]) is int:
-                        lines.append(entry)
-                except (ValueError, TypeError, KeyError):
-                    continue
+            text = (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
-            pass
+            return []
+        for line in text.splitlines():
+            with suppress(ValueError, TypeError, KeyError):
+                entry = json.loads(line)
+                if type(entry["step"]) is int:
+                    lines.append(entry)
         return lines
 
     def forget_after(self, step: int) -> None:
-        """Drop the log lines and checkpoints of later steps, which are to be done again."""
+        """Drop the log lines and checkpoints of later steps, which will be done again."""
         kept = [json.dumps(entry) + "\n" for entry in self.metrics() if entry["step"] <= step]
         write_text(self.path / "metrics.jsonl", "".join(kept))
         self.drop_checkpoints_after(step)
@@ -282,14 +277,11 @@ class RunDirectory:
                 remove(directory)
 
     def checkpoint_at(self, step: int) -> Path:
-        """The place of the checkpoint of a step."""
+        """Path of the checkpoint of a step."""
         return self.checkpoints / f"step-{step:08d}"
 
     def newest_checkpoint(self, notice: Callable[[str], None]) -> Path | None:
-        """The newest checkpoint that is whole; those that are not are named in a notice and passed over.
-
-        It is that of the first process: other machines may have none.
-        """
+        """The first process' newest checkpoint that is whole; a notice names those that are not."""
 
         def newest() -> Path | None:
             for directory in sorted(self.checkpoints.glob("step-*"), reverse=True):
@@ -309,6 +301,86 @@ class RunDirectory:
                 remove(directory)
 
 
-def _rate_of(stage: str | None) -> str:
-    """The place of the learning rate in what was asked for, of a stage or of a run without any."""
-    return f"stages {stage} learning_rate" if stage else "settings learning_rate"
+def _renamed(config: Any) -> Any:
+    """A config of an earlier version under today's names."""
+    if not isinstance(config, dict):
+        return config
+    return {
+        _RENAMED.get(name, name): "step" if (name, value) == ("schedule", "stairs") else _renamed(value)
+        for name, value in config.items()
+    }
+
+
+def save_model(path: Path, save: Callable[[Path], None]) -> None:
+    """Write a model, whole or not at all, its weights with a checksum.
+
+    Args:
+        path: its directory; what is there is replaced.
+        save: writes it into an empty one.
+    """
+    with atomic_directory(path) as temporary:
+        save(temporary)
+        seal(temporary)
+
+
+def take_over(run: Path, directory: Path) -> None:
+    """Give a directory of several runs the model and the scores of one; weights are linked if possible."""
+
+    def link(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    with atomic_directory(directory / "model") as temporary:
+        shutil.copytree(run / "model", temporary, copy_function=link, dirs_exist_ok=True)
+    write_text(directory / "scores.json", (run / "scores.json").read_text(encoding="utf-8"))
+
+
+def check_agreement(config: dict[str, Any]) -> None:
+    """Reject processes with different options, encoders or text, before any of them takes a step.
+
+    On machines of their own each process reads its own files. Rows are chosen by number, so different tables would
+    silently train every machine on something else.
+
+    Args:
+        config: everything that decides the result, as JSON.
+
+    Raises:
+        RunError: another process has another config; every process raises it.
+    """
+    first, *others = gathered((platform.node() or "unnamed", config))
+    for number, (name, theirs) in enumerate(others, 1):
+        if difference := _first_difference(first[1], theirs):
+            where, one, other = difference
+            raise RunError(
+                f"process {number} on {name} has another {where} ({other}) than process 0 on {first[0]} ({one}): give"
+                " all machines the same files, encoders and options"
+            )
+
+
+def first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> str | None:
+    """In words, the first difference of two JSON values outside the names in `exclude`; None without one."""
+    found = _first_difference(old, new, exclude)
+    return None if found is None else f"{found[0]} was {found[1]}, now {found[2]}"
+
+
+def _first_difference(old: Any, new: Any, exclude: Collection[str] = ()) -> tuple[str, Any, Any] | None:
+    """Name of the first difference of two JSON values, and both values there."""
+    old, new = flattened(old), flattened(new)
+    for name in {**old, **new}:
+        free = name in _HARMLESS or any(f"{name} ".startswith(f"{each} ") for each in exclude)
+        if old.get(name) != new.get(name) and not free:
+            before, now = ("not given" if each.get(name) is None else each[name] for each in (old, new))
+            return name.replace("_", " "), before, now
+    return None
+
+
+def flattened(config: Any, separator: str = " ", name: str = "") -> dict[str, Any]:
+    """A JSON value without nesting: values by names such as `settings seed`."""
+    if not isinstance(config, Mapping):
+        return {name: config}
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        found |= flattened(value, separator, f"{name}{separator}{key}" if name else key)
+    return found

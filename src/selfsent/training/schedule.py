@@ -17,19 +17,19 @@ from selfsent.settings import Settings
 
 
 @dataclass(frozen=True)
-class Course:
-    """How a run goes through its schedule: in strides of one step, or, where the clock decides, longer or shorter ones.
+class Schedule:
+    """Positions of a run's steps in its schedule, which is laid out once.
 
-    The schedule is laid out once. Whenever the run is to end sooner or later, what is left of it is walked in other
-    strides, so that the rate has come to its end when the run has.
+    Whenever a budget changes the end of the run, the rest of the schedule is stretched or squeezed, so that the rate
+    ends when the run does.
 
     Args:
-        laid_out: steps of the schedule; learning rates are a function of the place in it.
+        laid_out: steps of the schedule; learning rates are a function of the position in it.
         turns: (step, steps), rising: from which step on the run was to end after how many.
 
     Example:
-        >>> slower = Course(100).turned(50, 75)  # half-way, twice as slow
-        >>> [slower.place(step) for step in (0, 50, 60, 75)]
+        >>> slower = Schedule(100).turned(50, 75)  # half-way, twice as slow
+        >>> [slower.position(step) for step in (0, 50, 60, 75)]
         [0.0, 50.0, 70.0, 100.0]
     """
 
@@ -41,43 +41,39 @@ class Course:
         """The step after which the run ends, as far as is known."""
         return self.turns[-1][1] if self.turns else self.laid_out
 
-    def turned(self, step: int, steps: int) -> Course:
+    def turned(self, step: int, steps: int) -> Schedule:
         """The same up to a step, and from there so that it ends after `steps`."""
         return replace(self, turns=(*self.turns, (step, steps)))
 
-    def place(self, step: int) -> float:
-        """Where in the schedule a step begins: from 0 to `laid_out`; without turns the step itself."""
-        place, since, end = 0.0, 0, self.laid_out
+    def position(self, step: int) -> float:
+        """Position at which a step begins: from 0 to `laid_out`; without turns the step itself."""
+        position, since, end = 0.0, 0, self.laid_out
         for turn, steps in self.turns:
             if turn >= step:
                 break
-            place += (turn - since) * (self.laid_out - place) / (end - since)
+            position += (turn - since) * (self.laid_out - position) / (end - since)
             since, end = turn, steps
-        return place + (step - since) * (self.laid_out - place) / (end - since)
-
-    def share(self, step: int) -> float:
-        """How much of the schedule lies behind a step, from 0 to 1."""
-        return self.place(step) / self.laid_out
+        return position + (step - since) * (self.laid_out - position) / (end - since)
 
     def passes(self, step: int, every: int) -> bool:
         """Whether the step that ends with this number passes a multiple of `every` in the schedule."""
-        return int(self.place(step) // every) > int(self.place(step - 1) // every)
+        return int(self.position(step) // every) > int(self.position(step - 1) // every)
 
 
 def rate_at(step: float, steps: int, settings: Settings) -> float:
     """The share of the peak learning rate at a step, counted from 0, of a run of `steps` steps.
 
-    It rises linearly over the warm-up; then it stays, falls to zero on a line or along half a cosine, or goes down the
-    stairs of Carlsson et al. 2021: by a fifth every 500 steps, until a fifth is left.
+    It rises linearly over the warm-up; then it stays, falls to zero on a line or along half a cosine, or falls in steps
+    (Carlsson et al. 2021): by a fifth every 500 steps, until a fifth is left.
     """
     warmup = settings.warmup if settings.warmup >= 1 else settings.warmup * steps
     if step < warmup:
         return (step + 1) / (warmup + 1)
-    if settings.schedule == "stairs":
+    if settings.schedule == "step":
         return (5 - min(4, step // 500)) / 5
-    left = (steps - step) / max(1.0, steps - warmup)
     if settings.schedule == "constant":
         return 1.0
+    left = (steps - step) / max(1.0, steps - warmup)
     return left if settings.schedule == "linear" else 0.5 * (1 - math.cos(math.pi * left))
 
 
@@ -88,7 +84,7 @@ def make_optimizer(learner: Learner, settings: Settings) -> torch.optim.Optimize
         group.setdefault("lr", settings.learning_rate)
         group["peak"] = group["lr"]
     if settings.optimizer == "rmsprop":
-        return torch.optim.RMSprop(groups, alpha=settings.smoothing, eps=settings.epsilon, foreach=True)
+        return torch.optim.RMSprop(groups, alpha=settings.alpha, eps=settings.epsilon, foreach=True)
     if settings.optimizer == "sgd":
         return torch.optim.SGD(groups, foreach=True)
     device = next(learner.parameters()).device.type
@@ -99,9 +95,9 @@ def scale_and_clip(optimizer: torch.optim.Optimizer, parameters: Iterable[Tensor
     """Turn summed gradients into the mean's and bound their norm; one pass over the gradients, or none.
 
     Args:
-        optimizer: whose next step it is; a fused one is told what to divide by on its way, others get new gradients.
+        optimizer: a fused one divides the gradients in its next step, others get new gradients.
         parameters: with the sums as gradients.
-        scale: what makes means of the sums.
+        scale: factor that turns sums into means.
         clip: largest norm of the means; 0 for none.
 
     Returns:

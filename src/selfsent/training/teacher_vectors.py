@@ -14,9 +14,9 @@ from selfsent.locks import lock_range
 from selfsent.models.encoder import Encoder
 from selfsent.models.encoding import encode
 from selfsent.models.fingerprint import files_fingerprint
+from selfsent.models.precision import quicken
 from selfsent.resumable import RowTable
 from selfsent.settings import Precision
-from selfsent.training.precision import quicken
 
 _FORMAT = 3
 _CHUNK = {"cpu": 1 << 10, "cuda": 1 << 14}

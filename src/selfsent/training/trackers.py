@@ -1,4 +1,4 @@
-"""Where the figures of a run go beside `metrics.jsonl`: TensorBoard, Weights & Biases, MLflow and others."""
+"""Experiment trackers: TensorBoard, Weights & Biases, MLflow and others."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from selfsent.distributed import rank
 from selfsent.errors import SettingsError, guess
-from selfsent.training.run_directory import RunDirectory
+from selfsent.training.run_directory import RunDirectory, flattened
 
 PROJECT = "selfsent"
+_PLAIN = (bool, int, float, str)
 _RUN_NAMES = {"wandb": "name", "trackio": "name", "mlflow": "run_name"}
-"""What trackers that tell runs of one project apart call the run's name."""
+"""The argument for the name of the run, by tracker."""
 
 
 def check_trackers(names: Sequence[str]) -> None:
-    """Refuse trackers that are not there.
+    """Reject missing trackers.
 
     Raises:
         SettingsError: accelerate knows no such tracker, or its package is not installed.
@@ -26,19 +27,19 @@ def check_trackers(names: Sequence[str]) -> None:
     there = {str(getattr(each, "value", each)) for each in get_available_trackers()}
     for name in names:
         if name not in LOGGER_TYPE_TO_CLASS:
-            raise SettingsError(f"--track: there is no {name!r}; {guess(name, LOGGER_TYPE_TO_CLASS)}")
+            raise SettingsError(f"`trackers`: there is no {name!r}; {guess(name, LOGGER_TYPE_TO_CLASS)}")
         if name not in there:
-            raise SettingsError(f"--track {name}: its package is not installed: pip install {name.replace('_', '-')}")
+            raise SettingsError(f"trackers={name}: its package is not installed: pip install {name.replace('_', '-')}")
 
 
 class Trackers:
-    """The trackers of a run, which the first process alone tells anything.
+    """The trackers of a run, used by the first process alone.
 
     Args:
         names: of accelerate's trackers.
-        directory: of the run; what trackers write to files lies in its `trackers/`, but for MLflow, which keeps all
-            runs of a machine together.
-        notice: told when a tracker fails during the run, which goes on without it.
+        directory: of the run; trackers write their files to its `trackers/`, except MLflow, which keeps all runs of a
+            machine together.
+        notice: receives failures of trackers during the run, which goes on without them.
     """
 
     def __init__(self, names: Sequence[str], directory: RunDirectory, notice: Callable[[str], None]) -> None:
@@ -46,55 +47,45 @@ class Trackers:
         self._started: dict[str, Any] = {}
 
     def __enter__(self) -> Trackers:
-        """Start them, with what the run was asked for.
+        """Start them, with the config of the run.
 
         Raises:
             SettingsError: one does not start.
         """
         for name in self.names:
+            files = self.directory.path / "trackers"
+            kind = LOGGER_TYPE_TO_CLASS[name]
+            path = (str(files),) if kind.requires_logging_directory else ()
+            own = {_RUN_NAMES[name]: self.directory.path.name} if name in _RUN_NAMES else {}
+            config = flattened(self.directory.record["asked"], ".").items()
+            known = {
+                key: value if isinstance(value, _PLAIN) else str(value) for key, value in config if value is not None
+            }
             try:
-                tracker = self._tracker(name)
+                if name == "wandb" and "WANDB_DIR" not in os.environ:  # else it writes to the current directory
+                    files.mkdir(exist_ok=True)
+                    own["dir"] = str(files)
+                tracker = kind(PROJECT, *path, **own)
                 tracker.start()
-                tracker.store_init_configuration(dict(_flat(self.directory.record["asked"])))
+                tracker.store_init_configuration(known)
             except Exception as error:  # whatever the package raises: no account, no server, no network
                 self.__exit__()
-                raise SettingsError(f"--track {name} cannot start: {error}") from error
+                raise SettingsError(f"trackers={name} cannot start: {error}") from error
             self._started[name] = tracker
         return self
 
-    def _tracker(self, name: str) -> Any:
-        kind, files = LOGGER_TYPE_TO_CLASS[name], self.directory.path / "trackers"
-        place = (str(files),) if kind.requires_logging_directory else ()
-        own = {_RUN_NAMES[name]: self.directory.path.name} if name in _RUN_NAMES else {}
-        if name == "wandb" and "WANDB_DIR" not in os.environ:  # else it writes to the current directory
-            files.mkdir(exist_ok=True)
-            own["dir"] = str(files)
-        return kind(PROJECT, *place, **own)
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Tell them the figures of a step; one that fails is left out from then on."""
+    def _tell(self, action: Callable[[Any], object]) -> None:
         for name, tracker in list(self._started.items()):
             try:
-                tracker.log(dict(values), step=step)
+                action(tracker)
             except Exception as error:  # training is worth more than its log
                 del self._started[name]
                 self.notice(f"{name} failed, and is told nothing more: {error}")
 
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """Log the figures of a step; a tracker that fails is dropped."""
+        self._tell(lambda tracker: tracker.log(dict(values), step=step))
+
     def __exit__(self, *_: object) -> None:
         """End them."""
-        for name, tracker in self._started.items():
-            try:
-                tracker.finish()
-            except Exception as error:  # likewise
-                self.notice(f"{name} failed at the end: {error}")
-
-
-def _flat(asked: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    """What was asked for without nesting: `settings.batch_size` and so on."""
-    found: list[tuple[str, Any]] = []
-    for name, value in asked.items():
-        if isinstance(value, Mapping):
-            found += _flat(value, f"{before}{name}.")
-        elif value is not None:
-            found.append((before + name, value if isinstance(value, (bool, int, float, str)) else str(value)))
-    return found
+        self._tell(lambda tracker: tracker.finish())

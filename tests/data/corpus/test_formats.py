@@ -1,3 +1,4 @@
+import csv
 import gzip
 import sys
 
@@ -49,19 +50,19 @@ def test_what_stands_in_a_file_is_read(name, read, write):
     assert read(write(name, content)).texts() == texts
 
 
-def test_a_field_limit_of_the_process_is_left_alone(read, write):
-    import csv
-
-    before = csv.field_size_limit()
+def test_limits_of_the_process_are_left_alone(read, write):
+    before = csv.field_size_limit(), sys.getrecursionlimit()
     long = "word " * 50_000
     assert [len(t) for t in read(write("x.csv", f"text\n{long}\nb\n")).texts()] == [len(long) - 1, 1]
-    assert csv.field_size_limit() == before
+    with pytest.raises(CorpusError):
+        read(write("x.jsonl", b'{"text": ' * 100_000))
+    assert (csv.field_size_limit(), sys.getrecursionlimit()) == before
 
 
-def test_many_rows_in_small_and_large_batches(read, write):
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".txt"])
+def test_many_rows(suffix, read, write):
     texts = [f"sentence number {n}" for n in range(20_000)]
-    for suffix in (".csv", ".jsonl", ".parquet", ".txt"):
-        assert read(write(f"x{suffix}", encoded(suffix, texts))).texts() == texts
+    assert read(write(f"x{suffix}", encoded(suffix, texts))).texts() == texts
 
 
 def test_a_line_of_50_megabytes_is_cut_in_bounded_memory(read, write):
@@ -70,12 +71,6 @@ def test_a_line_of_50_megabytes_is_cut_in_bounded_memory(read, write):
     assert [len(text) for text in corpus.texts()] == [5, (1 << 20) - 1, 4] or len(corpus.texts()[1]) == 1 << 20
     assert corpus.report.too_long == 1
     assert corpus.texts()[2] == "last"
-
-
-def test_a_csv_cell_of_20_megabytes_is_refused(read, write):
-    path = write("x.csv", b"id,text\n1,fine\n2," + b"x" * 20_000_000 + b"\n")
-    with pytest.raises(CorpusError, match=r"x\.csv, line 3: longer than"):
-        read(path)
 
 
 BAD = {
@@ -110,6 +105,7 @@ BAD = {
     "blank.csv": (b"\n\ntext,a\none\n", ", line 4: 1 columns"),
     "twice.csv": (b"text,a,text\none,1,uno\n", ": 2 columns are called 'text': rename all but one"),
     "many.csv": (",".join(f"c{n}" for n in range(200)) + "\n", ".*and 180 more"),
+    "long.csv": (b"id,text\n1,fine\n2," + b"x" * 20_000_000 + b"\n", ", line 3: longer than"),
     "quote.csv": (b'id,text\n1,a\n2,"b\n3,c\n', ", line 3: broken quoting"),
     "empty.txt": (b"", ": no text in it"),
     "empty.csv": (b"", ": no text in it"),
@@ -119,13 +115,14 @@ BAD = {
     "one.txt": (b"same\nsame \n", ": only one distinct sentence"),
     "kind.docx": (b"x", ": unknown kind of file; known are .txt"),
     "none": (b"x", ": unknown kind of file"),
+    "two\nlines.txt": (b"", ""),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files_get_one_line_with_file_and_place(name, read, write, tmp_path):
     content, expected = BAD[name]
-    with pytest.raises(CorpusError, match=rf"{name}{expected}") as caught:
+    with pytest.raises(CorpusError, match=rf"{name.replace(chr(10), '.n')}'?{expected}") as caught:
         read(write(name, content))
     assert len(str(caught.value).splitlines()) == 1
     whole = name == "one.txt"  # too little to train on, and a table all the same: it can be encoded
@@ -138,19 +135,6 @@ def test_a_bad_later_file_is_found_before_the_first_is_read(read, write, tmp_pat
     monkeypatch.setattr("selfsent.data.corpus.build._Builder.add", lambda self, batch: pytest.fail("reading began"))
     with pytest.raises(CorpusError, match=r"b\.csv: no column"):
         read(tmp_path / "d")
-
-
-def test_names_with_line_breaks_stay_on_one_line(read, write):
-    with pytest.raises(CorpusError) as caught:
-        read(write("two\nlines.txt", ""))
-    assert "\n" not in str(caught.value)
-
-
-def test_recursion_limit_is_not_touched(read, write):
-    before = sys.getrecursionlimit()
-    with pytest.raises(CorpusError):
-        read(write("x.jsonl", b'{"text": ' * 100_000))
-    assert sys.getrecursionlimit() == before
 
 
 def test_labels_that_are_no_unicode(read, write):

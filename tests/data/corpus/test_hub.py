@@ -16,7 +16,7 @@ def mirror(write, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def fake_hub(monkeypatch):
+def hub(monkeypatch):
     """A stand-in for `datasets` that serves one data set and remembers how it was asked."""
     asked = []
 
@@ -33,21 +33,11 @@ def fake_hub(monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("org/name", HubDataset("org/name", None, "train")),
-        ("org/name:en", HubDataset("org/name", "en", "train")),
-        ("org/name:en:test", HubDataset("org/name", "en", "test")),
-        ("org/name::test", HubDataset("org/name", None, "test")),
-        ("name", None),
-        ("../org/name", None),
-        ("org/../name", None),
-        ("org/name:a:b:c", None),
-    ],
-)
-def test_parse(text, expected):
-    assert HubDataset.parse(text) == expected
+def test_names():
+    names = {"org/name": (None, "train"), "org/name:en": ("en", "train"), "org/name:en:test": ("en", "test")}
+    for text, (config, split) in (names | {"org/name::test": (None, "test")}).items():
+        assert HubDataset.parse(text) == HubDataset("org/name", config, split)
+    assert not any(map(HubDataset.parse, ("name", "../org/name", "org/../name", "org/name:a:b:c")))
 
 
 @pytest.mark.usefixtures("mirror")
@@ -60,29 +50,20 @@ def test_the_mirror_comes_first(read):
         read("org/parts")
 
 
-def test_the_hub_is_streamed_once(fake_hub, read):
-    assert read("org/remote:en", label_column="n").labels.tolist() == [1, 2, 3]
-    assert read("org/remote:en", label_column="n").texts() == ["one", "two", "three"]
-    assert fake_hub == [("org/remote", "en", "train", True)]
-
-
-def test_the_hub_is_streamed_once_to_see_whether_texts_are_to_be_split(fake_hub, read):
+@pytest.mark.parametrize("split", [False, None])
+def test_the_hub_is_streamed_once(hub, read, split):
     for _ in range(2):
-        assert read("org/remote", split_sentences=None).texts() == ["one", "two", "three"]
-    assert fake_hub == [("org/remote", None, "train", True)]
+        corpus = read("org/remote:en", label_column="n", split_sentences=split)
+        assert (corpus.texts(), corpus.labels.tolist()) == (["one", "two", "three"], [1, 2, 3])
+    assert hub == [("org/remote", "en", "train", True)]
 
 
-@pytest.mark.usefixtures("fake_hub")
-def test_errors_of_the_hub_are_one_line(read):
+@pytest.mark.usefixtures("hub")
+def test_errors_of_the_hub_are_one_line(read, monkeypatch):
     with pytest.raises(CorpusError, match=r"org/gone: no such file, and not .*: Couldn't reach the hub$"):
         read("org/gone")
     with pytest.raises(CorpusError, match=r"org/remote: no column 'body'; it has 'text', 'n'"):
         read("org/remote", text_column="body")
-
-
-def test_without_datasets(read, monkeypatch):
-    monkeypatch.delenv("SELFSENT_DATA", raising=False)
-    monkeypatch.setattr("selfsent.data.corpus.hub.require_hub", lambda name: None)
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(CorpusError, match=r"org/name: no such file, .* pip install 'selfsent\[hub\]'"):
         read("org/name")
@@ -90,8 +71,7 @@ def test_without_datasets(read, monkeypatch):
 
 def test_without_a_network_it_says_so_at_once(read, monkeypatch):
     monkeypatch.delenv("SELFSENT_DATA", raising=False)
-    monkeypatch.setattr("selfsent.data.corpus.hub.getproxies", dict)
+    monkeypatch.setattr("selfsent.data.corpus.remote.getproxies", dict)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(CorpusError, match=r"org/name: no such file, and the hub cannot be reached to look there"):
         read("org/name")

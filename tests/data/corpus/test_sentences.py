@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from selfsent.data.corpus import split_sentences
 from selfsent.data.corpus.read import check_corpus
@@ -20,6 +19,7 @@ from selfsent.errors import CorpusError
         ["1. First point follows.", "2. Second point follows."],
         ["So do I.", "Then it ended."],
         ["No sentence end at all"],
+        ["What?! she asked. ok then"],
         ["今天天气很好。", "我们去公园吧！", "好吗？", "「好。」", "走"],
         ["यह एक वाक्य है।", "यह दूसरा है।"],
         ["هل تعمل الطابعة؟", "لا تعمل."],
@@ -29,10 +29,6 @@ from selfsent.errors import CorpusError
 def test_split(sentences):
     joiner = "" if sentences[0][0] in "今" else " "
     assert split_sentences(joiner.join(sentences)) == sentences
-
-
-def test_lower_case_goes_on():
-    assert split_sentences("What?! she asked. ok then") == ["What?! she asked. ok then"]
 
 
 def test_blank_lines_end_a_sentence_and_line_breaks_do_not():
@@ -52,17 +48,17 @@ def test_hostile_repetition_is_linear(unit):
     assert "".join("".join(split_sentences(unit * 100_000)).split()) == "".join((unit * 100_000).split())
 
 
+LONG = "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6))
+
+
 class TestSplittingByALook:
     """`split_sentences=None`: texts are split where most hold several sentences and nothing else makes documents."""
 
-    def test_long_texts_are_split_and_short_ones_are_not(self, read, write):
-        long = "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6)) + "Just one.\n"
-        assert len(read(write("long.csv", long), split_sentences=None)) == 13
+    def test_long_texts_are_split_unless_they_have_documents(self, read, write):
+        assert len(read(write("long.csv", LONG + "Just one.\n"), split_sentences=None)) == 13
         short = "text\n" + "".join(f"One {n} here.\n" for n in range(6)) + "This is one. This is two.\n"
         corpus = read(write("short.csv", short), split_sentences=None)
         assert (len(corpus), corpus.documents) == (7, None)
-
-    def test_documents_that_are_there_are_left_as_they_are(self, read, write):
         table = "text,thread\n" + "".join(f"One {n} here. Two {n} here.,{n % 3}\n" for n in range(6))
         assert len(read(write("x.csv", table), document_column="thread", split_sentences=None)) == 6
         lines = "A line. And more.\nB line. And more too.\n\nC line. And even more.\n"
@@ -75,16 +71,16 @@ class TestSplittingByALook:
         assert corpus.texts()[:2] == ["One 0 here.", "Two 0 here."]
 
     def test_what_was_found_is_not_looked_for_again(self, read, write, monkeypatch):
-        path = write("long.csv", "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6)))
+        path = write("long.csv", LONG)
         assert len(read(path)) == 6  # another table of the same file does not decide
         assert len(read(path, split_sentences=None)) == 12
-        monkeypatch.setattr("selfsent.data.corpus.read._looked_at", None)
+        monkeypatch.setattr("selfsent.data.corpus.read._sample", None)
         assert len(read(path, split_sentences=None)) == 12
         assert len(read(path)) == 6
 
     def test_a_check_makes_no_table_that_may_not_be_wanted(self, write, tmp_path):
         cache = tmp_path / "cache"
-        path = write("long.csv", "text\n" + "".join(f"One {n} here. Two {n} here.\n" for n in range(6)))
+        path = write("long.csv", LONG)
         check_corpus(path, split_sentences=None, cache=cache)
         assert not list(cache.rglob("corpus.json"))
         check_corpus(path, split_sentences=False, cache=cache)

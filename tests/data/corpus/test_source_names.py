@@ -11,42 +11,38 @@ from selfsent.errors import CorpusError
 
 def test_folder_pattern_and_list_agree(read, write, tmp_path):
     a, b = write("d/a.txt", "one\ntwo\n"), write("d/deep/b.jsonl", jsonl_bytes([{"text": "three"}]))
-    write("d/.hidden/c.txt", "no")
-    write("d/.d.txt", "no")
-    write("d/readme.md", "no")
-    expected = ["one", "two", "three"]
+    for name in ("d/.hidden/c.txt", "d/.d.txt", "d/readme.md"):
+        write(name, "no")
     for source in (tmp_path / "d", f"{tmp_path}/d/**/*.*[tl]", [a, b], [str(a), str(b)], (str(tmp_path / "d"),)):
         corpus = read(source)
-        assert corpus.texts() == expected
-        assert corpus.report.files == 2
+        assert (corpus.texts(), corpus.report.files) == (["one", "two", "three"], 2)
 
 
 def test_strings(read):
     assert read(["one. Two", "two", "one. Two"]).texts() == ["one. Two", "two"]
     assert read(f"sentence {n}" for n in range(3)).texts() == ["sentence 0", "sentence 1", "sentence 2"]
-    with pytest.raises(CorpusError, match="item 1 of the texts is int, not a string"):
-        read(["one", 2])
-    with pytest.raises(CorpusError, match="no text in it"):
-        read([])
-    with pytest.raises(CorpusError, match="have no columns"):
-        read(["one", "two"], label_column="l")
+    for texts, options, said in (
+        (["one", 2], {}, "item 1 of the texts is int, not a string"),
+        ([], {}, "no text in it"),
+        (["one", "two"], {"label_column": "l"}, "have no columns"),
+    ):
+        with pytest.raises(CorpusError, match=said):
+            read(texts, **options)
 
 
 def test_standard_input(read, monkeypatch):
     for data, documents in ((b"one\ntwo\n", None), (b"one\n\ntwo\n", [0, 1])):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
         corpus = read("-")
-        assert corpus.texts() == ["one", "two"]
+        assert (corpus.texts(), corpus.source) == (["one", "two"], "standard input")
         assert (None if documents is None else corpus.documents.tolist()) == documents
-    assert corpus.source == "standard input"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\n\xff")))
     with pytest.raises(CorpusError, match="standard input, line 2: not UTF-8"):
         read("-")
 
 
 def test_a_named_pipe(read, tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
+    os.mkfifo(pipe := tmp_path / "pipe")
     writer = threading.Thread(target=lambda: pipe.write_bytes(b"one\ntwo\n"))
     writer.start()
     assert read(pipe).texts() == ["one", "two"]
@@ -54,7 +50,7 @@ def test_a_named_pipe(read, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("source", "message"),
+    ("source", "said"),
     [
         ("missing.txt", "missing.txt: no such file or directory"),
         ("some/missing.csv.gz", "some/missing.csv.gz: no such file or directory"),
@@ -65,17 +61,21 @@ def test_a_named_pipe(read, tmp_path):
         ("a\0b", "no such file or directory"),
     ],
 )
-def test_missing(source, message, read):
-    with pytest.raises(CorpusError, match=message) as caught:
+def test_missing(source, said, read):
+    with pytest.raises(CorpusError, match=rf"^[^\n]*{said}$"):
         read(source)
-    assert "\n" not in str(caught.value)
 
 
-def test_a_link_to_nowhere(read, write, tmp_path):
-    write("d/a.txt", "one\ntwo\n")
-    (tmp_path / "d" / "b.txt").symlink_to(tmp_path / "gone.txt")
-    for source in (tmp_path / "d", tmp_path / "d" / "b.txt"):
-        with pytest.raises(CorpusError, match=r"b\.txt: "):
+def test_links(read, write, tmp_path):
+    write("here/a.txt", "ba de\n")
+    write("else/deep/b.txt", "ko mi\n")
+    (tmp_path / "here" / "more").symlink_to(tmp_path / "else")
+    (tmp_path / "else" / "deep" / "up").symlink_to(tmp_path / "here")
+    corpus = read(tmp_path / "here")
+    assert (corpus.texts(), corpus.report.files) == (["ba de", "ko mi"], 2)
+    (tmp_path / "here" / "c.txt").symlink_to(tmp_path / "gone.txt")
+    for source in (tmp_path / "here", tmp_path / "here" / "c.txt"):
+        with pytest.raises(CorpusError, match=r"c\.txt: "):
             read(source)
 
 
@@ -83,15 +83,3 @@ def test_a_folder_without_text(read, write, tmp_path):
     write("d/picture.png", b"x")
     with pytest.raises(CorpusError, match=r"d: no text in this folder; known are \.txt, \.csv"):
         read(tmp_path / "d")
-
-
-def test_folders_behind_links_are_read_once(read, tmp_path):
-    (tmp_path / "else" / "deep").mkdir(parents=True)
-    (tmp_path / "else" / "deep" / "b.txt").write_text("ko mi\n")
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "a.txt").write_text("ba de\n")
-    (tmp_path / "here" / "more").symlink_to(tmp_path / "else")
-    (tmp_path / "else" / "deep" / "up").symlink_to(tmp_path / "here")
-    corpus = read(tmp_path / "here")
-    assert corpus.texts() == ["ba de", "ko mi"]
-    assert corpus.report.files == 2

@@ -1,5 +1,4 @@
 from selfsent.data.corpus import read_corpus
-from selfsent.data.corpus.batch import Columns
 from selfsent.data.corpus.stdlib import prose, read_stdlib, stdlib_files
 
 DOCSTRING = """Summarise the report. It must be open.
@@ -50,7 +49,6 @@ def test_every_docstring_is_a_document_and_nothing_runs(tmp_path):
     ]
     assert len(set(first.documents)) == 3
     assert (second.skipped_files, len(second), second.files) == (1, 0, 1)
-    assert Columns().texts == ("text",)
 
 
 def test_some_of_the_standard_library_reads_like_text(tmp_path, monkeypatch):

@@ -99,20 +99,6 @@ def test_what_is_beside_a_sentence_is_that_or_itself_at_the_ends(documents, away
         assert found == [place + away if 0 <= place + away < SIZES[number] else place]
 
 
-def test_lengths_may_be_skewed():
-    one = Documents(np.zeros(1000, dtype=np.int64))
-    rows = np.arange(300, 700)
-    long, short = (Span("positive", 1, 20, skew=skew)(rows, 0, one)[1].mean() for skew in ((4.0, 2.0), (2.0, 4.0)))
-    assert (long, short) == (pytest.approx(20 * 4 / 6 + 0.5, abs=0.8), pytest.approx(20 * 2 / 6 + 0.5, abs=0.8))
-
-
-def test_several_positives_of_an_anchor_are_drawn_independently():
-    one = Documents(np.zeros(500, dtype=np.int64))
-    rows = np.arange(100, 400)
-    first, second = (Span("positive", 20, number=number)(rows, 0, one)[0] for number in (0, 1))
-    assert 0.01 < (first == second).mean() < 0.06
-
-
 def test_documents_know_how_many_sentences_they_have(documents):
     assert documents.sizes(ROWS).tolist() == [SIZES[number] for number in documents.numbers]
     assert (documents.largest_share(ROWS), documents.company_share) == (pytest.approx(8 / 19), pytest.approx(18 / 19))

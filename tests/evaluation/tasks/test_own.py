@@ -5,43 +5,49 @@ import scipy.stats
 from naive.metrics import cosine
 from selfsent.errors import DataError
 from selfsent.evaluation.encoders import as_encoder
-from selfsent.evaluation.suites import evaluate
-from selfsent.evaluation.tasks.own import OWN
+from selfsent.evaluation.tasks import own
+from selfsent.evaluation.tasks.own import OWN, nearest_neighbours, v_measures
 
 RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice([f"w{n}" for n in range(9)], 4)) for _ in range(30)]
 
 
-def scored(kind, path, encoder):
-    read, score = OWN[kind]
-    return score(read(path), encoder)
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    monkeypatch.setattr(own, "ROWS", 400)
+    monkeypatch.setattr(own, "DRAWS", 4)
+    monkeypatch.setattr(own, "BLOCK", 7)
 
 
 @pytest.fixture
-def save(tmp_path):
-    def write(text):
+def scored(tmp_path):
+    """Write lines of fields (or bytes) to a file, and score an encoder on it; or only read it."""
+
+    def of(kind, lines, encoder=None):
         path = tmp_path / "mine.tsv"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
+        path.write_bytes(lines if isinstance(lines, bytes) else "".join("\t".join(r) + "\n" for r in lines).encode())
+        rows = OWN[kind][0](path)
+        return OWN[kind][1](rows, encoder) if encoder else rows
 
-    return write
+    return of
 
 
-@pytest.mark.parametrize("heading", ["", "first\tsecond\tgold\n"])
-def test_pairs(save, model, heading):
-    scores = RNG.uniform(0, 1, 15)
-    lines = [f"{a}\t{b}\t{s}\n" for a, b, s in zip(TEXTS[:15], TEXTS[15:], scores, strict=True)]
-    score = scored("pairs", save(heading + "".join(lines)), as_encoder(model))
-    found = [cosine(*model.encode([a, b])) for a, b in zip(TEXTS[:15], TEXTS[15:], strict=True)]
-    assert score.score == pytest.approx(100 * scipy.stats.spearmanr(found, scores)[0])
+@pytest.mark.parametrize("heading", [[], [("first", "second", "gold")]])
+def test_pairs(scored, model, heading):
+    gold = RNG.uniform(0, 1, 15)
+    pairs = list(zip(TEXTS[:15], TEXTS[15:], strict=True))
+    lines = [(*pair, str(score)) for pair, score in zip(pairs, gold, strict=True)]
+    score = scored("pairs", heading + lines, as_encoder(model))
+    found = [cosine(*model.encode(list(pair))) for pair in pairs]
+    assert score.score == pytest.approx(100 * scipy.stats.spearmanr(found, gold)[0])
     assert (score.n, score.name) == (15, "mine")
 
 
-def test_relevance(save, model):
-    gold = {"w1 w2": [0, 3], "w7": [5], "zzz": [9]}
-    lines = [f"{query}\t{TEXTS[row]}\n" for query, rows in gold.items() for row in rows]
-    score = scored("relevance", save("query\ttext\n" + "".join(lines)), as_encoder(model))
-    pool, expected = list(dict.fromkeys(TEXTS[row] for rows in gold.values() for row in rows)), []
+def test_relevance(scored, model):
+    gold, expected = {"w1 w2": [0, 3], "w7": [5], "zzz": [9]}, []
+    lines = [(query, TEXTS[row]) for query, rows in gold.items() for row in rows]
+    score = scored("relevance", [("query", "text"), *lines], as_encoder(model))
+    pool = list(dict.fromkeys(text for _, text in lines))
     for query, rows in gold.items():
         ranked = sorted(pool, key=lambda text: -cosine(*model.encode([query, text])))
         expected.append(1 / (1 + min(ranked.index(TEXTS[row]) for row in rows)))
@@ -49,23 +55,64 @@ def test_relevance(save, model):
     assert score.n == 3
 
 
-def test_relevance_of_constant_vectors_is_pessimistic(save):
-    lines = "".join(f"q{n}\ttext {n}\n" for n in range(20))
+def test_ties_count_against_a_query_but_the_query_itself_does_not(scored):
     constant = as_encoder(lambda texts: np.ones((len(texts), 4)))
-    assert scored("relevance", save(lines), constant).score == 0
+    assert scored("relevance", [(f"q{n}", f"text {n}") for n in range(20)], constant).score == 0
+    lines = [pair for n in range(20) for pair in ((f"{n} one", f"{n} two"), (f"{n} two", f"{n} one"))]
+    together = as_encoder(lambda texts: np.eye(20)[[int(text.split()[0]) for text in texts]] + 0.01)
+    assert scored("relevance", lines, together).score == 100
 
 
-def test_labels(save, model):
-    lines = [f"{'good' if n % 2 else 'bad'} {TEXTS[n % 30]}\t{'plus' if n % 2 else 'minus'}\n" for n in range(60)]
-    score = scored("labels", save("".join(lines)), as_encoder(model))
-    assert score.score > 90
-    assert score.n == 60
+def test_a_query_is_not_its_own_answer(scored):
+    texts = [f"text {n}" for n in range(40)]
+    vectors = np.random.default_rng(0).normal(size=(40, 8))
+    pairs, same = list(zip(texts[::2], texts[1::2], strict=True)), [(text, text) for text in texts[::2]]
+    encoder = as_encoder(lambda given: np.stack([vectors[texts.index(text)] for text in given]))
+    alone, more = (scored("relevance", lines, encoder).score for lines in (pairs, [*same, *pairs]))
+    assert more <= alone < 100  # the queries are among the texts of the second file
+    with pytest.raises(DataError, match="the text of each line is its query itself"):
+        scored("relevance", same)
+
+
+def test_labels_have_neighbours_and_groups_beside_the_accuracy(scored):
+    lines = [(f"{'good' if n % 2 else 'bad'} {n}", "plus" if n % 2 else "minus") for n in range(40)]
+    aside = as_encoder(lambda texts: np.array([[text.startswith("good"), 1] for text in texts], np.float32))
+    found = scored("labels", lines, aside)
+    assert (found.score, found.n) == (100, 40)
+    assert found.metrics == pytest.approx({"nearest_neighbour": 100, "v_measure": 100})
+    assert found.intervals["nearest_neighbour"] == (100, 100)
+    assert found.to_json()["v_measures"] == pytest.approx([100] * 4)
+
+
+def test_nearest_neighbours_by_hand():
+    vectors, labels = RNG.standard_normal((40, 3)).astype(np.float32), RNG.integers(0, 3, 40)
+    texts = [f"text {n % 31}" for n in range(40)]  # nine are there twice
+    found = nearest_neighbours(vectors, labels, texts)
+    for row in range(40):
+        others = [n for n in range(40) if texts[n] != texts[row]]
+        nearest = max(others, key=lambda n: cosine(vectors[row], vectors[n]))
+        assert found[row] == (labels[nearest] == labels[row])
+    equal = nearest_neighbours(np.ones((4, 2), np.float32), np.array([0, 0, 0, 1]), list("abcd"))
+    np.testing.assert_allclose(equal, [2 / 3, 2 / 3, 2 / 3, 0])  # as often right as chance
+    assert not nearest_neighbours(np.ones((3, 2), np.float32), np.zeros(3, np.int64), ["a"] * 3).any()
+
+
+def test_groups_that_are_apart_have_a_v_measure_of_one():
+    labels, noise = np.repeat([0, 1, 2], 30), RNG.standard_normal((90, 5)).astype(np.float32)
+    vectors = np.eye(3, 5, dtype=np.float32)[labels] + 0.01 * noise
+    assert v_measures(vectors, labels) == pytest.approx([1.0] * 4)
+    random = v_measures(noise, labels)
+    assert max(random) < 0.3
+    assert len(set(random)) > 1
+    assert v_measures(noise, labels) == random
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
         ("pairs", "a\tb\t1\nc\td\tx\n", "score 'x' is no number"),
+        ("pairs", "a\tb\tnan\nc\td\t1\ne\tf\t2\n", "score 'nan' is no number"),  # and no heading
+        ("pairs", "a\tb\t-\nc\td\t1\ne\tf\t2\n", "score '-' is no number"),
         ("pairs", "a\tb\t1\nc\td\n", "line 2: expected sentence1, sentence2, score"),
         ("pairs", "a\tb\t1\nc\t\t2\n", "has 1 row besides 1 row without text; at least two"),
         ("pairs", "a\tb\t1\nc\td\t\n", "line 2: expected sentence1, sentence2, score"),
@@ -76,9 +123,9 @@ def test_labels(save, model):
         ("labels", "a\tx\n" * 15 + "b\ty\n" * 3, "'y' has 3 lines"),
     ],
 )
-def test_bad_files_are_one_line(save, kind, text, message):
+def test_bad_files_are_one_line(scored, kind, text, message):
     with pytest.raises(DataError, match=message) as caught:
-        OWN[kind][0](save(text))
+        scored(kind, text if isinstance(text, bytes) else text.encode())
     assert "\n" not in str(caught.value)
 
 
@@ -87,41 +134,7 @@ def test_a_missing_file_is_named(tmp_path):
         OWN["pairs"][0](tmp_path / "nothing.tsv")
 
 
-def test_a_query_that_is_a_text_too_does_not_count_against_itself(save):
-    lines = "".join(f"{n} one\t{n} two\n{n} two\t{n} one\n" for n in range(20))
-    pairs_together = as_encoder(lambda texts: np.eye(20)[[int(text.split()[0]) for text in texts]] + 0.01)
-    assert scored("relevance", save(lines), pairs_together).score == 100
-
-
 @pytest.mark.parametrize(("kind", "heading"), [("relevance", "query\trelevant text"), ("labels", "Text\tclass")])
-def test_one_known_name_makes_a_heading(kind, heading, save):
-    lines = [f"{heading}\n", *(f"{text}\t{'odd' if n % 2 else 'even'}\n" for n, text in enumerate(TEXTS))]
-    assert len(OWN[kind][0](save("".join(lines)))) == len(TEXTS)
-
-
-@pytest.mark.parametrize("score", ["nan", "n/a", "-"])
-def test_a_missing_score_in_the_first_line_is_no_heading(score, save):
-    with pytest.raises(DataError, match=f"the score '{score}' is no number"):
-        OWN["pairs"][0](save(f"a\tb\t{score}\nc\td\t1\ne\tf\t2\n"))
-
-
-def test_labels_by_the_classifier_that_is_asked_for(tmp_path, model):
-    path = tmp_path / "mine.tsv"
-    path.write_text("".join(f"{TEXTS[n % 30]} {n}\t{n % 2}\n" for n in range(60)))
-    marks = [evaluate(model, labels=path, classifier=name).scores["mine"].signature for name in ("exact", "senteval")]
-    assert marks[0] != marks[1]
-
-
-def test_a_query_is_not_its_own_answer(save):
-    texts = [f"text {n}" for n in range(40)]
-    vectors = np.random.default_rng(0).normal(size=(40, 8))
-    pairs = list(zip(texts[::2], texts[1::2], strict=True))
-    own = [(text, text) for text in texts[::2]]
-    scores = []
-    for lines in (pairs, [*own, *pairs]):
-        encoder = as_encoder(lambda given: np.stack([vectors[texts.index(text)] for text in given]))
-        file = save("".join(f"{query}\t{text}\n" for query, text in lines))
-        scores.append(scored("relevance", file, encoder).score)
-    assert scores[1] <= scores[0] < 100  # the queries are among the texts of the second file
-    with pytest.raises(DataError, match="the text of each line is its query itself"):
-        scored("relevance", save("".join(f"{query}\t{text}\n" for query, text in own)), None)
+def test_one_known_name_makes_a_heading(kind, heading, scored):
+    lines = [(heading,), *((text, "odd" if n % 2 else "even") for n, text in enumerate(TEXTS))]
+    assert len(scored(kind, lines)) == len(TEXTS)

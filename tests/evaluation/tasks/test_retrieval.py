@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from naive import retrieval as naive
+import selfsent
 from selfsent.errors import DataError
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.lexical import LexicalEncoder
 from selfsent.evaluation.results import Result
 from selfsent.evaluation.side_by_side import side_by_side
 from selfsent.evaluation.tasks import retrieval
-from selfsent.evaluation.tasks.retrieval import RetrievalTask
+from selfsent.evaluation.tasks.retrieval import KnownItemTask, RetrievalTask, first_finds_rest, text_finds_partner
 
+PLANTS = ["oak", "elm", "fir", "ash", "yew", "fig"]
 QUERIES, DOCUMENTS = 12, 150
-TOLERANCE = 1e-9
 METRICS = {"ndcg_cut.10": "score", "recip_rank": "mrr@10", "recall.100": "recall@100", "map": "map"}
 
 
@@ -47,23 +47,17 @@ def task_of(ids, grades, **more):
     return RetrievalTask("toy", queries, documents, grades, ids, **more)
 
 
-def named(ids, grades):
-    return {f"q{row}": {ids[place]: grade for place, grade in each.items()} for row, each in enumerate(grades)}
-
-
-def run_of(ids, scores):
-    return {
-        f"q{row}": dict(zip(ids, np.asarray(each, np.float32).tolist(), strict=True)) for row, each in enumerate(scores)
-    }
-
-
-def by_pytrec(ids, grades, scores):
-    """The metrics as pytrec_eval has them, times 100; MRR@10 from the ten that it ranks first."""
-    run, judged = run_of(ids, scores), named(ids, grades)
+def by_pytrec(ids, grades, scores, depth=DOCUMENTS, itself=None):
+    """The metrics as pytrec_eval has them of the first `depth`, times 100; MRR@10 from the ten that it ranks first."""
+    judged = {f"q{row}": {ids[place]: grade for place, grade in each.items()} for row, each in enumerate(grades)}
+    run, short = {}, {}
+    for row, each in enumerate(np.asarray(scores, np.float32).tolist()):
+        found = [pair for place, pair in enumerate(zip(each, ids)) if itself is None or place != itself[row]]
+        first = sorted(found, reverse=True)[:depth]  # of equal scores the larger id first
+        run[f"q{row}"], short[f"q{row}"] = ({name: score for score, name in best} for best in (first, first[:10]))
     found = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10", "recall.100", "map"}).evaluate(run)
-    short = {query: {name: run[query][name] for name in naive.ranked(run[query])[:10]} for query in run}
-    first = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}).evaluate(short)
-    rows = [{**found[query], **first[query]} for query in run]
+    reciprocal = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank"}).evaluate(short)
+    rows = [{**found[query], **reciprocal[query]} for query in found]
     return {ours: 100 * np.mean([row[theirs.replace(".", "_")] for row in rows]) for theirs, ours in METRICS.items()}
 
 
@@ -79,23 +73,12 @@ def test_figures_are_those_of_pytrec_eval_with_ties(seed, values):
     assert found == pytest.approx(by_pytrec(ids, grades, scores), abs=1e-6)
 
 
-def by_loops(ids, grades, scores, depth):
-    judged, run = named(ids, grades), run_of(ids, scores)
-    rankings = [(naive.ranked(run[query])[:depth], judged[query]) for query in run]
-    return {
-        "score": 100 * np.mean([naive.ndcg(*each, 10) for each in rankings]),
-        "mrr@10": 100 * np.mean([naive.reciprocal_rank(*each, 10) for each in rankings]),
-        "recall@100": 100 * np.mean([naive.recall(*each, 100) for each in rankings]),
-        "map": 100 * np.mean([naive.average_precision(*each, depth) for each in rankings]),
-    }
-
-
 @pytest.mark.parametrize("depth", [1, 7, 40, DOCUMENTS - 1, DOCUMENTS])
 def test_ties_at_the_end_of_what_is_looked_at(depth, monkeypatch):
     monkeypatch.setattr(retrieval, "DEPTH", depth)
     ids, grades, scores = made(values=3)
     found = figures(task_of(ids, grades).score(Scores(scores)))
-    assert found == pytest.approx(by_loops(ids, grades, scores, depth), abs=TOLERANCE)
+    assert found == pytest.approx(by_pytrec(ids, grades, scores, depth), abs=1e-6)
 
 
 def test_the_size_of_a_block_changes_nothing(monkeypatch):
@@ -108,14 +91,9 @@ def test_the_size_of_a_block_changes_nothing(monkeypatch):
 def test_documents_that_are_not_there_count_all_the_same():
     ids, grades, scores = made()
     absent = [{**each, DOCUMENTS + 5: 3, DOCUMENTS + 6: 1} for each in grades]
-    names = [*ids, *(f"x{n}" for n in range(10))]
     found = figures(task_of(ids, absent).score(Scores(scores)))
-    judged = [{(names[place]): grade for place, grade in each.items()} for each in absent]
-    expected = pytrec_eval.RelevanceEvaluator(
-        {f"q{row}": each for row, each in enumerate(judged)}, {"ndcg_cut.10", "map"}
-    ).evaluate(run_of(ids, scores))
-    for key, ours in (("ndcg_cut_10", "score"), ("map", "map")):
-        assert found[ours] == pytest.approx(100 * np.mean([each[key] for each in expected.values()]), abs=1e-6)
+    expected = by_pytrec([*ids, *(f"x{n}" for n in range(10))], absent, scores)
+    assert found == pytest.approx(expected, abs=1e-6)
     assert found["score"] < figures(task_of(ids, grades).score(Scores(scores)))["score"]
 
 
@@ -126,12 +104,7 @@ def test_a_query_does_not_find_itself(depth, monkeypatch):
     itself = [row if row % 2 else -1 for row in range(QUERIES)]
     scores[np.arange(QUERIES), np.arange(QUERIES)] = 10**6
     found = figures(task_of(ids, grades, itself=itself).score(Scores(scores)))
-    judged, run = named(ids, grades), run_of(ids, scores)
-    rankings = [naive.ranked(run[f"q{row}"], ids[row] if row % 2 else None)[:depth] for row in range(QUERIES)]
-    expected = [naive.ndcg(each, judged[f"q{row}"], 10) for row, each in enumerate(rankings)]
-    assert found["score"] == pytest.approx(100 * np.mean(expected), abs=TOLERANCE)
-    precisions = [naive.average_precision(each, judged[f"q{row}"], depth) for row, each in enumerate(rankings)]
-    assert found["map"] == pytest.approx(100 * np.mean(precisions), abs=TOLERANCE)
+    assert found == pytest.approx(by_pytrec(ids, grades, scores, depth, itself), abs=1e-6)
 
 
 def test_queries_without_an_answer_are_left_out():
@@ -143,9 +116,8 @@ def test_queries_without_an_answer_are_left_out():
     task = task_of(ids, without, groups=np.arange(QUERIES) // 2, itself=list(range(QUERIES)))
     score = task.score(Scores(scores))
     assert score.n == QUERIES - 1
-    judged, run = named(ids, grades), run_of(ids, scores)
-    expected = [naive.ndcg(naive.ranked(run[f"q{row}"], ids[row]), judged[f"q{row}"], 10) for row in rest]
-    assert score.score == pytest.approx(100 * np.mean(expected))
+    others = [grades[row] for row in rest], scores[rest], DOCUMENTS, rest
+    assert figures(score) == pytest.approx(by_pytrec(ids, *others), abs=1e-6)
     with pytest.raises(DataError, match="toy: no query has an answer"):
         task_of(ids, [{0: 0} for _ in range(QUERIES)])
     with pytest.raises(DataError, match="toy: 1 document to search in; two are needed"):
@@ -167,10 +139,78 @@ def test_systems_are_paired_and_say_what_they_were_scored_on():
     compared = side_by_side(results)
     assert [each.p == 1 and each.high == 0 for each in compared.differences["toy"]] == [True, False]
     (beside,) = compared.beside()
-    assert [column.header for column in beside.columns] == ["model", "MRR@10", "recall@100", "MAP"]
+    assert [str(column.header) for column in beside.columns] == ["model", "MRR@10", "recall@100", "MAP"]
 
 
 def test_words_alone_find_the_document_that_has_them():
     task = RetrievalTask("toy", ["red cars", "rain"], ["a blue sky", "a red car", "it rains"], [{1: 1}, {2: 1}])
     assert task.lexical["bm25"].score == task.score(LexicalEncoder("bm25")).score == 100
     assert task.lexical["tfidf"].score < 100
+
+
+def test_the_rest_of_every_document_is_searched_as_one_text():
+    documents = [[f"All about the {name}", f"An {name} grows.", "It has leaves."] for name in PLANTS]
+    task = first_finds_rest([*documents, ["One sentence alone."]])
+    assert task.queries == [f"All about the {name}" for name in PLANTS]
+    assert task.documents == [f"An {name} grows. It has leaves." for name in PLANTS]
+    assert task.grades == [{place: 1.0} for place in range(6)]
+    assert task.summary == "the first sentence of a document finds the rest of it: 6 queries among 6 texts"
+    assert task.score(LexicalEncoder("bm25")).score == pytest.approx(100)
+    with pytest.raises(DataError, match="search: no document has two sentences"):
+        first_finds_rest([["One."], ["Two."]])
+    with pytest.raises(DataError, match="no query"):
+        KnownItemTask("this", ["a", "b"], {})
+
+
+def test_of_rests_that_are_nearly_the_same_one_is_searched_and_is_the_answer_of_all():
+    same = "The tree grows slowly in the north and has needles all year round, number {}."
+    documents = [[f"About {name}.", same.format(number)] for number, name in enumerate(PLANTS)]
+    task = first_finds_rest([*documents, ["About cars.", "They have wheels."]])
+    assert task.documents == [same.format(0), "They have wheels."]
+    assert task.grades == [{0: 1.0}] * 6 + [{1: 1.0}]
+    assert np.unique(task._groups[:6]).size == 1  # drawn together
+    assert task._groups[6] != task._groups[0]
+
+
+def test_what_would_be_trivial_or_without_words_is_no_query_but_titles_are():
+    documents = [
+        ["The oak is a tree of Europe.", "As they say: the OAK is a tree, of Europe! It grows."],
+        ["Oak", "An oak is a tree."],
+        ["* * *", "Stars stand above."],
+        ["What is an elm?", "A tree."],
+        ["Oak", "Elms were ill."],
+    ]
+    task = first_finds_rest(documents)
+    assert (task.queries, task.grades) == (["Oak", "What is an elm?"], [{1: 1.0, 4: 1.0}, {3: 1.0}])
+    assert len(task.documents) == 5  # the others are still searched
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """A corpus of rows of two texts."""
+
+    def read(rows):
+        (tmp_path / "pairs.csv").write_text("\n".join(["subject,body", *map(",".join, rows)]))
+        return selfsent.read_corpus(tmp_path / "pairs.csv", text_columns=("subject", "body"), cache=tmp_path / "cache")
+
+    return read
+
+
+def test_partners_are_looked_for_among_all_of_the_other_column(pairs):
+    corpus = pairs([("oak", "acorns"), ("oak", "bark"), ("elm", "bark"), ("fir", "cones"), ("car", "wheels")])
+    task = text_finds_partner(corpus, np.array([0, 1, 2]))
+    assert (task.queries, task.grades) == (["oak", "elm"], [{0: 1.0, 1: 1.0}, {1: 1.0}])
+    assert task.documents[:2] == ["acorns", "bark"]
+    assert set(task.documents) == {"acorns", "bark", "cones", "wheels"}
+    assert task._groups[0] == task._groups[1]  # they share an answer
+    assert task.summary == "a text of “subject” finds its “body”: 2 queries among 4 texts"
+
+
+def test_a_query_among_the_texts_is_left_out_and_answers_are_always_among_them(pairs, monkeypatch):
+    task = text_finds_partner(pairs([("oak", "tree"), ("tree", "plant"), ("car", "wheels")]), np.array([0, 1]))
+    assert task.queries == ["oak"]
+    monkeypatch.setattr(retrieval, "MOST", 4)
+    corpus = pairs([(f"query {n}", f"answer {n}") for n in range(20)])
+    assert len(text_finds_partner(corpus, np.array([2, 3])).documents) == 4
+    task = text_finds_partner(corpus, np.arange(10, 16))
+    assert task.documents == [f"answer {n}" for n in range(10, 16)]

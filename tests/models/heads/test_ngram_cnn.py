@@ -71,14 +71,6 @@ def test_only_the_unmasked_head_lets_padding_into_a_vector(masked, encoder_of):
     assert (difference < 1e-5) == masked
 
 
-@torch.no_grad()
-def test_an_activation_is_one(encoder_of):
-    vectors = [with_cnn(encoder_of("bert"), relu=relu).token_vectors for relu in (False, True)]
-    packed = tiny.pack(tiny.encode(encoder_of("bert").tokenizer, SENTENCES))
-    plain, active = (of(packed) for of in vectors)
-    torch.testing.assert_close(active, plain.clamp_min(0))
-
-
 def test_weights_of_the_mask_and_the_identity_stay_as_they_are(encoder_of):
     encoder = with_cnn(encoder_of("bert"), relu=True)
     weights, cnn, dense = encoder.token_modules

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.streams import fail
 
-BATCH_ROWS = 8192
-BATCH_CHARACTERS = 1 << 23
+BATCH_ROWS, BATCH_CHARACTERS = 8192, 1 << 23
 _SHOWN_COLUMNS = 20
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-"""A whole number that is written as a program would: 0042 stays text."""
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""An integer as a program writes it: 0042 stays text."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a file to read."""
+    """Which columns of a source to read."""
 
     texts: tuple[str, ...] = ("text",)
     document: str | None = None
@@ -36,9 +35,9 @@ class Columns:
     merged: bool = False
     """Whether the texts of a row become one."""
     carried: tuple[str, ...] | None = None
-    """Columns whose values go with each row; None where nobody asks for the rows of the input."""
+    """Columns whose values accompany each row; None if the rows of the input need not be recorded."""
     together: tuple[str, ...] = ()
-    """Text columns whose texts come to stand in one document; none where that is one column."""
+    """Text columns whose texts share a document; empty if there is one."""
 
     @property
     def wanted(self) -> list[str]:
@@ -80,20 +79,6 @@ class Batch:
     def __len__(self) -> int:
         return len(self.texts[0])
 
-    def stacked(self) -> Batch:
-        """The batch with one text column: the texts of a row become consecutive rows."""
-
-        def repeated(column: list[Any] | None) -> list[Any] | None:
-            return None if column is None else [value for value in column for _ in self.texts]
-
-        return replace(
-            self,
-            texts=[[text for row in zip(*self.texts, strict=True) for text in row]],
-            documents=repeated(self.documents),
-            labels=repeated(self.labels),
-            scores=repeated(self.scores),
-        )
-
 
 def make_batch(
     values: Mapping[str, Sequence[Any]],
@@ -107,47 +92,47 @@ def make_batch(
 
     Args:
         values: (rows,) for each wanted column.
-        name: what errors call the source.
+        name: of the source, for errors.
         columns: which is which.
-        numbers: (rows,) where each row stands in the source, for errors.
-        unit: what is counted.
-        typed: whether the source tells numbers from text.
+        numbers: (rows,) position of each row in the source, for errors.
+        unit: of these positions.
+        typed: whether the source distinguishes numbers from text.
 
     Raises:
         CorpusError: a text that is no string; a document, label or score that is missing or cannot be used.
     """
-    rows = _rows_where(values, columns)
-    if len(rows) < len(values[columns.texts[0]]):
+    if columns.where:
+        rows = list(range(len(numbers)))
+        for wanted, allowed in columns.where:
+            rows = [row for row in rows if _as_name(values[wanted][row]) in allowed]
         values = {wanted: [column[row] for row in rows] for wanted, column in values.items()}
+        numbers = [numbers[row] for row in rows]
 
-    def column(wanted: str | None, convert: Callable[[Any], Any], kind: str) -> list[Any] | None:
-        if wanted is None:
-            return None
-        converted = [convert(value) for value in values[wanted]]
+    def column(wanted: str, convert: Callable[[Any], Any], kind: str) -> list[Any]:
+        converted = list(map(convert, values[wanted]))
         if None in converted:
             row = converted.index(None)
             found = values[wanted][row]
             found = "no value" if found is None or found == "" else f"{type(found).__name__} {str(found)[:40]!r}"
-            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **{unit: numbers[rows[row]]})
+            fail(name, f"{found} in column {wanted!r}, which must hold {kind}", **{unit: numbers[row]})
         return converted
 
-    texts = [column(text, _as_text, "text") or [] for text in columns.texts]
-    batch = Batch(
-        texts=[list(map("\n\n".join, zip(*texts, strict=True)))] if columns.merged else texts,
-        documents=column(columns.document, _as_name, "a value"),
-        labels=column(columns.label, _as_name, "a value"),
-        scores=column(columns.score, _as_number, "a finite number"),
+    def by_text(wanted: str | None, convert: Callable[[Any], Any], kind: str) -> list[Any] | None:
+        found = None if wanted is None else column(wanted, convert, kind)
+        return found if found is None or not columns.stacked else [value for value in found for _ in columns.texts]
+
+    texts = [column(text, _as_text, "text") for text in columns.texts]
+    if columns.merged:
+        texts = [list(map("\n\n".join, zip(*texts, strict=True)))]
+    elif columns.stacked:
+        texts = [[text for row in zip(*texts, strict=True) for text in row]]
+    return Batch(
+        texts,
+        by_text(columns.document, _as_name, "a value"),
+        labels=by_text(columns.label, _as_name, "a value"),
+        scores=by_text(columns.score, _as_number, "a finite number"),
         carried=[[_as_carried(value, typed) for value in values[carried]] for carried in columns.carried or ()],
     )
-    return batch.stacked() if columns.stacked else batch
-
-
-def _rows_where(values: Mapping[str, Sequence[Any]], columns: Columns) -> Sequence[int]:
-    """The rows that are to be read."""
-    rows: Sequence[int] = range(len(values[columns.texts[0]]))
-    for name, allowed in columns.where:
-        rows = [row for row in rows if _as_name(values[name][row]) in allowed]
-    return rows
 
 
 def is_missing(value: Any) -> bool:
@@ -164,24 +149,34 @@ def _as_text(value: Any) -> str | None:
 def _as_name(value: Any) -> str | None:
     if value is None or isinstance(value, list | dict | bytes) or (isinstance(value, float) and math.isnan(value)):
         return None
-    return str(value).strip().encode(errors="ignore").decode() or None
+    return _encodable(str(value).strip()) or None
+
+
+def _as_number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _as_carried(value: Any, typed: bool) -> bool | int | float | str | None:
-    """A carried value as results store it; in formats without types, text that is a whole number becomes an int."""
-    if value is None or isinstance(value, bool) or (isinstance(value, float) and math.isfinite(value)):
+    """A carried value as results store it; in formats without types, text that is an integer becomes an int."""
+    if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, float) and math.isnan(value):
-        return None
+    if isinstance(value, float) and not math.isinf(value):
+        return None if math.isnan(value) else value
     if isinstance(value, int):
         return value if abs(value) < 1 << 63 else str(value)
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
-    text = json.dumps(value, default=str) if isinstance(value, list | dict) else str(value)
-    text = text.encode(errors="ignore").decode()
-    if typed:
-        return text
-    return int(text) if _WHOLE.fullmatch(text) else text or None
+    text = _encodable(json.dumps(value, default=str) if isinstance(value, list | dict) else str(value))
+    return text if typed else int(text) if _INTEGER.fullmatch(text) else text or None
+
+
+def _encodable(text: str) -> str:
+    """A text without lone surrogates."""
+    return text.encode(errors="ignore").decode()
 
 
 def as_text(value: Any) -> str | None:
@@ -201,32 +196,19 @@ def as_kind(value: Any, kind: str) -> Any:
     return float(value) if kind == "float" and value is not None else value
 
 
-def _as_number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def check_header(header: list[str], name: str, columns: Columns) -> None:
-    """Refuse a table that lacks a wanted column, or has it twice.
+def check_header(header: list[str], name: str, columns: Columns, kind: str = "column", line: int | None = None) -> None:
+    """Reject a table that lacks a wanted column (or field), or has it twice.
 
     Raises:
         CorpusError: it does.
     """
     for wanted in columns.wanted:
-        if wanted not in header:
-            fail(name, missing_column(wanted, header, "column"))
         if header.count(wanted) > 1:
             fail(name, f"{header.count(wanted)} columns are called {wanted!r}: rename all but one")
-
-
-def missing_column(wanted: str, found: list[str], kind: str) -> str:
-    """Message for a missing column (or field)."""
-    shown = ", ".join(repr(column[:40]) for column in found[:_SHOWN_COLUMNS])
-    more = f" and {len(found) - _SHOWN_COLUMNS} more" if len(found) > _SHOWN_COLUMNS else ""
-    flags = "--text-column, --text-columns, --document-column and the like"
-    several = set(wanted.split(",")) - {wanted} <= set(found) and "," in wanted
-    advice = "to join columns, give --text-column once for each" if several else f"name the right one ({flags})"
-    return f"no {kind} {wanted!r}; it has {shown or 'none'}{more}: {advice}"
+        if wanted not in header:
+            shown = ", ".join(repr(column[:40]) for column in header[:_SHOWN_COLUMNS]) or "none"
+            shown += f" and {len(header) - _SHOWN_COLUMNS} more" if len(header) > _SHOWN_COLUMNS else ""
+            several = "," in wanted and {*wanted.split(",")} <= {*header}
+            flags = "--text-column, --text-columns, --document-column and the like"
+            advice = "to join columns, give --text-column once for each" if several else f"name the right one ({flags})"
+            fail(name, f"no {kind} {wanted!r}; it has {shown}: {advice}", line)

@@ -1,15 +1,11 @@
-"""Removal of quoted and forwarded mail, and of signatures.
-
-How mail programs introduce a mail that they quote or forward, in various languages, is known to quotequail. It is asked
-about one or two lines at a time: over a whole text its time grows with the square of the lines.
-"""
+"""Cleaners of text, applied on request before normalisation and splitting: HTML, mail, URLs and separator lines."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
 from random import Random
@@ -18,14 +14,8 @@ from typing import Any
 from selfsent import naming
 from selfsent.errors import SettingsError, guess
 
-Quote = Callable[..., list[tuple[bool, str]]]
-"""`quotequail.quote`."""
-
-_SHORTEST, _LONGEST = 8, 1000
-"""Exclusive bounds on the characters of the lines that introduce a mail."""
 _LONGEST_SIGNATURE = 12
 """Lines of a signature: what is longer is text below a rule, and so is what stands between rules."""
-_ENDS = (":", ">", "-", "_")
 _MOBILE = (
     "(?:sent from my|sent from outlook|get outlook for|gesendet von mein|von meinem .{1,40} gesendet|envoyé depuis mon"
     r"|envoyé de mon|enviado desde mi|inviato da|verzonden vanaf mijn|skickat från min)\b"
@@ -46,23 +36,22 @@ MAIL = re.compile(
 """Signs of mail, by which a look at a corpus finds it."""
 
 
-def without_mail(text: str, quote: Quote) -> str:
+def without_mail(text: str, quote: Callable[..., list[tuple[bool, str]]]) -> str:
     """A text without quoted and forwarded mail, its headers, and signatures.
 
-    Where nothing stands above a mail that is forwarded, or quoted without marks, it is the text, and only its headers
-    go.
+    If nothing stands above a mail that is forwarded, or quoted without marks, it is the text, and only its headers go.
 
     Args:
         text: the body of a mail as plain text.
-        quote: `quotequail.quote`.
+        quote: `quotequail.quote`, which knows how mail programs introduce a quoted mail in various languages. It gets
+            one or two lines at a time: over a whole text its time grows with the square of the lines.
     """
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
+    text = text.replace("\r\n", "\n")
     if not _MAY_BE.search(text):
         return text
     lines = text.split("\n")
     kept: list[str] = []
-    said, ruled, at = False, False, 0
+    written, ruled, at = False, False, 0
     while at < len(lines):
         if _quoted(lines, at):
             at += 1
@@ -70,26 +59,30 @@ def without_mail(text: str, quote: Quote) -> str:
             at = end
         elif begin := _behind_introduction(lines, at, quote):
             # Answers stand between quoted lines, and below them; quoted mail without marks goes on to the end.
-            if said and not _quoted(lines, begin, skip_blank=True):
+            if written and not _quoted(lines, _next_filled(lines, begin)):
                 break
             at = begin
         else:
-            said = said or bool(lines[at].strip())
+            written = written or bool(lines[at].strip())
             ruled = ruled or bool(_RULE.match(lines[at]))
             kept.append(lines[at])
             at += 1
     return "\n".join(kept).strip() if len(kept) < len(lines) else text
 
 
-def _quoted(lines: Sequence[str], at: int, skip_blank: bool = False) -> bool:
-    """Whether a line, or the next one that is not blank, is marked as quoted."""
-    while skip_blank and at < len(lines) and not lines[at].strip():
+def _next_filled(lines: Sequence[str], at: int) -> int:
+    """The line itself, or the next one that is not blank."""
+    while at < len(lines) and not lines[at].strip():
         at += 1
+    return at
+
+
+def _quoted(lines: Sequence[str], at: int) -> bool:
     return at < len(lines) and lines[at].lstrip().startswith(">")
 
 
-def _end_of_signature(lines: Sequence[str], at: int, quote: Quote) -> int | None:
-    """The line behind a signature that begins at a line; None where none does."""
+def _end_of_signature(lines: Sequence[str], at: int, quote: Callable[..., Any]) -> int | None:
+    """The line behind a signature that begins at a line; None if none does."""
     if not _SIGNATURE.match(lines[at]):
         return None
     end = at + 1
@@ -100,30 +93,26 @@ def _end_of_signature(lines: Sequence[str], at: int, quote: Quote) -> int | None
     return end
 
 
-def _behind_introduction(lines: Sequence[str], at: int, quote: Quote) -> int | None:
-    """The line behind what introduces a mail at a line, its headers included; None where nothing does."""
+def _behind_introduction(lines: Sequence[str], at: int, quote: Callable[..., Any]) -> int | None:
+    """The line behind what introduces a mail at a line, its headers included; None if nothing does."""
+
+    def introduces(part: Sequence[str]) -> bool:
+        """Whether lines are, as a whole, what a mail program writes above a mail."""
+        text = "\n".join(line.strip() for line in part)
+        likely = 8 < len(text) < 1000 and part[-1].rstrip().endswith((":", ">", "-", "_"))
+        return likely and not quote(text, quote_intro_line=True)[0][1]
+
     for end in (at + 1, at + 2):
-        if _introduces(lines[at:end], quote) and not (end > at + 1 and _introduces(lines[at + 1 : end], quote)):
+        if introduces(lines[at:end]) and not (end > at + 1 and introduces(lines[at + 1 : end])):
             return _behind_headers(lines, end)
     if _HEADERS.match(lines[at]) and sum(map(bool, map(_HEADER.match, lines[at : at + 4]))) > 1:
         return _behind_headers(lines, at)
     return None
 
 
-def _introduces(lines: Sequence[str], quote: Quote) -> bool:
-    """Whether lines are, as a whole, what a mail program writes above a mail."""
-    if not lines or not lines[-1].rstrip().endswith(_ENDS):
-        return False
-    text = "\n".join(line.strip() for line in lines)
-    return _SHORTEST < len(text) < _LONGEST and not quote(text, quote_intro_line=True)[0][1]
-
-
 def _behind_headers(lines: Sequence[str], at: int) -> int:
     """The line behind the headers of a mail, if such begin at a line or behind blank ones."""
-    begin = at
-    while begin < len(lines) and not lines[begin].strip():
-        begin += 1
-    end = begin
+    begin = end = _next_filled(lines, at)
     while end < len(lines) and (_HEADER.match(lines[end]) or (end > begin and lines[end][:1] in (" ", "\t"))):
         end += 1
     return end if end > begin else at
@@ -160,16 +149,11 @@ _VERSION = 1
 """Of the cleaners: raise it when one of them takes out other things than before."""
 
 SIGNS: Mapping[str, re.Pattern[str]] = {"html": _HTML, "mail": MAIL, "urls": _URLS, "separators": _SEPARATORS}
-"""What tells that a text has what the cleaner of this name takes out; the cleaners work in this order."""
-HELD: Mapping[str, str] = {
-    "html": "HTML",
-    "mail": "quoted mail or signatures",
-    "urls": "URLs",
-    "separators": "separator lines",
-}
-"""What that is called."""
-MANY: Mapping[str, float] = {"html": 0.05, "mail": 0.05, "urls": 0.2, "separators": 0.05}
-"""The share of the texts from which on the user hears of it."""
+"""Pattern of what the cleaner of this name removes; the cleaners work in this order."""
+HELD = {"html": "HTML", "mail": "quoted mail or signatures", "urls": "URLs", "separators": "separator lines"}
+"""Name of what a cleaner removes."""
+_NOTABLE = {"html": 0.05, "mail": 0.05, "urls": 0.2, "separators": 0.05}
+"""Share of the texts from which on a cleaner is recommended."""
 
 
 class Cleaners:
@@ -194,22 +178,20 @@ class Cleaners:
         self.names = tuple(name for name in SIGNS if name in given)
         self._changed: Counter[str] = Counter()
         self._emptied: Counter[str] = Counter()
-        self._cleaners = [(name, self._cleaner(name)) for name in self.names]
-
-    def _cleaner(self, name: str) -> Callable[[str], str]:
-        if name == "html":
-            return partial(
-                without_html, parser=_needed("selectolax.lexbor").LexborHTMLParser, quoted_too="mail" in self.names
-            )
-        if name == "mail":
-            return partial(without_mail, quote=_needed("quotequail").quote)
-        return without_urls if name == "urls" else partial(_SEPARATORS.sub, " ")
+        self._cleaners: list[tuple[str, Callable[[str], str]]] = []
+        if "html" in self.names:
+            parser = _needed("selectolax.lexbor").LexborHTMLParser
+            self._cleaners.append(("html", partial(without_html, parser=parser, quoted_too="mail" in self.names)))
+        if "mail" in self.names:
+            self._cleaners.append(("mail", partial(without_mail, quote=_needed("quotequail").quote)))
+        others: dict[str, Any] = {"urls": without_urls, "separators": partial(_SEPARATORS.sub, " ")}
+        self._cleaners += [(name, clean) for name, clean in others.items() if name in self.names]
 
     def options(self) -> list[object]:
         """What a table depends on, as JSON: nothing without cleaners."""
         return ["clean", _VERSION, *self.names] if self.names else []
 
-    def done(self) -> dict[str, tuple[int, int]]:
+    def counts(self) -> dict[str, tuple[int, int]]:
         """For each cleaner how many texts it changed, and how many of these it left empty."""
         return {name: (self._changed[name], self._emptied[name]) for name in self.names}
 
@@ -258,35 +240,23 @@ def without_urls(text: str) -> str:
 
 
 def look(texts: Sequence[str]) -> tuple[int, Counter[str]]:
-    """How many of some texts were looked at, and how many of those have what each cleaner takes out."""
+    """How many texts of a sample there are, and in how many of them each cleaner would find something."""
     chosen = Random(0).sample(texts, min(len(texts), _LOOKED_AT))
     seen = [text[:_BEGINNING] for text in chosen if text]
     return len(seen), Counter(name for text in seen for name, sign in SIGNS.items() if sign.search(text))
 
 
 def advice(shares: Mapping[str, float], flag: str) -> str | None:
-    """Which cleaners to use, from the share of the texts that each is good for; None where these are few.
+    """A line that recommends cleaners; None if none is needed.
 
     Args:
-        shares: by cleaner, 0 to 1.
-        flag: how cleaners are named where the user speaks, such as `--clean `.
+        shares: cleaner -> share of the texts, 0 to 1, in which it would find something.
+        flag: how users name cleaners, such as `--clean `.
     """
-    found = [name for name in SIGNS if shares.get(name, 0) >= MANY[name]]
-    if not found:
-        return None
-    first, *others = (f"{shares[name]:.0%}" + (" of the texts" if name == found[0] else "") for name in found)
-    parts = [f"{first} hold {HELD[found[0]]}", *(f"{a} {HELD[b]}" for a, b in zip(others, found[1:], strict=True))]
-    return f"{', '.join(parts)}: add {flag}{','.join(found)}"
-
-
-def without_signs(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Texts roughly without what cleaners but that of mail take out, with no parser; and which these cleaners are."""
-    plain, found = list(texts), []
-    for name in (name for name in SIGNS if name != "mail"):
-        freed = [SIGNS[name].sub(" ", text) for text in plain]
-        found += [name] if freed != plain else []
-        plain = freed
-    return plain, found
+    found = [name for name in SIGNS if shares.get(name, 0) >= _NOTABLE[name]]
+    parts = [f"{shares[name]:.0%} hold {HELD[name]}" for name in found[:1]]
+    parts += [f"{shares[name]:.0%} {HELD[name]}" for name in found[1:]]
+    return f"{', '.join(parts)}: add {flag}{','.join(found)}".replace("%", "% of the texts", 1) if found else None
 
 
 @cache

@@ -11,15 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from selfsent.data.corpus.batch import (
-    BATCH_CHARACTERS,
-    BATCH_ROWS,
-    Batch,
-    Columns,
-    check_header,
-    make_batch,
-    missing_column,
-)
+from selfsent.data.corpus.batch import BATCH_CHARACTERS, BATCH_ROWS, Batch, Columns, check_header, make_batch
 from selfsent.data.corpus.clean import LONGEST_TEXT
 from selfsent.data.corpus.parquet import read_parquet
 from selfsent.data.corpus.streams import COMPRESSION, LONGEST_RECORD, fail, line_lists, open_file
@@ -41,7 +33,7 @@ def read_file(path: Path | RemoteFile, columns: Columns) -> Iterator[Batch]:
 
 
 def format_of(path: Path | RemoteFile) -> str:
-    """The suffix that decides how a file is read, without compression: `.csv` for `x.csv.gz`; empty when unknown."""
+    """The suffix that decides how a file is read, without compression: `.csv` for `x.csv.gz`; empty if unknown."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSION:
         suffixes.pop()
@@ -49,7 +41,7 @@ def format_of(path: Path | RemoteFile) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """The name of a file without the ends that say how it is read: `my.own` of `my.own.csv.gz`."""
+    """The name of a file without the suffixes of its format: `my.own` of `my.own.csv.gz`."""
     return Path(path.name.removesuffix(path.suffix) if path.suffix in COMPRESSION else path.name).stem
 
 
@@ -60,20 +52,14 @@ def read_records(path: Path | RemoteFile) -> Iterator[dict[str, Any]]:
         CorpusError: with the file and the line of whatever is wrong.
     """
     with open_file(path) as file:
-        for first, lines in line_lists(file, str(path), LONGEST_RECORD, refuse=True):
-            for number, line in enumerate(lines, start=first):
-                if line and not line.isspace():
-                    yield _record(line, str(path), number)
+        yield from (record for _, records in _records(file, str(path)) for record in records)
 
 
 def read_text(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """One sentence a line; a blank line ends a document."""
-    extra = columns.wanted[1:]
-    if extra:
-        fail(
-            name,
-            f"plain text has no column {extra[0]!r}: leave the option out, or give a .csv, .jsonl or .parquet file",
-        )
+    if extra := columns.wanted[1:]:
+        advice = "leave the option out, or give a .csv, .jsonl or .parquet file"
+        fail(name, f"plain text has no column {extra[0]!r}: {advice}")
     block, first_block, separated = 0, -1, False
     for _, lines in line_lists(file, name, LONGEST_TEXT, refuse=False):
         blank = np.fromiter((not line or line.isspace() for line in lines), dtype=bool, count=len(lines))
@@ -89,39 +75,61 @@ def read_text(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
 def read_csv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """A header, then rows; quoting as in RFC 4180; semicolons where the header has them and no comma."""
     lines, blank = _lines(file, name), 0
-    while (header_line := next(lines, "")) and not header_line.strip():
+    while (header := next(lines, "")) and not header.strip():
         blank += 1
-    delimiter = ";" if ";" in header_line and "," not in header_line else ","
     limit = csv.field_size_limit()
     # The limit is global to the process: never lowered, and restored afterwards.
     csv.field_size_limit(max(limit, LONGEST_RECORD))
     try:
-        reader = csv.reader(chain(repeat("\n", blank), [header_line], lines), delimiter=delimiter, strict=True)
-        yield from _read_rows(_checked_csv(reader, name), name, columns)
+        delimiter = ";" if ";" in header and "," not in header else ","
+        reader = csv.reader(chain(repeat("\n", blank), [header], lines), delimiter=delimiter, strict=True)
+        yield from _read_cells(_csv_rows(reader, name), name, columns)
     finally:
         csv.field_size_limit(limit)
 
 
+def _csv_rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a csv reader with the line number each begins on."""
+    number = 1
+    try:
+        for row in reader:
+            yield number, row
+            number = reader.line_num + 1
+    except csv.Error as error:
+        fail(name, f"broken quoting ({error}): is a quote not closed, or not doubled?", number)
+
+
 def read_tsv(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
     """A header, then rows split at tabs; a cell that is quoted as a whole loses its quotes, any other quote is text."""
-    split = (line.rstrip("\n").split("\t") for line in _lines(file, name))
-    cells = ([_unquote(cell) if cell[:1] == '"' else cell for cell in row] if row != [""] else [] for row in split)
-    yield from _read_rows(enumerate(cells, start=1), name, columns)
+    rows = ([_unquote(cell) for cell in line.rstrip("\n").split("\t")] for line in _lines(file, name))
+    return _read_cells(enumerate((row if row != [""] else [] for row in rows), start=1), name, columns)
+
+
+def _unquote(cell: str) -> str:
+    if len(cell) < 2 or cell[0] != '"' or cell[-1] != '"':
+        return cell
+    inner = cell[1:-1].replace('""', "\0")
+    return cell if '"' in inner else inner.replace("\0", '"')
 
 
 def read_jsonl(file: IO[bytes], name: str, columns: Columns) -> Iterator[Batch]:
-    """One JSON object a line; blank lines are skipped. Fields that the first has may be missing in others: null."""
+    """One JSON object a line; blank lines are skipped. Fields of the first object may be missing in others: null."""
     begun = False
+    for numbers, records in _records(file, name):
+        if not begun:
+            check_header(list(records[0]), name, columns, "field", numbers[0])
+        begun = True
+        values = {wanted: [record.get(wanted) for record in records] for wanted in columns.wanted}
+        yield make_batch(values, name, columns, numbers, "line")
+
+
+def _records(file: IO[bytes], name: str) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+    """Line numbers and JSON objects of a file, some at a time."""
     for first, lines in line_lists(file, name, LONGEST_RECORD, refuse=True):
         filled = [number for number, line in enumerate(lines, start=first) if line and not line.isspace()]
         for begin in range(0, len(filled), BATCH_ROWS):
             numbers = filled[begin : begin + BATCH_ROWS]
-            records = [_record(lines[number - first], name, number) for number in numbers]
-            if not begun and (absent := [wanted for wanted in columns.wanted if wanted not in records[0]]):
-                fail(name, missing_column(absent[0], list(records[0]), "field"), numbers[0])
-            begun = True
-            values = {wanted: [record.get(wanted) for record in records] for wanted in columns.wanted}
-            yield make_batch(values, name, columns, numbers, "line")
+            yield numbers, [_record(lines[number - first], name, number) for number in numbers]
 
 
 READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {
@@ -134,7 +142,7 @@ READERS: dict[str, Callable[[IO[bytes], str, Columns], Iterator[Batch]]] = {
 }
 
 
-def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Columns) -> Iterator[Batch]:
+def _read_cells(rows: Iterator[tuple[int, list[str]]], name: str, columns: Columns) -> Iterator[Batch]:
     """Batches from numbered rows of cells, the first of which is the header."""
     header = [cell.strip() for cell in next((cells for _, cells in rows if cells), [])]
     if not header:
@@ -154,7 +162,7 @@ def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Column
             continue
         if len(row) != len(header):
             fail(name, f"{len(row)} columns where the header has {len(header)}: is a text unquoted?", number)
-        wanted = [row[i] for i in indices]
+        wanted = [row[index] for index in indices]
         kept.append(wanted)
         numbers.append(number)
         size += sum(map(len, wanted))
@@ -165,26 +173,12 @@ def _read_rows(rows: Iterator[tuple[int, list[str]]], name: str, columns: Column
         yield made()
 
 
-def _checked_csv(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a csv reader with the line number each begins on."""
-    while True:
-        number = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            fail(name, f"broken quoting ({error}): is a quote not closed, or not doubled?", number)
-        yield number, row
-
-
 def _record(line: str, name: str, number: int) -> dict[str, Any]:
     try:
         record = json.loads(line)
-    except RecursionError:
-        fail(name, "not a JSON object: nested too deeply", number)
-    except ValueError as error:
-        fail(name, f"not a JSON object: {error}", number)
+    except (ValueError, RecursionError) as error:
+        nested = isinstance(error, RecursionError)
+        fail(name, f"not a JSON object: {'nested too deeply' if nested else error}", number)
     if not isinstance(record, dict):
         fail(name, f"not a JSON object but {type(record).__name__}", number)
     return record
@@ -195,9 +189,3 @@ def _lines(file: IO[bytes], name: str) -> Iterator[str]:
     for _, lines in line_lists(file, name, LONGEST_RECORD, refuse=True):
         for line in lines:
             yield line + "\n"
-
-
-def _unquote(cell: str) -> str:
-    inner = cell[1:-1].replace('""', "\0")
-    whole = len(cell) > 1 and cell.endswith('"') and '"' not in inner
-    return inner.replace("\0", '"') if whole else cell

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import getproxies
+from typing import NamedTuple
 
 from selfsent.data.corpus.batch import BATCH_ROWS, Batch, Columns, check_header, make_batch
+from selfsent.data.corpus.remote import require_hub
 from selfsent.data.corpus.streams import fail
 from selfsent.errors import first_line
 
 _IDENTIFIER = re.compile(r"[\w][\w.-]*/[\w][\w.-]*(:[\w.-]*){0,2}")
-_PATIENCE = 1.5
 
 
-@dataclass(frozen=True)
-class HubDataset:
+class HubDataset(NamedTuple):
     """A data set of the hub, written `org/name`, `org/name:config`, `org/name:config:split` or `org/name::split`."""
 
     name: str
@@ -29,7 +25,7 @@ class HubDataset:
 
     @classmethod
     def parse(cls, text: str) -> HubDataset | None:
-        """The data set a text names, `train` being the usual split; None if it names none."""
+        """The data set that a text names, with `train` as the default split; None if it names none."""
         if not _IDENTIFIER.fullmatch(text):
             return None
         name, config, split = (*text.split(":"), "", "")[:3]
@@ -52,7 +48,7 @@ class HubDataset:
         if path.is_file():
             return path
         splits = sorted(file.stem for file in folder.glob("*.parquet"))
-        configs = sorted(child.name for child in folder.glob("*") if child.is_dir()) if folder.is_dir() else []
+        configs = sorted(child.name for child in folder.glob("*") if child.is_dir())
         if splits:
             fail(self.name, f"the mirror has no split {self.split!r}, only {', '.join(splits)}: write org/name::split")
         if configs and self.config is None:
@@ -81,18 +77,3 @@ class HubDataset:
                 start = numbers.stop
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             fail(self.name, f"no such file, and not to be had as a hub data set: {first_line(error)}")
-
-
-def require_hub(name: str, missing: str = "no such file, and ") -> None:
-    """Fail fast without a network: the library would retry for half a minute.
-
-    Raises:
-        CorpusError: it cannot be reached; `missing` begins the message.
-    """
-    hub = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
-    if getproxies():
-        return
-    try:
-        socket.create_connection((hub.hostname or "", hub.port or 443), timeout=_PATIENCE).close()
-    except OSError as error:
-        fail(name, f"{missing}the hub cannot be reached to look there: {error.strerror or error}")

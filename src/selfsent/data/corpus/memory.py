@@ -23,8 +23,8 @@ def is_table(source: Any) -> bool:
     """Whether an object has columns: a table, a dictionary of columns, or a list of rows by name."""
     if isinstance(source, list | tuple):
         return bool(source) and isinstance(source[0], Mapping)
-    framed = hasattr(source, "columns") and hasattr(source, "shape")
-    return framed or isinstance(source, Mapping) or hasattr(source, "column_names")
+    is_frame = hasattr(source, "columns") and hasattr(source, "shape")
+    return is_frame or isinstance(source, Mapping) or hasattr(source, "column_names")
 
 
 def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
@@ -36,32 +36,25 @@ def read_memory(source: Any, columns: Columns) -> Iterator[Batch]:
     import pyarrow as pa
 
     try:
-        table = _as_arrow(source)
+        if hasattr(source, "with_format") and hasattr(source, "column_names"):  # a Dataset, perhaps of chosen rows
+            table = source.with_format("arrow")[:]
+        elif hasattr(source, "__arrow_c_stream__"):
+            table = pa.table(source)
+        elif isinstance(source, Mapping):
+            table = pa.table({name: pa.array(values, from_pandas=True) for name, values in source.items()})
+        elif isinstance(source, list | tuple):
+            table = pa.Table.from_pylist(list(source))
+        else:
+            table = pa.Table.from_pandas(source, preserve_index=False)
         check_header(table.column_names, _NAME, columns)
-        batches = table.select(columns.wanted).to_batches(BATCH_ROWS)
+        table = table.select(columns.wanted)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise CorpusError(f"{_NAME} cannot be read: {first_line(error)}") from error
     start = 1
-    for batch in batches:
-        rows = max(1, BATCH_CHARACTERS // max(1, batch.nbytes // max(1, batch.num_rows)))
-        for part in (batch.slice(first, rows) for first in range(0, batch.num_rows, rows)):
-            values = {name: part.column(name).to_pylist() for name in columns.wanted}
-            yield make_batch(values, _NAME, columns, range(start, start + part.num_rows))
-            start += part.num_rows
-
-
-def _as_arrow(source: Any) -> Any:
-    import pyarrow as pa
-
-    if hasattr(source, "with_format") and hasattr(source, "column_names"):  # a Dataset, perhaps of chosen rows
-        return source.with_format("arrow")[:]
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
-    if isinstance(source, Mapping):
-        return pa.table({name: pa.array(values, from_pandas=True) for name, values in source.items()})
-    if isinstance(source, list | tuple):
-        return pa.Table.from_pylist(list(source))
-    return pa.Table.from_pandas(source, preserve_index=False)
+    rows = max(1, min(BATCH_ROWS, BATCH_CHARACTERS * table.num_rows // max(1, table.nbytes)))
+    for batch in table.to_batches(rows):
+        yield make_batch(batch.to_pydict(), _NAME, columns, range(start, start + batch.num_rows))
+        start += batch.num_rows
 
 
 def read_texts(texts: Iterable[Any], columns: Columns) -> Iterator[Batch]:

@@ -15,24 +15,23 @@ from typing import Any
 from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.build import build_table
 from selfsent.data.corpus.cleaners import Cleaners
-from selfsent.data.corpus.duplicates import NearDuplicates
 from selfsent.data.corpus.sentences import split_sentences as split_text
-from selfsent.data.corpus.sources import Parts, Source, SourceName, joined, options_of, sources_of
+from selfsent.data.corpus.sources import OPTIONS, Source, SourceName, Sources, cache_options, find_sources, join_sources
 from selfsent.data.corpus.streams import fail
-from selfsent.data.corpus.table import Corpus, is_whole
+from selfsent.data.corpus.table import Corpus, open_corpus
 from selfsent.errors import CorpusError, OutputError, SettingsError
 from selfsent.files import cache_folder, new_folder, read_json, write_json
 
 _VERSION = 2
 """Version of the table format and of cleaning, splitting and harvesting; raise it when one of them changes."""
-_LOOKED_AT, _BEGINNING = 1000, 5000
+_SAMPLE, _BEGINNING = 1000, 5000
 """Texts sampled to decide whether to split all of them, and the characters read of each."""
 _SMALL = 2**20
 """Bytes of a corpus that is read in well under a second; larger ones are only probed."""
 
 
 def read_corpus(
-    source: SourceName | Parts,
+    source: SourceName | Sources,
     *,
     text_column: str | Sequence[str] = "text",
     text_columns: tuple[str, ...] | list[str] | None = None,
@@ -43,9 +42,8 @@ def read_corpus(
     clean: str | Sequence[str] | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
     stack: bool = False,
-    exclude: SourceName | Parts | None = None,
+    exclude: SourceName | Sources | None = None,
     carry: str | Sequence[str] | None = None,
-    drop_near_duplicates: bool = False,
     cache: str | Path | None = None,
     min_rows: int = 2,
 ) -> Corpus:
@@ -81,8 +79,6 @@ def read_corpus(
         carry: columns whose values go with each row of the input, such as ids. With any, or none (`()`), the corpus
             knows the rows of the input, also the empty and the repeated ones: `Corpus.input_rows`. It takes 12 bytes a
             sentence more in memory then, and 16 on disk.
-        drop_near_duplicates: of texts that are the same but for a few words keep the first; see
-            `selfsent.data.corpus.duplicates`. It takes 100 to 150 bytes a sentence more in memory.
         cache: folder for tables; by default `$SELFSENT_CACHE`, else `~/.cache/selfsent`.
         min_rows: fewest distinct sentences allowed. Training needs two, encoding one.
 
@@ -90,138 +86,113 @@ def read_corpus(
         CorpusError: there is no such source, it is damaged (with file and line or row), or it holds too little.
         SettingsError: options that do not go together.
     """
-    if drop_near_duplicates and carry is not None:
-        raise SettingsError("drop_near_duplicates leaves out rows, and carry wants all of them: give one")
-    common = {
-        "text_column": text_column,
-        "text_columns": text_columns,
-        "document_column": document_column,
-        "label_column": label_column,
-        "score_column": score_column,
-        "where": where,
-        "stack": stack,
-        "carry": carry,
-    }
-    read, folder, cleaners = joined(sources_of(source, common)), _folder(cache), Cleaners(clean)
-    near = NearDuplicates() if drop_near_duplicates else None
+    values = text_column, text_columns, document_column, label_column, score_column, where, stack
+    common = {**dict(zip(OPTIONS, values, strict=True)), "carry": carry}
+    read, cleaners = join_sources(find_sources(source, common)), Cleaners(clean)
+    folder = cache_folder(cache) / "corpora"
     if split_sentences is None:
-        read, split_sentences = _decided(read, folder, cleaners)
+        read, split_sentences = _decide_split(read, folder, cleaners)
     columns = read.columns
     if split_sentences and len(columns.kept) > 1:
         raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
-    banned = None if exclude is None else _texts(exclude, columns, clean, cache)
-    always, later = options_of(columns)
-    options = [_VERSION, *always, split_sentences, *later]
-    options += [] if banned is None else ["without", banned.fingerprint]
-    options += cleaners.options()
-    options += [] if near is None else near.options()
-    corpus = None if read.identity is None else _open(folder / _key(read.identity, options))
+    excluded = None if exclude is None else _excluded(exclude, columns, clean, cache)
+    original, later = cache_options(columns)
+    later += [] if excluded is None else ["without", excluded.fingerprint]
+    options = [_VERSION, *original, split_sentences, *later, *cleaners.options()]
+    corpus = None if read.identity is None else open_corpus(folder / _key(read.identity, options))
     if corpus is None:
-        corpus = _build(read, folder, options, split=split_sentences, banned=banned, cleaners=cleaners, near=near)
+        corpus = _build(read, folder, options, split=split_sentences, excluded=excluded, cleaners=cleaners)
     if len(corpus) < min_rows:
         fail(read.name, f"only one distinct {corpus.report.unit}: two are needed at least" + columns.condition)
     return corpus
 
 
-def _folder(cache: str | Path | None) -> Path:
-    return cache_folder(cache) / "corpora"
-
-
-def _decided(source: Source, folder: Path, cleaners: Cleaners) -> tuple[Source, bool]:
-    """`_looked_at`, cached beside the tables, so that a known source is not read again."""
-    if source.identity is None:
-        return _looked_at(source, cleaners)
-    always, later = options_of(source.columns)
-    file = folder / f"{_key(source.identity, [_VERSION, *always, *later, *cleaners.options()])}.json"
-    split = read_json(file).get("split_sentences")
-    if not isinstance(split, bool):
-        source, split = _looked_at(source, cleaners)
-        with suppress(OutputError):  # then it is looked at again the next time
-            write_json(file, {"split_sentences": split})
-    return source, split
-
-
-def _looked_at(source: Source, cleaners: Cleaners) -> tuple[Source, bool]:
-    """The source, and whether to split its texts, judged by a sample; the sampled rows are read again from memory."""
-    if len(source.columns.kept) > 1 or source.columns.document:
-        return source, False
-    batches = source.batches()
-    first: list[Batch] = []
-    while sum(map(len, first)) < _LOOKED_AT and (batch := next(batches, None)) is not None:
-        first.append(batch)
-    # A pipe can be read only once, and a network is slow.
-    source = replace(source, read=lambda columns: chain(first, batches))
-    if any(batch.separated or batch.documents for batch in first):
-        return source, False
-    texts = [text for batch in first for text in batch.texts[0] if text.strip()][:_LOOKED_AT]
-    cleaned = Cleaners(cleaners.names)([text[:_BEGINNING] for text in texts])
-    several = sum(len(split_text(text)) > 1 for text in cleaned)
-    return source, 2 * several > len(texts)
-
-
-def _texts(
-    source: SourceName | Parts, columns: Columns, clean: str | Sequence[str] | None, cache: str | Path | None
-) -> Corpus:
-    """The corpus of texts to exclude; it has the same text columns unless it names others."""
-    sources = [source] if isinstance(source, str | Path | Mapping) else source
-    parts = [each if isinstance(each, Mapping) else {"source": each} for each in sources]
-    same = {"text_column": columns.texts} if columns.merged else {"text_columns": columns.texts, "stack": True}
-    stacked = [{**same, **part} for part in parts]
-    return read_corpus(stacked, clean=clean, cache=cache, min_rows=1)
-
-
-def check_corpus(source: SourceName | Parts, **options: Any) -> None:
+def check_corpus(source: SourceName | Sources, **options: Any) -> None:
     """Report faults of a small corpus, or at the start of a large one, before any slow work begins.
 
     Args:
-        source: as for `read_corpus`; what does not lie in files is left alone.
+        source: as for `read_corpus`; what does not lie in files is ignored.
         **options: as for `read_corpus`.
 
     Raises:
         CorpusError: as `read_corpus` would.
     """
-    read, cleaners = joined(sources_of(source, options)), Cleaners(options.get("clean"))
-    folder, undecided = _folder(options.get("cache")), options.get("split_sentences", False) is None
+    read, cleaners = join_sources(find_sources(source, options)), Cleaners(options.get("clean"))
     if read.size is None:
         return
+    undecided = options.get("split_sentences", False) is None
     if read.size > _SMALL:
         next(iter(read.batches()), None)
-    elif not undecided or not _decided(read, folder, cleaners)[1]:
+    elif not undecided or not _decide_split(read, cache_folder(options.get("cache")) / "corpora", cleaners)[1]:
         read_corpus(source, **options)
-    else:  # A method that reads single texts will have them whole: a table of them split might be made in vain.
+    else:  # A method that reads single texts will have them whole: a table of sentences might be made in vain.
         if options.get("exclude") is not None:
-            _texts(options["exclude"], read.columns, options.get("clean"), options.get("cache"))
+            _excluded(options["exclude"], read.columns, options.get("clean"), options.get("cache"))
         for _ in read.batches():
             pass
+
+
+def _decide_split(source: Source, folder: Path, cleaners: Cleaners) -> tuple[Source, bool]:
+    """The source, and whether to split its texts; the decision is cached, so that a known source is not read again."""
+    if source.identity is None:
+        return _sample(source, cleaners)
+    original, later = cache_options(source.columns)
+    file = folder / f"{_key(source.identity, [_VERSION, *original, *later, *cleaners.options()])}.json"
+    split = read_json(file).get("split_sentences")
+    if not isinstance(split, bool):
+        source, split = _sample(source, cleaners)
+        with suppress(OutputError):  # then it is decided again the next time
+            write_json(file, {"split_sentences": split})
+    return source, split
+
+
+def _sample(source: Source, cleaners: Cleaners) -> tuple[Source, bool]:
+    """The source, and whether to split its texts, judged by a sample; the sampled rows are read again from memory."""
+    if len(source.columns.kept) > 1 or source.columns.document:
+        return source, False
+    batches = source.batches()
+    first: list[Batch] = []
+    while sum(map(len, first)) < _SAMPLE and (batch := next(batches, None)) is not None:
+        first.append(batch)
+    # A pipe can be read only once, and a network is slow.
+    source = replace(source, read=lambda columns: chain(first, batches))
+    if any(batch.separated or batch.documents for batch in first):
+        return source, False
+    texts = [text for batch in first for text in batch.texts[0] if text.strip()][:_SAMPLE]
+    cleaned = Cleaners(cleaners.names)([text[:_BEGINNING] for text in texts])
+    return source, 2 * sum(len(split_text(text)) > 1 for text in cleaned) > len(texts)
+
+
+def _excluded(
+    source: SourceName | Sources, columns: Columns, clean: str | Sequence[str] | None, cache: str | Path | None
+) -> Corpus:
+    """The corpus of texts to exclude; it has the same text columns unless it names others."""
+    sources = [source] if isinstance(source, str | Path | Mapping) else source
+    same = {"text_column": columns.texts} if columns.merged else {"text_columns": columns.texts, "stack": True}
+    stacked = [{**same, **(each if isinstance(each, Mapping) else {"source": each})} for each in sources]
+    return read_corpus(stacked, clean=clean, cache=cache, min_rows=1)
 
 
 def _build(source: Source, folder: Path, options: list[object], **how: Any) -> Corpus:
     """Build the table in a temporary folder, then rename it; the loser of a race uses the table of the winner."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        building = new_folder(folder, ".building-")
+        building = new_folder(folder)
         try:
             fingerprint = build_table(source, building, **how)
             final = folder / _key(source.identity if source.identity is not None else fingerprint, options)
-            if _open(final) is None:
+            if (corpus := open_corpus(final)) is None:
                 shutil.rmtree(final, ignore_errors=True)
-                try:
+                with suppress(OSError):  # if another process was first, with the same table
                     building.rename(final)
-                except OSError:
-                    if _open(final) is None:  # Otherwise another process was first, with the same table.
-                        raise
+                corpus = Corpus(final)
         finally:
             shutil.rmtree(building, ignore_errors=True)
-        return Corpus(final)
+        return corpus
     except OSError as error:
         raise CorpusError(
             f"{folder}: cannot write the corpus cache: {error.strerror or error}; set SELFSENT_CACHE to another folder"
         ) from error
-
-
-def _open(directory: Path) -> Corpus | None:
-    """The corpus in a folder; None if there is none, or not a whole one."""
-    return Corpus(directory) if is_whole(directory) else None
 
 
 def _key(identity: object, options: list[object]) -> str:

@@ -1,4 +1,4 @@
-"""What a user may name as a corpus: files, folders, patterns, standard input, strings, the hub, the library."""
+"""What a user may name as a corpus: files, folders, patterns, standard input, strings, the hub, or several of these."""
 
 from __future__ import annotations
 
@@ -15,27 +15,21 @@ from selfsent.data.corpus.batch import Batch, Columns
 from selfsent.data.corpus.formats import READERS, format_of, read_file, read_text
 from selfsent.data.corpus.hub import HubDataset
 from selfsent.data.corpus.memory import is_table, read_memory, read_texts
-from selfsent.data.corpus.remote import (
-    RemoteFile,
-    find_remote,
-    flattened,
-    is_address,
-    local_path,
-    path_of,
-    protocol_of,
-    shown,
-)
-from selfsent.data.corpus.stdlib import NAME as STDLIB
-from selfsent.data.corpus.stdlib import read_stdlib, stdlib_files, stdlib_identity
+from selfsent.data.corpus.remote import RemoteFile, find_remote, is_address, local_path, path_of, protocol_of, shown
+from selfsent.data.corpus.stdlib import NAME as STDLIB, read_stdlib, stdlib_files, stdlib_identity
 from selfsent.data.corpus.streams import fail
 from selfsent.errors import SettingsError
 from selfsent.naming import names
 
 SourceName = str | Path | Iterable[str | None] | Iterable[Path] | Any
 """Any: a table, such as a DataFrame."""
-
+Sources = Sequence[Mapping[str, Any]]
+"""For each source its `source`, and those options of `read_corpus` that differ between them."""
 Files = list[Path | RemoteFile]
 
+OPTIONS = ("text_column", "text_columns", "document_column", "label_column", "score_column", "where", "stack")
+_TEXTS = {"text_column", "text_columns"}
+_POSITIONS = ("first", "second", "third")
 _KNOWN = f"{', '.join(READERS)}, each also with .gz, .zst or .bz2"
 _PROBED, _PROBED_REMOTE = 200, 8
 """Files after the first that are probed before anything is read."""
@@ -59,46 +53,131 @@ class Source:
         return self.read(self.columns)
 
 
-def find_source(source: SourceName) -> Source:
+def find_sources(source: SourceName | Sources, common: Mapping[str, Any]) -> list[Source]:
     """Resolve what a user named, without reading it.
+
+    Args:
+        source: as for `read_corpus`.
+        common: `OPTIONS` and `carry`, for all sources that do not override them.
 
     Raises:
         CorpusError: nothing is there, or nothing that can be read.
+        SettingsError: conflicting options.
     """
+    known = {"source", *OPTIONS}
+    listed = source if isinstance(source, list | tuple) and all(isinstance(each, Mapping) for each in source) else []
+    if not any(each.keys() & known for each in listed):  # one source, or rows of a table by the names of columns
+        return [replace(_find_source(source), columns=_columns(common))]
+    sources = []
+    for number, each in enumerate(listed, start=1):
+        unknown = each.keys() - known
+        if unknown or "source" not in each:
+            problem = f"has no {min(unknown)!r}" if unknown else "needs a source"
+            raise SettingsError(f"part {number} of the corpus {problem}; it may have source, {', '.join(OPTIONS)}")
+        shared = {name: value for name, value in common.items() if not (name in _TEXTS and _TEXTS & each.keys())}
+        sources.append(replace(_find_source(each["source"]), columns=_columns({**shared, **each})))
+    return sources
+
+
+def join_sources(sources: Sequence[Source]) -> Source:
+    """Concatenate sources; text columns with different names become first, second and third.
+
+    Raises:
+        SettingsError: they do not have the same kinds of columns.
+    """
+    first = sources[0]
+    if len(sources) == 1:
+        return first
+    kinds = [_kinds(source.columns) for source in sources]
+    for number, (source, kind) in enumerate(zip(sources, kinds, strict=True), start=1):
+        if kind != kinds[0]:
+            have = f"part {number} of the corpus, {source.name}, has {kind}, the first one {kinds[0]}"
+            raise SettingsError(f"{have}: all parts need the same")
+    text_columns = first.columns.kept
+    differ = any(source.columns.kept != text_columns for source in sources)
+    shared = differ and len(text_columns) == 1 and first.columns.document is not None
+    together = (source.columns.texts if shared else source.columns.together for source in sources)
+    columns = replace(
+        first.columns,
+        texts=_POSITIONS[: len(text_columns)] if differ else text_columns,
+        where=tuple(dict.fromkeys(each for source in sources for each in source.columns.where)),
+        stacked=False,
+        merged=False,
+        together=tuple(dict.fromkeys(chain.from_iterable(together))),
+    )
+    known = all(source.identity is not None for source in sources)
+    return Source(
+        _joined_name([source.name for source in sources]),
+        [[source.identity, *cache_options(source.columns)] for source in sources] if known else None,
+        lambda columns: chain.from_iterable(source.batches() for source in sources),
+        _total([source.size for source in sources]),
+        columns,
+    )
+
+
+def cache_options(columns: Columns) -> tuple[list[object], list[object]]:
+    """Cache key of the columns, as JSON: the original options, and those added later."""
+    options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
+    options += ["together", *columns.together] if columns.together else []
+    options += [] if columns.carried is None else [["carried", *columns.carried]]
+    return [columns.texts, columns.document, columns.label, columns.score], options
+
+
+def _columns(options: Mapping[str, Any]) -> Columns:
+    one = options.get("text_column", "text")
+    one = (one,) if isinstance(one, str) else tuple(one)
+    texts = names(options.get("text_columns")) or one
+    merge = not options.get("text_columns") and len(one) > 1
+    if len(set(texts)) != len(texts) or (len(texts) > len(_POSITIONS) and not merge) or "" in texts or not texts:
+        raise SettingsError(f"text columns must be one to three different ones, not {', '.join(texts)}")
+    where = tuple(
+        (name, tuple(map(str, value if isinstance(value, list | tuple | set | frozenset) else [value])))
+        for name, value in (options.get("where") or {}).items()
+    )
+    document, label, score = (options.get(f"{name}_column") for name in ("document", "label", "score"))
+    carry, stack = options.get("carry"), bool(options.get("stack"))
+    if carry is not None and (where or stack):
+        raise SettingsError("rows of the input cannot be counted where some are left out or stacked: carry nothing")
+    if merge and stack:
+        raise SettingsError("several text_column are joined, and stack makes rows of them: give one of the two")
+    carried = None if carry is None else tuple(dict.fromkeys(names(carry)))
+    together = texts if merge or (stack and document) else ()
+    return Columns(texts, document, label, score, where, stack, merge, carried, together)
+
+
+def _kinds(columns: Columns) -> str:
+    count = len(columns.kept)
+    extra = [name for name in ("document", "label", "score") if getattr(columns, name) is not None]
+    return " and ".join([f"{count} text column{'s' if count > 1 else ''}", *extra])
+
+
+def _joined_name(sources: Sequence[Any]) -> str:
+    return ", ".join(map(str, sources[:3])) + (", ..." if len(sources) > 3 else "")
+
+
+def _total(sizes: Sequence[int | None]) -> int | None:
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _find_source(source: SourceName) -> Source:
     try:
         if isinstance(source, str | Path):
-            return _by_name(str(source))
+            return _named_source(str(source))
         if is_table(source):
             return Source("a table given from Python", None, lambda columns: read_memory(source, columns))
-        source, begins_with_path = _looked_into(source)
-        if begins_with_path and all(map(_is_path, items := list(source))):
-            return _files([file for item in items for file in find_files(str(item))], named(map(str, items)))
-        texts = items if begins_with_path else source
+        rest = iter(source)
+        first = next(rest, None)
+        texts = chain([first], rest) if rest is source and first is not None else source
+        if _is_path(first):
+            texts = list(texts)
+            if all(map(_is_path, texts)):
+                return _files([file for each in texts for file in find_files(str(each))], _joined_name(texts))
     except OSError as error:
         fail(str(error.filename), f"cannot be read: {error.strerror}")
     return Source("texts given from Python", None, lambda columns: read_texts(texts, columns))
 
 
-def named(sources: Iterable[str]) -> str:
-    """One name for several sources."""
-    several = list(sources)
-    return ", ".join(several[:3]) + (", ..." if len(several) > 3 else "")
-
-
-def total(sizes: Iterable[int | None]) -> int | None:
-    """The sum; None where one is not known."""
-    known = list(sizes)
-    return None if None in known else sum(size for size in known if size is not None)
-
-
-def _looked_into(source: Iterable[Any]) -> tuple[Iterable[Any], bool]:
-    """The items, and whether the first one is a path; a consumed iterator is chained together again."""
-    rest = iter(source)
-    first = next(rest, None)
-    return chain([first], rest) if rest is source and first is not None else source, _is_path(first)
-
-
-def _by_name(name: str) -> Source:
+def _named_source(name: str) -> Source:
     if name == "-":
         return Source("standard input", None, _read_standard_input)
     if name == STDLIB:
@@ -108,15 +187,14 @@ def _by_name(name: str) -> Source:
         return _files(find_files(name), shown(name))
     dataset = None if format_of(path) or path.is_absolute() else HubDataset.parse(name)
     if dataset is None:
-        fail(name, "no such file or directory" + flattened(name))
-    mirrored = dataset.mirrored()
-    if mirrored is not None:
+        fail(name, "no such file or directory")
+    if mirrored := dataset.mirrored():
         return _files([mirrored], name)
     return Source(name, [dataset.name, dataset.config, dataset.split], dataset.read)
 
 
 def find_files(name: str) -> Files:
-    """The files that a name means, here or elsewhere: one, all of known kinds in a folder, or those of a pattern.
+    """The files that a name means, local or remote: one, all of known kinds in a folder, or those of a pattern.
 
     Raises:
         CorpusError: there are none, or one of them is of an unknown kind.
@@ -125,8 +203,12 @@ def find_files(name: str) -> Files:
     path = path_of(name)
     if is_address(name) and local_path(name) is None:
         files = [*find_remote(name, lambda file: bool(format_of(file)))]
+    elif path.is_dir():
+        files = [*_files_in(path)]
     elif os.path.lexists(path) or not glob.has_magic(str(path)):
-        files = _files_at(path)
+        if not path.exists():
+            fail(str(path), "no such file or directory")
+        files = [path]
     else:
         matches = map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207, a pattern may be absolute
         files = [match for match in matches if match.is_file()]
@@ -138,48 +220,44 @@ def find_files(name: str) -> Files:
     return files
 
 
-def _is_path(item: object) -> bool:
-    """Whether an item of a list is a file rather than a sentence: a Path, or text that ends or exists like a file."""
-    if isinstance(item, str):
-        # An address of the web alone may be a text; those of other protocols hardly are.
-        elsewhere = is_address(item) and protocol_of(item) not in ("http", "https") and len(item.split()) == 1
-        return elsewhere or bool(format_of(Path(item))) or _exists(item)
-    return isinstance(item, Path)
-
-
-def _exists(name: str) -> bool:
-    try:
-        return Path(name).exists()
-    except (OSError, ValueError):  # Sentences can be too long for a path, or hold NUL.
-        return False
-
-
-def _files_at(path: Path) -> Files:
-    """The file itself, or all files of known kinds under a folder, sorted, hidden ones left out."""
-    if not path.is_dir():
-        if not path.exists():
-            fail(str(path), "no such file or directory" + flattened(str(path)))
-        return [path]
+def _files_in(root: Path) -> list[Path]:
+    """All files of known kinds in a folder, sorted, without hidden ones."""
     files: list[Path] = []
-    seen = {path.resolve()}  # a link may lead back up
-    for folder, folders, files_here in os.walk(path, onerror=_raise, followlinks=True):
-        places = {name: Path(folder, name).resolve() for name in sorted(folders) if not name.startswith(".")}
-        folders[:] = [name for name, place in places.items() if place not in seen]
-        seen |= set(places.values())
-        files += [Path(folder, name) for name in files_here if not name.startswith(".") and format_of(Path(name))]
+    seen = {root.resolve()}  # a link may lead back up
+    for folder, folders, inside in os.walk(root, onerror=_raise, followlinks=True):
+        targets = {name: Path(folder, name).resolve() for name in sorted(folders) if not name.startswith(".")}
+        folders[:] = [name for name, target in targets.items() if target not in seen]
+        seen |= set(targets.values())
+        files += [Path(folder, name) for name in inside if not name.startswith(".") and format_of(Path(name))]
     if not files:
-        fail(str(path), f"no text in this folder; known are {_KNOWN}")
-    return [*sorted(files)]
+        fail(str(root), f"no text in this folder; known are {_KNOWN}")
+    return sorted(files)
 
 
 def _raise(error: OSError) -> None:
     raise error
 
 
+def _is_path(item: object) -> bool:
+    """Whether an item of a list is a file rather than a sentence: a Path, or text that ends or exists like a file."""
+    if not isinstance(item, str):
+        return isinstance(item, Path)
+    # An address of the web alone may be a text; those of other protocols hardly are.
+    remote = is_address(item) and protocol_of(item) not in ("http", "https") and len(item.split()) == 1
+    if remote or format_of(Path(item)):
+        return True
+    try:
+        return Path(item).exists()
+    except (OSError, ValueError):  # Sentences can be too long for a path, or hold NUL.
+        return False
+
+
 def _files(files: Files, name: str) -> Source:
     states = [state_of(path) for path in files]
     identity = None if None in states else states
-    return Source(name, identity, lambda columns: _read_files(files, columns), total(map(size_of, files)))
+    return Source(
+        name, identity, lambda columns: _read_files(files, columns), _total([size_of(file) for file in files])
+    )
 
 
 def state_of(file: Path | RemoteFile) -> Sequence[Any] | None:
@@ -209,108 +287,3 @@ def _read_files(files: Files, columns: Columns) -> Iterator[Batch]:
 def _read_standard_input(columns: Columns) -> Iterator[Batch]:
     yield Batch([[] for _ in columns.kept], files=1)
     yield from read_text(sys.stdin.buffer, "standard input", columns)
-
-
-Parts = Sequence[Mapping[str, Any]]
-"""For each part its `source`, and those options of `read_corpus` that are not the same for all of them."""
-
-OPTIONS = ("text_column", "text_columns", "document_column", "label_column", "score_column", "where", "stack")
-_TEXTS = {"text_column", "text_columns"}
-_MOST_TEXT_COLUMNS = 3
-_PLACES = ("first", "second", "third")
-
-
-def options_of(columns: Columns) -> tuple[list[object], list[object]]:
-    """Cache key of the columns, as JSON: the original options, and those added later."""
-    options: list[object] = [columns.where, columns.stacked] if columns.where or columns.stacked else []
-    options += ["together", *columns.together] if columns.together else []
-    options += [] if columns.carried is None else [["carried", *columns.carried]]
-    return [columns.texts, columns.document, columns.label, columns.score], options
-
-
-def sources_of(source: SourceName | Parts, common: Mapping[str, Any]) -> list[Source]:
-    """Resolve what a user named, without reading it.
-
-    Args:
-        source: as for `read_corpus`.
-        common: `OPTIONS` and `carry`, for all sources that do not say otherwise.
-
-    Raises:
-        CorpusError: nothing is there, or nothing that can be read.
-        SettingsError: options that do not go together.
-    """
-    known = {"source", *OPTIONS}
-    each_one = source if isinstance(source, list | tuple) and all(isinstance(each, Mapping) for each in source) else []
-    if not any(each.keys() & known for each in each_one):  # one source, or rows of a table by the names of columns
-        return [replace(find_source(source), columns=_columns(common))]
-    sources = []
-    for number, each in enumerate(each_one, start=1):
-        unknown = each.keys() - known
-        if unknown or "source" not in each:
-            problem = f"has no {min(unknown)!r}" if unknown else "needs a source"
-            raise SettingsError(f"part {number} of the corpus {problem}; it may have source, {', '.join(OPTIONS)}")
-        shared = {name: value for name, value in common.items() if not (name in _TEXTS and _TEXTS & each.keys())}
-        sources.append(replace(find_source(each["source"]), columns=_columns({**shared, **each})))
-    return sources
-
-
-def joined(parts: Sequence[Source]) -> Source:
-    """Concatenate sources; text columns with different names become first, second and third.
-
-    Raises:
-        SettingsError: they do not have the same kinds of columns.
-    """
-    first, *others = parts
-    if not others:
-        return first
-    for number, part in enumerate(others, start=2):
-        if _kinds(part.columns) != _kinds(first.columns):
-            raise SettingsError(
-                f"part {number} of the corpus, {part.name}, has {_kinds(part.columns)},"
-                f" the first one {_kinds(first.columns)}: all parts need the same"
-            )
-    names = first.columns.kept
-    differ = any(part.columns.kept != names for part in others)
-    in_one = differ and len(names) == 1 and first.columns.document is not None
-    beside = [part.columns.texts if in_one else part.columns.together for part in parts]
-    together = tuple(dict.fromkeys(chain.from_iterable(beside)))
-    if differ:
-        names = _PLACES[: len(names)]
-    where = tuple(dict.fromkeys(each for part in parts for each in part.columns.where))
-    known = all(part.identity is not None for part in parts)
-    columns = replace(first.columns, texts=names, where=where, stacked=False, merged=False, together=together)
-    return Source(
-        named(part.name for part in parts),
-        [[part.identity, *options_of(part.columns)] for part in parts] if known else None,
-        lambda columns: chain.from_iterable(part.batches() for part in parts),
-        total(part.size for part in parts),
-        columns,
-    )
-
-
-def _columns(options: Mapping[str, Any]) -> Columns:
-    one = options.get("text_column", "text")
-    one = (one,) if isinstance(one, str) else tuple(one)
-    texts = names(options.get("text_columns")) or one
-    merge = not options.get("text_columns") and len(one) > 1
-    if len(set(texts)) != len(texts) or (len(texts) > _MOST_TEXT_COLUMNS and not merge) or "" in texts or not texts:
-        raise SettingsError(f"text columns must be one to three different ones, not {', '.join(texts)}")
-    where = tuple(
-        (name, tuple(map(str, value if isinstance(value, list | tuple | set | frozenset) else [value])))
-        for name, value in (options.get("where") or {}).items()
-    )
-    document, label, score = (options.get(f"{name}_column") for name in ("document", "label", "score"))
-    carry, stack = options.get("carry"), bool(options.get("stack"))
-    if carry is not None and (where or stack):
-        raise SettingsError("rows of the input cannot be counted where some are left out or stacked: carry nothing")
-    carried = None if carry is None else tuple(dict.fromkeys(names(carry)))
-    if merge and stack:
-        raise SettingsError("several text_column are joined, and stack makes rows of them: give one of the two")
-    together = texts if merge or (stack and document) else ()
-    return Columns(texts, document, label, score, where, stack, merge, carried, together)
-
-
-def _kinds(columns: Columns) -> str:
-    count = len(columns.kept)
-    extra = [name for name in ("document", "label", "score") if getattr(columns, name) is not None]
-    return " and ".join([f"{count} text column{'s' if count > 1 else ''}", *extra])

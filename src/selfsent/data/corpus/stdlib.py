@@ -24,7 +24,6 @@ _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _CODE = re.compile(r"^\s*(>>>|\.\.\.|[$%#|+]|-{2,}|={2,}|@)|\s->\s|::?$|\s{3,}\S")
 _SIGNATURE = re.compile(r"^[\w.]+\s?\([^)]*\)|^[\w.]+\s*=|^:?\w+:\s")
 _WORD = re.compile(r"[^\W\d_]{2,}|\b[aAI]\b")
-_FEWEST_WORDS = 3
 
 
 def stdlib_identity() -> list[str]:
@@ -53,26 +52,17 @@ def read_stdlib(files: list[Path]) -> Iterator[Batch]:
         files: Python source files; one that cannot be parsed is skipped and counted.
     """
     for path in files:
-        texts: list[str] = []
-        documents: list[str] = []
         docstrings = _docstrings(path)
-        for line, docstring in docstrings or []:
-            sentences = prose(docstring)
-            texts += sentences
-            documents += [f"{path}:{line}"] * len(sentences)
+        found = [(f"{path}:{line}", text) for line, docstring in docstrings or () for text in prose(docstring)]
+        documents, texts = ([pair[side] for pair in found] for side in (0, 1))
         yield Batch([texts], documents=documents, files=1, skipped_files=int(docstrings is None))
 
 
 def prose(docstring: str) -> list[str]:
     """The sentences of a docstring: no doctests, code, tables or signatures, three words or more, mostly letters."""
-    sentences: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(docstring)):
-        lines = paragraph.splitlines()
-        if _is_code(lines):
-            continue
-        text = " ".join(line.strip() for line in lines)
-        sentences += [sentence for sentence in split_sentences(text) if _is_prose(sentence)]
-    return sentences
+    paragraphs = map(str.splitlines, re.split(r"\n\s*\n", inspect.cleandoc(docstring)))
+    texts = (" ".join(line.strip() for line in lines) for lines in paragraphs if not _is_code(lines))
+    return [sentence for text in texts for sentence in split_sentences(text) if _is_prose(sentence)]
 
 
 def _docstrings(path: Path) -> list[tuple[int, str]] | None:
@@ -108,7 +98,5 @@ def _is_code(lines: list[str]) -> bool:
 
 def _is_prose(sentence: str) -> bool:
     words = _WORD.findall(sentence)
-    letters = sum(map(len, words))
-    visible = len(sentence) - sentence.count(" ")
-    is_code = ">>>" in sentence or _SIGNATURE.match(sentence) is not None
-    return len(words) >= _FEWEST_WORDS and letters >= 0.7 * visible and not is_code
+    is_text = len(words) >= 3 and sum(map(len, words)) >= 0.7 * (len(sentence) - sentence.count(" "))
+    return is_text and ">>>" not in sentence and _SIGNATURE.match(sentence) is None

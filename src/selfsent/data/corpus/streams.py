@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 COMPRESSION = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 LONGEST_RECORD = 1 << 24
 """Characters of the longest line, cell or JSON object that is read; a longer one is refused."""
-
 SMALL = 1 << 26
 """Bytes that any compressed file may decompress to."""
 LARGEST_RATIO = 200
@@ -28,9 +27,7 @@ LARGEST_RATIO = 200
 UNPACKED = "SELFSENT_MOST_UNPACKED"
 """Environment variable with another limit on the decompressed bytes of a file."""
 
-_FIRST_CHUNK = 1 << 16
-_CHUNK = 1 << 20
-_NUL_CHECKED = 1 << 13
+_FIRST_CHUNK, _CHUNK, _NUL_CHECKED = 1 << 16, 1 << 20, 1 << 13
 _MAGIC = {
     b"PK\x03\x04": "a zip archive or an Office document",
     b"PK\x05\x06": "a zip archive",
@@ -45,15 +42,15 @@ _MAGIC = {
 
 
 def fail(name: str, problem: str, line: int | None = None, row: int | None = None) -> NoReturn:
-    """Raise the one-line `CorpusError` for a fault at a place in a file."""
-    place = name if name.isprintable() else repr(name)
-    place += f", line {line}" if line is not None else f", row {row}" if row is not None else ""
-    raise CorpusError(" ".join(f"{place}: {problem}".split()))
+    """Raise the one-line `CorpusError` for a fault at a line or row of a file."""
+    where = name if name.isprintable() else repr(name)
+    where += f", line {line}" if line is not None else f", row {row}" if row is not None else ""
+    raise CorpusError(" ".join(f"{where}: {problem}".split()))
 
 
 @contextmanager
 def open_file(path: Path | RemoteFile) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, decompressed when its name ends in .gz, .zst or .bz2.
+    """Open a file for reading bytes, decompressed if its name ends in .gz, .zst or .bz2.
 
     Raises:
         CorpusError: the file cannot be opened.
@@ -78,16 +75,16 @@ class _Unpacked:
 
     Args:
         stream: of pyarrow.
-        packed: what it reads from.
-        name: what errors call it.
+        packed: the compressed file.
+        name: of the file, for errors.
     """
 
     def __init__(self, stream: Any, packed: IO[bytes], name: str) -> None:
         self._stream, self._packed, self._name, self._done = stream, packed, name, 0
-        given = os.environ.get(UNPACKED, "")
-        if given and not given.isdecimal():
-            raise SettingsError(f"{UNPACKED} is {given!r}; it must be a number of bytes")
-        self._given = int(given) if given else None
+        limit = os.environ.get(UNPACKED, "")
+        if limit and not limit.isdecimal():
+            raise SettingsError(f"{UNPACKED} is {limit!r}; it must be a number of bytes")
+        self._limit = int(limit or 0)
 
     def read(self, size: int) -> bytes:
         """Read up to `size` bytes.
@@ -98,12 +95,9 @@ class _Unpacked:
         found = bytes(self._stream.read(size))
         self._done += len(found)
         read = self._packed.tell()
-        if self._done > (max(SMALL, LARGEST_RATIO * read) if self._given is None else self._given):
-            fail(
-                self._name,
-                f"its first {read:,} bytes unpack to {self._done:,} and more: if that is right, set {UNPACKED} to the"
-                " number of bytes that may come out",
-            )
+        if self._done > (self._limit or max(SMALL, LARGEST_RATIO * read)):
+            advice = f"if that is right, set {UNPACKED} to the number of bytes that may come out"
+            fail(self._name, f"its first {read:,} bytes unpack to {self._done:,} and more: {advice}")
         return found
 
     def seekable(self) -> bool:
@@ -134,7 +128,7 @@ def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterat
 
     Args:
         file: bytes of UTF-8 text, with or without a byte order mark.
-        name: what errors call it.
+        name: of the file, for errors.
         longest: characters of the longest line.
         refuse: a longer line is an error; otherwise what lies beyond is skipped but for one character.
 
@@ -142,27 +136,24 @@ def line_lists(file: IO[bytes], name: str, longest: int, refuse: bool) -> Iterat
         CorpusError: the file is binary, not UTF-8, or holds a line that is too long.
     """
     # Typeshed knows only text for an inner decoder of None; with an inner decoder bytes go in.
-    decoder: Any = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=True)
+    decoder: Any = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
     number, tail = 1, ""
-    for index, chunk in enumerate(chain(chunks(file, name), [b""])):
-        if index == 0:
+    first = True
+    for chunk in chain(chunks(file, name), [b""]):
+        if first:
             _refuse_binary(chunk, name)
+        first = False
         try:
-            text = decoder.decode(chunk, final=not chunk)
+            lines = (tail + decoder.decode(chunk, final=not chunk)).split("\n")
         except UnicodeDecodeError as error:
             line = number + len(re.findall(rb"\r\n?|\n", error.object[: error.start]))
             byte = error.object[error.start]
             fail(name, f"not UTF-8 (byte 0x{byte:02X}): convert it, for example with iconv -f latin1 -t utf-8", line)
-        if index == 0:
-            text = text.removeprefix("\ufeff")
-        lines = text.split("\n")
-        lines[0] = tail + lines[0]
         tail = lines.pop()
         if len(tail) > longest:
             if refuse:
-                fail(
-                    name, f"longer than {longest:,} characters: is a line end or a quote missing?", number + len(lines)
-                )
+                problem = f"longer than {longest:,} characters: is a line end or a quote missing?"
+                fail(name, problem, number + len(lines))
             tail = tail[: longest + 1]
         if lines:
             yield number, lines

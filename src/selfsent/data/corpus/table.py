@@ -1,10 +1,10 @@
-"""An Arrow file as a table on disk: cells of any rows, and nothing else in memory."""
+"""`Corpus`: a memory-mapped table of distinct texts, and the rows of the input that they come from."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,31 +17,28 @@ from selfsent.data.corpus.cleaners import HELD, advice
 from selfsent.display import counted
 from selfsent.integrity import damaged, is_signed, warn_damaged
 
+TABLE, DESCRIPTION = "table.arrow", "corpus.json"
+CORPUS_ROWS, FIRST, SOURCE_ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
+
+Integers = NDArray[np.int64]
+
 
 class MappedTable:
-    """An Arrow file, memory-mapped.
-
-    Args:
-        path: the file.
-    """
+    """A memory-mapped Arrow file; cells are read on demand."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
 
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
         self._batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
-        self._starts = np.cumsum([0, *(batch.num_rows for batch in self._batches)])[:-1]
+        self._starts = np.cumsum([0, *(batch.num_rows for batch in self._batches)])
 
     def __len__(self) -> int:
-        return sum(batch.num_rows for batch in self._batches)
+        return int(self._starts[-1])
 
-    def take(self, column: int, rows: NDArray[np.int64]) -> list[Any]:
-        """The cells of one column.
-
-        Args:
-            column: its place among the columns.
-            rows: (n,) row numbers in any order, repeated or not.
-        """
+    def take(self, column: int, rows: Integers) -> list[Any]:
+        """Cells of one column, by its position, in `rows`: (n,) row numbers in any order, repeated or not."""
         batch_of = np.searchsorted(self._starts, rows, side="right") - 1
         cells = np.empty(len(rows), dtype=object)
         for batch in np.unique(batch_of).tolist():
@@ -51,15 +48,10 @@ class MappedTable:
         return found
 
 
-def mapped_array(path: Path) -> NDArray[Any] | None:
-    """A `.npy` file, memory-mapped; None where there is none."""
-    return np.load(path, mmap_mode="r", allow_pickle=False) if path.exists() else None
-
-
 def read_column(path: Path, column: int) -> Iterator[Any]:
     """One column of an Arrow file, a record batch at a time, as arrays.
 
-    Not memory-mapped: pages of a map stay with the process, and a pass would leave the whole file there.
+    Not memory-mapped: mapped pages count as memory of the process, and a full pass would leave the whole file there.
     """
     import pyarrow as pa
 
@@ -69,24 +61,16 @@ def read_column(path: Path, column: int) -> Iterator[Any]:
             yield reader.get_batch(index).column(0)
 
 
-PIECES, FIRST, ROWS, CARRIED = "piece.npy", "first.npy", "piece_row.npy", "carried.arrow"
-KINDS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, str)}
-_TOGETHER = 1 << 16
-
-Integers = NDArray[np.int64]
-
-
 class InputRows:
-    """Maps rows of the input to rows of the corpus.
+    """Maps rows of the input to rows of the corpus, and back.
 
-    A *piece* is a text as it was read: a row of the input, or, where texts were split, a sentence of one. The pieces
-    are all there, in the order of the input: also empty ones, which are in no row of the corpus, and those that repeat
-    another, which share its row.
+    An *input* is a text as it was read: a row of the source or, where texts were split, one of its sentences. Inputs
+    keep their order. Empty and excluded ones have no row in the corpus; repeated ones share a row.
 
     Args:
         directory: of the corpus.
-        count: rows of the corpus. Where nothing was kept of the input, they stand for its rows.
-        kinds: column that was carried along -> `bool`, `int`, `float` or `str`, by name.
+        count: rows of the corpus. If the inputs were not recorded, each row counts as one.
+        kinds: carried column -> name of its type: bool, int, float or str.
 
     Example:
         >>> from selfsent import read_corpus
@@ -96,99 +80,72 @@ class InputRows:
     """
 
     def __init__(self, directory: Path, count: int, kinds: Mapping[str, str]) -> None:
-        corpus_rows, first = mapped_array(directory / PIECES), mapped_array(directory / FIRST)
-        self.corpus_rows: Integers = np.arange(count) if corpus_rows is None else corpus_rows
-        """(pieces,) the row of the corpus that has the text of each piece; -1 for an empty one, or one left out."""
-        self.first: Integers = np.arange(count) if first is None else first
-        """(count,) the first piece with the text of each row of the corpus."""
-        self._rows: Integers | None = mapped_array(directory / ROWS)
+        known = (directory / CORPUS_ROWS).exists()
+        self.corpus_rows: Integers = _load(directory / CORPUS_ROWS) if known else np.arange(count)
+        """(inputs,) corpus row of each input; -1 for an empty or excluded one."""
+        self.first: Integers = _load(directory / FIRST) if known else np.arange(count)
+        """(count,) first input of each corpus row."""
+        self._source_rows: Integers | None = _load(directory / SOURCE_ROWS)
+        self.split = self._source_rows is not None
+        """Whether a row of the source may have several inputs."""
+        self.unit = "sentence" if self.split else "row"
+        """Name of an input in messages."""
+        self.rows = len(self) if self._source_rows is None else int(self._source_rows[-1]) + 1
+        """Number of rows of the source."""
         self._carried = MappedTable(directory / CARRIED) if kinds else None
-        self._kinds = {name: KINDS[kind] for name, kind in kinds.items()}
+        self._kinds = {name: _KINDS[kind] for name, kind in kinds.items()}
+        self.columns: dict[str, type] = {"row": int, **({"sentence": int} if self.split else {}), **self._kinds}
+        """Columns of `describe`, with their types."""
 
     def __len__(self) -> int:
         return len(self.corpus_rows)
 
-    @property
-    def rows(self) -> int:
-        """Number of rows of the input."""
-        return len(self) if self._rows is None else int(self._rows[-1]) + 1
-
-    @property
-    def split(self) -> bool:
-        """Whether a row may have several pieces."""
-        return self._rows is not None
-
-    @property
-    def unit(self) -> str:
-        """The name of a piece in messages."""
-        return "sentence" if self.split else "row"
-
-    @property
-    def columns(self) -> dict[str, type]:
-        """Columns of `describe`, with their types."""
-        return {"row": int, **({"sentence": int} if self.split else {}), **self._kinds}
-
     @cached_property
     def repeats(self) -> Integers:
-        """(count,) how many pieces have the text of each row of the corpus."""
-        counts = np.zeros(len(self.first), dtype=np.int64)
-        for start in range(0, len(self), _TOGETHER):
-            rows = np.asarray(self.corpus_rows[start : start + _TOGETHER])
-            np.add.at(counts, rows[rows >= 0], 1)
-        return counts
+        """(count,) inputs of each corpus row."""
+        return np.bincount(self.corpus_rows + 1, minlength=len(self.first) + 1)[1:]
 
-    def positions(self, pieces: Integers) -> dict[str, Integers]:
-        """Positions of pieces (n,) in the input, from 0: `row`, and `sentence` where texts were split, (n,) each."""
-        if self._rows is None:
-            return {"row": pieces}
-        rows = np.asarray(self._rows[pieces])
-        return {"row": rows, "sentence": pieces - np.searchsorted(self._rows, rows)}
-
-    def is_first(self, pieces: Integers) -> NDArray[np.bool_]:
-        """Which pieces (n,) are the first occurrence of their text."""
-        rows = np.asarray(self.corpus_rows[pieces])
-        begins = rows >= 0
-        begins[begins] = self.first[rows[begins]] == pieces[begins]
-        return begins
-
-    def progress_callback(self, advance: Callable[[int], None]) -> Callable[[int], None]:
-        """A progress callback in rows of the corpus that calls `advance` in pieces."""
-        rows = told = 0
-
-        def more(count: int) -> None:
-            nonlocal rows, told
-            rows += count
-            done = self.done(rows)
-            advance(done - told)
-            told = done
-
-        return more
-
-    def done(self, rows: int) -> int:
-        """Number of leading pieces that are done once the first `rows` rows of the corpus are."""
-        return int(self.first[rows]) if rows < len(self.first) else len(self)
-
-    @cached_property
+    @property
     def dropped(self) -> int:
-        """Number of pieces that are in no row of the corpus."""
+        """Number of inputs without a row in the corpus."""
         return len(self) - int(self.repeats.sum())
 
-    def describe(self, pieces: Integers) -> dict[str, list[Any]]:
-        """Positions and carried values of pieces (n,): name -> (n,) values.
+    def is_first(self, inputs: Integers) -> NDArray[np.bool_]:
+        """Whether each of `inputs`, (n,), is the first occurrence of its text."""
+        rows = np.asarray(self.corpus_rows[inputs])
+        return np.asarray((rows >= 0) & (self.first[rows] == inputs))
 
-        `row` is the number of the row of the input, from 0; `sentence`, where texts were split, the place in its row,
-        from 0. The others are the columns that were carried along, None where a cell was empty.
-        """
-        places = self.positions(pieces)
-        found: dict[str, list[Any]] = {name: numbers.tolist() for name, numbers in places.items()}
-        for place, (name, kind) in enumerate(self._kinds.items()):
-            cells = self._carried.take(place, places["row"]) if self._carried else []
+    def done(self, rows: int) -> int:
+        """Number of leading inputs that are done once the first `rows` rows of the corpus are."""
+        return int(self.first[rows]) if rows < len(self.first) else len(self)
+
+    def progress_callback(self, advance: Callable[[int], None]) -> Callable[[int], None]:
+        """A progress callback in rows of the corpus that calls `advance` in inputs."""
+        rows = reported = 0
+
+        def forward(count: int) -> None:
+            nonlocal rows, reported
+            rows += count
+            advance(self.done(rows) - reported)
+            reported = self.done(rows)
+
+        return forward
+
+    def positions(self, inputs: Integers) -> dict[str, Integers]:
+        """Positions in the source of `inputs`, (n,), from 0: `row` and, if texts were split, `sentence` in it."""
+        if self._source_rows is None:
+            return {"row": inputs}
+        rows = np.asarray(self._source_rows[inputs])
+        return {"row": rows, "sentence": inputs - np.searchsorted(self._source_rows, rows)}
+
+    def describe(self, inputs: Integers) -> dict[str, list[Any]]:
+        """`positions` of `inputs`, (n,), and the values of the carried columns, None where a cell was empty."""
+        positions = self.positions(inputs)
+        found: dict[str, list[Any]] = {name: numbers.tolist() for name, numbers in positions.items()}
+        for index, (name, kind) in enumerate(self._kinds.items()):
+            cells = self._carried.take(index, positions["row"]) if self._carried else []
             found[name] = [as_kind(json.loads(cell), kind.__name__) for cell in cells]
         return found
-
-
-TABLE = "table.arrow"
-DESCRIPTION = "corpus.json"
 
 
 @dataclass(frozen=True)
@@ -202,21 +159,19 @@ class CorpusReport:
     too_long: int = 0
     control_characters: int = 0
     duplicates: int = 0
-    near_duplicates: int = 0
-    """Rows left out because an earlier one is nearly the same, where that was asked for."""
     kept: int = 0
     documents: int = 0
     excluded: int = 0
     split: int = 0
-    """Texts that were split into their sentences."""
+    """Texts that were split into sentences."""
     unit: str = "sentence"
-    """What a row is called: a sentence where texts were split or stood one on a line, a row of several, else a text."""
+    """Name of a row: a sentence where texts were split or read line by line, a row of several texts, else a text."""
     rid_of: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """For each cleaner how many texts it changed, and how many of these were empty then."""
+    """Cleaner -> number of texts it changed, and how many of these it left empty."""
     holds: Mapping[str, float] = field(default_factory=dict)
-    """For each cleaner the share of the texts, 0 to 1, that it would still change, by a look at some of them."""
+    """Cleaner -> share of the texts, 0 to 1, that it would change, estimated from a sample."""
     together: Sequence[str] = ()
-    """Columns of the source whose texts stand in one document, such as question and answer, where there are several."""
+    """Columns of the source whose texts share a document, such as question and answer; empty if there is one."""
 
     def counted(self, number: int) -> str:
         """A count with the unit of the rows: `1 sentence`, `2 texts`."""
@@ -227,10 +182,9 @@ class CorpusReport:
         return advice(self.holds, flag)
 
     def summary(self, between: str = "\n") -> str:
-        """One line for the user, and a second one (after `between`) where texts were changed or files skipped."""
+        """One line on the corpus, then `between` and a second one if texts were changed or files skipped."""
         dropped = [f"{self.empty:,} empty"] if self.empty else []
         dropped += [counted(self.duplicates, "duplicate")] if self.duplicates else []
-        dropped += [counted(self.near_duplicates, "near-duplicate")] if self.near_duplicates else []
         dropped += [f"{self.excluded:,} to be left out"] if self.excluded else []
         line = self.counted(self.kept) + (f" in {counted(self.documents, 'document')}" if self.documents else "")
         line += f", by splitting {counted(self.split, 'text')}" if self.split else ""
@@ -239,46 +193,27 @@ class CorpusReport:
 
     @property
     def changes(self) -> str:
-        """One line on texts that were changed and files that were skipped; empty if none were."""
-        changed = [
-            f"{counted(count, thing)} {what}"
-            for count, thing, what in (
-                (self.control_characters, "row", "rid of control characters"),
-                (self.too_long, "text", "cut short"),
-                (self.skipped_files, "file", "skipped"),
-            )
-            if count
-        ]
-        changed += [
-            f"{counted(count, 'text')} rid of {HELD[name]}" + (f" ({empty:,} of them empty then)" if empty else "")
-            for name, (count, empty) in self.rid_of.items()
-        ]
+        """One line on changed texts and skipped files; empty if there are none."""
+        counts = (
+            (self.control_characters, "row", "rid of control characters"),
+            (self.too_long, "text", "cut short"),
+            (self.skipped_files, "file", "skipped"),
+        )
+        changed = [f"{counted(count, unit)} {what}" for count, unit, what in counts if count]
+        for name, (count, empty) in self.rid_of.items():
+            changed.append(f"{counted(count, 'text')} rid of {HELD[name]}")
+            changed[-1] += f" ({empty:,} of them empty then)" if empty else ""
         return ", ".join(changed)
 
 
-def is_whole(directory: Path) -> bool:
-    """Whether a folder holds an intact corpus; warns about a damaged one."""
-    if not directory.is_dir():
-        return False
-    try:
-        description = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
-        if is_signed(description) and damaged(directory, description.get("sums", {})) is None:
-            Corpus(directory)
-            return True
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass
-    warn_damaged(directory)
-    return False
-
-
 class Corpus:
-    """Clean, distinct sentences in a folder; texts are read on demand.
+    """Clean, distinct texts in a directory, read on demand.
 
     Args:
-        directory: the folder that `read_corpus` wrote.
+        directory: written by `read_corpus`.
 
     Raises:
-        OSError, ValueError, KeyError, pyarrow.ArrowInvalid: the folder is not a whole corpus.
+        OSError, ValueError, KeyError, pyarrow.ArrowInvalid: it holds no complete corpus.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -286,15 +221,16 @@ class Corpus:
         self.directory = directory
         self.text_columns: tuple[str, ...] = tuple(description["text_columns"])
         self.view_columns: tuple[str, ...] = tuple(description.get("view_columns", self.text_columns))
-        """The text columns that methods read; all of them unless views were made."""
+        """Text columns that methods read; all of them unless views were made."""
         self.fingerprint: str = description["fingerprint"]
-        self.report = CorpusReport(**description["report"])
+        counts, known = description["report"], {field.name for field in fields(CorpusReport)}
+        self.report = CorpusReport(**{name: value for name, value in counts.items() if name in known})
         self.source: str = description["source"]
         self.label_names: tuple[str, ...] | None = tuple(description["label_names"] or ()) or None
-        self.documents: NDArray[np.int64] | None = mapped_array(directory / "document.npy")
-        """Number of the document of each row (rows,), 0, 1, 2, ... by first appearance; None without documents."""
-        self.labels: NDArray[np.int64] | None = mapped_array(directory / "label.npy")
-        self.scores: NDArray[np.float64] | None = mapped_array(directory / "score.npy")
+        self.documents: Integers | None = _load(directory / "document.npy")
+        """(rows,) document number of each row, 0, 1, 2, ... by first appearance; None without documents."""
+        self.labels: Integers | None = _load(directory / "label.npy")
+        self.scores: NDArray[np.float64] | None = _load(directory / "score.npy")
         self._carried: dict[str, str] = description.get("carried", {})
 
     def __len__(self) -> int:
@@ -307,38 +243,38 @@ class Corpus:
         """Texts of one column.
 
         Args:
-            rows: (n,) row numbers in any order, repeated or not, or (rows,) of bool; all rows when None.
-            column: one of `text_columns`; the first when None.
+            rows: (n,) row numbers in any order, repeated or not, or (rows,) of bool; all rows if None.
+            column: one of `text_columns`; the first if None.
 
         Raises:
-            IndexError: a row number is negative or beyond the last row, or no whole number.
-            KeyError: there is no such column.
+            IndexError: not row numbers of this corpus.
+            KeyError: no such column.
         """
         if rows is None:
             return [text for batch in self.batches(column) for text in batch]
-        given = np.asarray(rows)
-        if given.dtype == bool and given.shape == (len(self),):
-            given = np.flatnonzero(given)
-        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool and chosen.shape == (len(self),):
+            chosen = np.flatnonzero(chosen)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
             raise IndexError("rows must be a list of row numbers, or of true and false for each row")
-        if given.size and not 0 <= given.min() <= given.max() < len(self):
+        if chosen.size and not 0 <= chosen.min() <= chosen.max() < len(self):
             raise IndexError(f"rows must lie between 0 and {len(self) - 1}")
-        return self._mapped.take(self._position(column), given.astype(np.int64))
+        return self._mapped.take(self._position(column), chosen.astype(np.int64))
 
     def batches(self, column: str | None = None, size: int = 8192) -> Iterator[list[str]]:
-        """All texts of one column in order, `size` at a time, read from the file as they are asked for."""
+        """All texts of one column in order, `size` at a time, streamed from disk."""
         waiting: list[str] = []
         for array in read_column(self.directory / TABLE, self._position(column)):
             waiting += array.to_pylist()
-            whole = len(waiting) - len(waiting) % size
-            yield from (waiting[at : at + size] for at in range(0, whole, size))
-            del waiting[:whole]
+            full = len(waiting) - len(waiting) % size
+            yield from (waiting[at : at + size] for at in range(0, full, size))
+            del waiting[:full]
         if waiting:
             yield waiting
 
     @cached_property
     def input_rows(self) -> InputRows:
-        """The map between rows of the input and of the corpus; stored where `read_corpus` was given `carry`."""
+        """The map between rows of the input and of the corpus; recorded if `read_corpus` was given `carry`."""
         return InputRows(self.directory, len(self), self._carried)
 
     @cached_property
@@ -346,8 +282,25 @@ class Corpus:
         return MappedTable(self.directory / TABLE)
 
     def _position(self, column: str | None) -> int:
-        if column is None:
-            return 0
-        if column not in self.text_columns:
+        if column is not None and column not in self.text_columns:
             raise KeyError(f"no text column {column!r}; there are {', '.join(self.text_columns)}")
-        return self.text_columns.index(column)
+        return 0 if column is None else self.text_columns.index(column)
+
+
+def open_corpus(directory: Path) -> Corpus | None:
+    """The corpus in a directory; None if there is none, or if it is damaged, with a warning."""
+    if not directory.is_dir():
+        return None
+    try:
+        description = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
+        if is_signed(description) and damaged(directory, description.get("sums", {})) is None:
+            return Corpus(directory)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    warn_damaged(directory)
+    return None
+
+
+def _load(path: Path) -> NDArray[Any] | Any:
+    """A memory-mapped `.npy` file; None if there is none."""
+    return np.load(path, mmap_mode="r", allow_pickle=False) if path.exists() else None

@@ -1,4 +1,4 @@
-"""Writing the table: record batches and growing arrays on disk, and the fingerprint of what they hold."""
+"""Writing the table: record batches and growing arrays on disk, and digests of their contents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from selfsent.data.corpus.batch import common_kind
 from selfsent.data.corpus.streams import fail
-from selfsent.data.corpus.table import CARRIED, DESCRIPTION, FIRST, PIECES, ROWS, TABLE, read_column
+from selfsent.data.corpus.table import CARRIED, CORPUS_ROWS, DESCRIPTION, FIRST, SOURCE_ROWS, TABLE, read_column
 from selfsent.integrity import checksums, signed
 
 MOST_LABELS = 1 << 16
@@ -25,10 +25,8 @@ class ArrayFile:
     """A one-dimensional `.npy` file that grows as values are appended; `opened` closes it if all else fails."""
 
     def __init__(self, path: Path, dtype: type[np.generic], opened: ExitStack) -> None:
-        self.path = path
-        self._dtype = np.dtype(dtype)
+        self.path, self._dtype, self._count = path, np.dtype(dtype), 0
         self._file = opened.enter_context(path.open("wb"))
-        self._count = 0
         self._write_header()
 
     def append(self, values: NDArray[Any]) -> None:
@@ -40,7 +38,7 @@ class ArrayFile:
         """Write the final header and flush the file to disk."""
         self._file.seek(0)
         self._write_header()
-        close_safely(self._file)
+        _close(self._file)
 
     def _write_header(self) -> None:
         # numpy leaves room in the header for the first dimension to grow.
@@ -74,44 +72,47 @@ class TableFile:
     def close(self) -> list[bytes]:
         """Flush the file to disk; returns digests of the texts, independent of batch borders."""
         self._writer.close()
-        close_safely(self._file)
+        _close(self._file)
         return [part.digest() for pair in self._hashes for part in pair]
 
 
-class OriginsFile:
+class InputRowsFile:
     """The files of `InputRows`.
 
     Args:
         directory: of the corpus.
-        carried: the columns that go with each row of the input.
-        split: whether a row may become several pieces.
+        carried: columns that accompany each row of the source.
+        split: whether a row may become several inputs.
         opened: closes the files if all else fails.
     """
 
     def __init__(self, directory: Path, carried: tuple[str, ...], split: bool, opened: ExitStack) -> None:
-        self._pieces = ArrayFile(directory / PIECES, np.int64, opened)
-        self._first = ArrayFile(directory / FIRST, np.int64, opened)
-        self._rows = ArrayFile(directory / ROWS, np.int64, opened) if split else None
+        names = (CORPUS_ROWS, FIRST, SOURCE_ROWS)[: 3 if split else 2]
+        self._arrays = [ArrayFile(directory / name, np.int64, opened) for name in names]
         self._carried = TableFile(directory / CARRIED, carried, False, opened) if carried else None
         self._found: dict[str, set[str]] = {name: set() for name in carried}
         self._count = 0
 
-    def append(self, corpus_rows: NDArray[np.int64], new: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-        """Append pieces.
+    def append(
+        self, kept: NDArray[np.bool_], numbers: NDArray[np.int64], first: NDArray[np.bool_], rows: NDArray[np.int64]
+    ) -> None:
+        """Append inputs.
 
         Args:
-            corpus_rows: (n,) the row of the table that has the text of each piece; -1 where none has.
-            new: those of them, by their places here, with which a row of the table begins.
-            rows: (n,) the row of the input of each piece.
+            kept: (n,) whether an input has a row in the corpus.
+            numbers: (kept,) those rows.
+            first: (kept,) whether the row begins with this input.
+            rows: (n,) row of the source of each input.
         """
-        self._pieces.append(corpus_rows)
-        self._first.append(self._count + new)
-        if self._rows is not None:
-            self._rows.append(rows)
-        self._count += len(corpus_rows)
+        corpus_rows = np.full(len(kept), -1)
+        corpus_rows[kept] = numbers
+        values = corpus_rows, self._count + np.flatnonzero(kept)[first], rows
+        for file, new in zip(self._arrays, values, strict=False):
+            file.append(new)
+        self._count += len(kept)
 
     def carry(self, columns: list[list[Any]]) -> None:
-        """Append the carried values of rows of the input."""
+        """Append the carried values of rows of the source."""
         if self._carried is None or not columns[0]:
             return
         for found, values in zip(self._found.values(), columns, strict=True):
@@ -120,32 +121,24 @@ class OriginsFile:
 
     def close(self) -> list[bytes]:
         """Flush the files to disk; returns digests of their contents."""
-        arrays = [file for file in (self._pieces, self._first, self._rows) if file is not None]
-        for file in arrays:
+        for file in self._arrays:
             file.close()
-        digests = [digest_file(file.path) for file in arrays] + [name.encode() for name in self._found]
+        digests = [digest_file(file.path) for file in self._arrays] + [name.encode() for name in self._found]
         return digests + (self._carried.close() if self._carried else [])
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The type of each carried column, by name."""
+        """Name of the type of each carried column."""
         return {name: common_kind(found) for name, found in self._found.items()}
 
 
 def describe(directory: Path, description: Mapping[str, Any]) -> None:
-    """Write the description of a corpus with the checksums of its files; it is written last."""
+    """Write the description of a corpus, with the checksums of its files; it is written last."""
     names = sorted(path.name for path in directory.iterdir() if path.suffix in (".arrow", ".npy"))
     plain = json.loads(json.dumps({**description, "sums": checksums(directory, names)}))
     file = (directory / DESCRIPTION).open("w", encoding="utf-8")
     json.dump(signed(plain), file, indent=1)
-    close_safely(file)
-
-
-def close_safely(file: IO[Any]) -> None:
-    """Flush a file to disk and close it."""
-    with file:
-        file.flush()
-        os.fsync(file.fileno())
+    _close(file)
 
 
 def write_labels(directory: Path, position: int, name: str) -> tuple[str, ...] | None:
@@ -154,31 +147,33 @@ def write_labels(directory: Path, position: int, name: str) -> tuple[str, ...] |
     Args:
         directory: holds the finished table.
         position: of the raw labels among its columns.
-        name: what errors call the column.
+        name: of the column, for errors.
 
     Returns:
-        The names behind the codes, sorted; None where labels are numbers.
+        The names behind the codes, sorted; None if labels are numbers.
 
     Raises:
-        CorpusError: there are more names than any labelling has.
+        CorpusError: more names than any labelling has.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    def labels() -> Iterator[Any]:
+        return read_column(directory / TABLE, position)
+
     for kind, dtype, file_name in ((pa.int64(), np.int64, "label.npy"), (pa.float64(), np.float64, "score.npy")):
-        if all(_is_number(labels, kind) for labels in read_column(directory / TABLE, position)):
+        if all(_numbers(batch, kind) is not None for batch in labels()):
             if (directory / file_name).exists():
                 fail(name, "these labels are scores (not all are whole numbers), and a score column is given too")
-            _write(directory / file_name, dtype, (pc.cast(x, kind) for x in read_column(directory / TABLE, position)))
+            _write(directory / file_name, dtype, (_numbers(batch, kind) for batch in labels()))
             return None
     names: set[str] = set()
-    for labels in read_column(directory / TABLE, position):
-        names.update(pc.unique(labels).to_pylist())
+    for batch in labels():
+        names.update(pc.unique(batch).to_pylist())
         if len(names) > MOST_LABELS:
             fail(name, f"more than {MOST_LABELS:,} different labels: is this the label column?")
     ordered = pa.array(sorted(names), type=pa.string())
-    codes = (pc.index_in(labels, value_set=ordered) for labels in read_column(directory / TABLE, position))
-    _write(directory / "label.npy", np.int64, codes)
+    _write(directory / "label.npy", np.int64, (pc.index_in(batch, value_set=ordered) for batch in labels()))
     return tuple(sorted(names))
 
 
@@ -188,15 +183,22 @@ def digest_file(path: Path) -> bytes:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
 
 
-def _is_number(labels: Any, kind: Any) -> bool:
+def _close(file: IO[Any]) -> None:
+    with file:
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _numbers(labels: Any, kind: Any) -> Any:
+    """Labels as an array of finite numbers; None if one of them is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
         numbers = pc.cast(labels, kind)
     except pa.ArrowInvalid:
-        return False
-    return bool(kind == pa.int64() or pc.all(pc.is_finite(numbers)).as_py())
+        return None
+    return numbers if pc.all(pc.is_finite(numbers)).as_py() else None
 
 
 def _write(path: Path, dtype: type[np.generic], arrays: Iterator[Any]) -> None:

@@ -21,37 +21,77 @@ class Noise(Protocol):
         ...
 
 
+class _Words:
+    """The words of a batch, and random numbers for them.
+
+    `word` (tokens,) is each token's word, `sentence` (words,) each word's sentence, `position` (words,) its position
+    there: 0, 1, 2 ...
+    """
+
+    def __init__(self, tokens: Tokens, key: int) -> None:
+        self.tokens, self.key = tokens, key
+        self.word, self.sentence, self.position = tokens.words()
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(sentences,) words of each sentence."""
+        return np.bincount(self.sentence, minlength=len(self.tokens.lengths))
+
+    def uniform(self, draw: int = 0) -> np.ndarray:
+        """(words,) a number in [0, 1) for each word."""
+        return uniforms(self.key, self.tokens.rows[self.sentence], self.position, draw)
+
+    def uniform_by_sentence(self, draw: int) -> np.ndarray:
+        """(sentences,) a number in [0, 1) for each sentence."""
+        return uniforms(self.key, self.tokens.rows, draw=draw)
+
+    def shuffled(self) -> np.ndarray:
+        """(words,) numbers of the words, those of each sentence in random order."""
+        return np.lexsort((self.uniform(), self.sentence))
+
+    def begins(self) -> np.ndarray:
+        """(tokens,) whether a token is the first of its word."""
+        return np.asarray(np.diff(self.word, prepend=-1) != 0)
+
+    def random_ids(self, template: Template) -> np.ndarray:
+        """(words,) a random ordinary token for each word."""
+        ordinary = np.flatnonzero(template.ordinary)
+        return np.asarray(ordinary[(self.uniform(draw=1) * len(ordinary)).astype(int)])
+
+    def exchanged(self, ratio: float, ids: np.ndarray) -> Tokens:
+        """Of the words drawn, the first token becomes the word's id of `ids`, (words,), and the others go."""
+        drawn, begins = (self.uniform() < ratio)[self.word], self.begins()
+        changed = replace(self.tokens, ids=np.where(drawn & begins, ids[self.word], self.tokens.ids))
+        return changed.take(np.flatnonzero(begins | ~drawn))
+
+
 @dataclass(frozen=True)
-class _ShareNoise(ABC):
-    """Noise on a share of the words, or of something else; a share of 0 is none."""
+class _WordNoise(ABC):
+    """Noise on a share of the words; a share of 0 is none."""
 
     ratio: float = 0.6
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """The damaged batch; `tokens` stays as it is."""
-        return self._damaged(tokens, key, template) if self.ratio and len(tokens.ids) else tokens
+        return self._damaged(_Words(tokens, key), template) if self.ratio and len(tokens.ids) else tokens
 
     @abstractmethod
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+    def _damaged(self, words: _Words, template: Template) -> Tokens:
         """The damaged batch, of at least one token."""
 
 
 @dataclass(frozen=True)
-class DeleteWords(_ShareNoise):
+class DeleteWords(_WordNoise):
     """Each word is dropped with probability `ratio`, independently; one random word stays where all would go.
 
     Wang, Reimers and Gurevych 2021, section 3: ratio 0.6.
     """
 
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        word, sentence, position = tokens.words()
-        chance = uniforms(key, tokens.rows[sentence], position)
-        keep = chance >= self.ratio
+    def _damaged(self, words: _Words, template: Template) -> Tokens:
+        chance = words.uniform()
         # The word with the largest number goes last as the ratio grows; it is every word's with equal probability.
-        begins = np.flatnonzero(np.diff(sentence, prepend=-1))
-        largest = np.maximum.reduceat(chance, begins)
-        keep |= chance == np.repeat(largest, np.diff(np.append(begins, len(sentence))))
-        return tokens.take(np.flatnonzero(keep[word]))
+        keep = (chance >= self.ratio) | _is_largest(chance, words.sentence)
+        return words.tokens.take(np.flatnonzero(keep[words.word]))
 
 
 @dataclass(frozen=True)
@@ -68,54 +108,33 @@ class PickWords:
         """Pick words of every sentence."""
         if len(tokens.ids) == 0:
             return tokens
-        word, sentence, position = tokens.words()
-        number = uniforms(key, tokens.rows, np.zeros(len(tokens.rows), dtype=np.int64), draw=1)
-        stay = 1 + (number * self.most).astype(np.int64)
-        order = np.lexsort((uniforms(key, tokens.rows[sentence], position), sentence))
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = position  # within a sentence, positions run 0, 1, 2 ...: the nth smallest number gets n
-        return tokens.take(np.flatnonzero((rank < stay[sentence])[word]))
+        words = _Words(tokens, key)
+        stay = 1 + (words.uniform_by_sentence(draw=1) * self.most).astype(np.int64)
+        rank = np.empty(len(words.sentence), dtype=np.int64)
+        rank[words.shuffled()] = words.position
+        return tokens.take(np.flatnonzero((rank < stay[words.sentence])[words.word]))
 
 
 @dataclass(frozen=True)
-class RepeatWords(_ShareNoise):
-    """A share of the words, drawn for each sentence from 0 to `ratio`, stands twice.
-
-    ESimCSE (Wu et al. 2021) repeats sub-words, up to 32 % of them; repeating whole words keeps the words whole.
-    """
-
-    ratio: float = 0.32
-
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        _, sentence, position = tokens.words()
-        share = self.ratio * uniforms(key, tokens.rows, np.zeros(len(tokens.rows), dtype=np.int64), draw=1)
-        twice = uniforms(key, tokens.rows[sentence], position) < share[sentence]
-        return tokens.take_words(np.repeat(np.arange(len(sentence)), 1 + twice))
-
-
-@dataclass(frozen=True)
-class SwapWords(_ShareNoise):
-    """`ratio` of the words change places with each other, in a random circle; at least two, where there are two.
+class SwapWords(_WordNoise):
+    """`ratio` of the words change places with each other, in a random circle; at least two, if there are two.
 
     The paper says no more than "swap"; this way every word that is drawn moves.
     """
 
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        _, sentence, position = tokens.words()
-        words = np.bincount(sentence, minlength=len(tokens.lengths))
-        moved = np.minimum(words, np.maximum(2, np.rint(self.ratio * words).astype(np.int64)))
-        drawn = np.lexsort((uniforms(key, tokens.rows[sentence], position), sentence))
-        circle = drawn[position < moved[sentence]]  # within a sentence, positions run 0, 1, 2 ...
-        ends = np.flatnonzero(np.diff(sentence[circle], append=-1))
+    def _damaged(self, words: _Words, template: Template) -> Tokens:
+        moved = np.minimum(words.counts, np.maximum(2, np.rint(self.ratio * words.counts).astype(np.int64)))
+        circle = words.shuffled()[words.position < moved[words.sentence]]
+        ends = np.flatnonzero(np.diff(words.sentence[circle], append=-1))
         following = np.roll(circle, -1)
         following[ends] = circle[np.append(0, ends[:-1] + 1)]
-        order = np.arange(len(sentence))
+        order = np.arange(len(words.sentence))
         order[circle] = following
-        return tokens.take_words(order)
+        return words.tokens.take_words(order)
 
 
 @dataclass(frozen=True)
-class SwapPairs(_ShareNoise):
+class SwapPairs(_WordNoise):
     """Each pair of neighbouring words, none of them in two pairs, changes places with probability `ratio`.
 
     The pairs are the first two words, the third and the fourth, and so on (Hill, Cho and Korhonen 2016, section 2.1).
@@ -123,18 +142,16 @@ class SwapPairs(_ShareNoise):
 
     ratio: float = 0.1
 
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        _, sentence, position = tokens.words()
-        has_next = np.append(sentence[1:] == sentence[:-1], False)
-        drawn = uniforms(key, tokens.rows[sentence], position, draw=1) < self.ratio
-        left = np.flatnonzero((position % 2 == 0) & has_next & drawn)
-        order = np.arange(len(sentence))
+    def _damaged(self, words: _Words, template: Template) -> Tokens:
+        has_next = np.append(words.sentence[1:] == words.sentence[:-1], False)
+        left = np.flatnonzero((words.position % 2 == 0) & has_next & (words.uniform(draw=1) < self.ratio))
+        order = np.arange(len(words.sentence))
         order[left], order[left + 1] = left + 1, left
-        return tokens.take_words(order)
+        return words.tokens.take_words(order)
 
 
 @dataclass(frozen=True)
-class CropWords(_ShareNoise):
+class CropWords(_WordNoise):
     """Of each sentence one run of words stays: a share drawn from 0 to `ratio` of them, at least one, from anywhere.
 
     Independent cropping (Izacard et al. 2022, section 3.1) of a sentence: two views share the words where they meet.
@@ -142,50 +159,46 @@ class CropWords(_ShareNoise):
 
     ratio: float = 0.5
 
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        word, sentence, position = tokens.words()
-        words = np.bincount(sentence, minlength=len(tokens.lengths))
-        first = np.zeros(len(words), dtype=np.int64)
-        length = np.ceil(self.ratio * words * uniforms(key, tokens.rows, first, draw=1)).astype(np.int64)
+    def _damaged(self, words: _Words, template: Template) -> Tokens:
+        length = np.ceil(self.ratio * words.counts * words.uniform_by_sentence(draw=1)).astype(np.int64)
         length = np.maximum(1, length)
-        begin = (uniforms(key, tokens.rows, first, draw=2) * (words - length + 1)).astype(np.int64)
-        kept = (position >= begin[sentence]) & (position < (begin + length)[sentence])
-        return tokens.take(np.flatnonzero(kept[word]))
+        begin = (words.uniform_by_sentence(draw=2) * (words.counts - length + 1)).astype(np.int64)
+        offset = words.position - begin[words.sentence]
+        kept = (offset >= 0) & (offset < length[words.sentence])
+        return words.tokens.take(np.flatnonzero(kept[words.word]))
 
 
 @dataclass(frozen=True)
-class MaskWords(_ShareNoise):
+class MaskWords(_WordNoise):
     """Each word becomes one [MASK] with probability `ratio`, independently."""
 
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
+    def _damaged(self, words: _Words, template: Template) -> Tokens:
         if template.mask is None:
             raise SettingsError("this base's tokenizer has no mask token: choose another --noise")
-        _, sentence, _ = tokens.words()
-        return _exchanged(tokens, key, self.ratio, np.full(len(sentence), template.mask))
+        return words.exchanged(self.ratio, np.full(len(words.sentence), template.mask))
 
 
 @dataclass(frozen=True)
-class ReplaceWords(_ShareNoise):
+class ReplaceWords(_WordNoise):
     """Each word becomes one random token of the vocabulary with probability `ratio`, independently."""
 
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        return _exchanged(tokens, key, self.ratio, _random_ids(tokens, key, template))
+    def _damaged(self, words: _Words, template: Template) -> Tokens:
+        return words.exchanged(self.ratio, words.random_ids(template))
 
 
 @dataclass(frozen=True)
-class AddWords(_ShareNoise):
+class AddWords(_WordNoise):
     """In front of each word stands one random token of the vocabulary with probability `ratio`, independently."""
 
-    def _damaged(self, tokens: Tokens, key: int, template: Template) -> Tokens:
-        word, sentence, position = tokens.words()
-        added = uniforms(key, tokens.rows[sentence], position) < self.ratio
-        begins = np.flatnonzero(np.diff(word, prepend=-1))[added]
-        times = np.ones(len(word), dtype=np.int64)
+    def _damaged(self, words: _Words, template: Template) -> Tokens:
+        added = words.uniform() < self.ratio
+        begins = np.flatnonzero(words.begins())[added]
+        times = np.ones(len(words.word), dtype=np.int64)
         times[begins] = 2
-        longer = tokens.take(np.repeat(np.arange(len(word)), times))
+        longer = words.tokens.take(np.repeat(np.arange(len(times)), times))
         ids = longer.ids.copy()
         # Of the two copies of a word's first token, the first becomes the new word.
-        ids[begins + np.arange(len(begins))] = _random_ids(tokens, key, template)[added]
+        ids[begins + np.arange(len(begins))] = words.random_ids(template)[added]
         return replace(longer, ids=ids)
 
 
@@ -197,7 +210,7 @@ class MaskTokens:
     off later is lost: a batch of long sentences that are cut short may be left without any target.
 
     Args:
-        ratio: share of the tokens (or of the words) that are to be predicted.
+        ratio: share of the tokens (or of the words) to predict.
         whole_words: draw words instead of tokens, all tokens of a word together.
     """
 
@@ -206,30 +219,23 @@ class MaskTokens:
 
     def __call__(self, tokens: Tokens, key: int, template: Template) -> Tokens:
         """Mask tokens of every sentence, and set the targets."""
-        from selfsent.data.packed import IGNORED  # torch is slow to import, and makers of text need none
+        from selfsent.data.packed import IGNORED  # torch is slow to import, and augmenters of text need none
 
         if template.mask is None:
             raise SettingsError("masking needs a mask token, which this base has not: choose another base or method")
         if len(tokens.ids) == 0:
             return tokens
-        within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
+        rows, within = tokens.rows[tokens.sentence], tokens.within
         if self.whole_words:
-            unit, sentence, position = tokens.words()
+            words = _Words(tokens, key)
+            chosen = _drawn(words.uniform(), words.sentence, self.ratio)[words.word]
         else:
-            unit, sentence, position = np.arange(len(tokens.ids)), tokens.sentence, within
-        chance = uniforms(key, tokens.rows[sentence], position)
-        chosen = chance < self.ratio
-        begins = np.flatnonzero(np.diff(sentence, prepend=-1))
-        smallest = np.minimum.reduceat(chance, begins)
-        chosen |= chance == np.repeat(smallest, np.diff(np.append(begins, len(sentence))))
-        chosen = chosen[unit]
-        rows = tokens.rows[tokens.sentence]
+            chosen = _drawn(uniforms(key, rows, within), tokens.sentence, self.ratio)
         kind = uniforms(key, rows, within, draw=1)
         ordinary = np.flatnonzero(template.ordinary)
         other = ordinary[(uniforms(key, rows, within, draw=2) * len(ordinary)).astype(np.int64)]
         ids = np.where(chosen & (kind < 0.8), template.mask, np.where(chosen & (kind >= 0.9), other, tokens.ids))
-        targets = np.where(chosen, tokens.ids, IGNORED)
-        return Tokens(ids, tokens.lengths, tokens.word_starts, tokens.rows, targets)
+        return replace(tokens, ids=ids, targets=np.where(chosen, tokens.ids, IGNORED))
 
 
 @dataclass(frozen=True)
@@ -245,18 +251,12 @@ class Chain:
         return tokens
 
 
-def _exchanged(tokens: Tokens, key: int, ratio: float, ids: np.ndarray) -> Tokens:
-    """Of the words drawn, the first token becomes the word's id of `ids`, (words,), and the others go."""
-    word, sentence, position = tokens.words()
-    drawn = (uniforms(key, tokens.rows[sentence], position) < ratio)[word]
-    begins = np.diff(word, prepend=-1) != 0
-    changed = replace(tokens, ids=np.where(drawn & begins, ids[word], tokens.ids))
-    return changed.take(np.flatnonzero(begins | ~drawn))
+def _is_largest(values: np.ndarray, sentence: np.ndarray) -> np.ndarray:
+    """(n,) whether a value is the largest of its sentence."""
+    begins = np.flatnonzero(np.diff(sentence, prepend=-1))
+    return np.asarray(values == np.repeat(np.maximum.reduceat(values, begins), np.diff(begins, append=len(values))))
 
 
-def _random_ids(tokens: Tokens, key: int, template: Template) -> np.ndarray:
-    """(words,) a random ordinary token for every word."""
-    _, sentence, position = tokens.words()
-    ordinary = np.flatnonzero(template.ordinary)
-    chosen: np.ndarray = ordinary[(uniforms(key, tokens.rows[sentence], position, draw=1) * len(ordinary)).astype(int)]
-    return chosen
+def _drawn(chance: np.ndarray, sentence: np.ndarray, ratio: float) -> np.ndarray:
+    """(n,) which units are drawn: those below `ratio`, and at least one of each sentence."""
+    return np.asarray((chance < ratio) | _is_largest(-chance, sentence))

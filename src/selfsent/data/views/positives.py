@@ -11,14 +11,15 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from selfsent.data.ragged import ranges
 from selfsent.data.random import uniforms
 
 
 class Documents:
     """Neighbouring sentences: the rows of a corpus in the order of their documents.
 
-    Places count the rows in that order. Where the rows of every document follow each other, as in plain text, positions
-    are rows and nothing is kept but where documents begin.
+    Positions count the rows in that order. Where the rows of every document follow each other, as in plain text,
+    positions are rows, and only the beginnings of documents are kept.
 
     Args:
         numbers: (rows,) number of each row's document, 0, 1, 2 ...
@@ -29,7 +30,6 @@ class Documents:
         sizes = np.bincount(numbers)
         self._begins = np.concatenate(([0], np.cumsum(sizes)))
         self._order: np.ndarray | None = None
-        self._position: np.ndarray | None = None
         if (numbers[1:] < numbers[:-1]).any():
             dtype = np.int32 if len(numbers) < 2**31 else np.int64
             self._order = np.argsort(numbers, kind="stable").astype(dtype)
@@ -39,19 +39,19 @@ class Documents:
         """Share of the rows that are not alone in their document."""
 
     def largest_share(self, rows: np.ndarray) -> float:
-        """Share of `rows`, (n,), that are from the document which has most of them."""
+        """Share of `rows`, (n,), in the document that has most of them."""
         return float(np.bincount(self.numbers[rows]).max(initial=0) / max(1, len(rows)))
 
     def sizes(self, rows: np.ndarray) -> np.ndarray:
         """(n,) sentences in the documents of `rows`, (n,)."""
-        numbers = self.numbers[rows]
-        return np.asarray(self._begins[numbers + 1] - self._begins[numbers])
+        first, _, last = self.around(rows)
+        return np.asarray(last - first)
 
     def around(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of `rows`, (n,): where each one's document begins, the row's own position, and where the document ends."""
+        """Of `rows`, (n,): first position of each one's document, the row's own position, and the document's end."""
         numbers = self.numbers[rows]
-        position = rows if self._position is None else self._position[rows]
-        return self._begins[numbers], np.asarray(position, dtype=np.int64), self._begins[numbers + 1]
+        position = rows if self._order is None else self._position[rows].astype(np.int64)
+        return self._begins[numbers], position, self._begins[numbers + 1]
 
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """(n,) rows at `positions`, (n,)."""
@@ -63,11 +63,11 @@ class Passage(Protocol):
 
     @property
     def length_option(self) -> str | None:
-        """The option that says how many sentences it holds at most; None where it is one."""
+        """The option that limits its sentences; None for a single one."""
         ...
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) corpus rows, those of one passage behind the other, and (n,) how many each of `rows` gets."""
+        """(m,) corpus rows, one passage after the other, and (n,) how many each of `rows` gets."""
         ...
 
 
@@ -83,18 +83,12 @@ class Span:
         within: how far the positive may be from the anchor: 1 for adjacent, 2 with one sentence between, and so on.
         longest: sentences in a span at most.
         overlap: whether the positive may share sentences with the anchor: anywhere from adjacent to equal.
-        skew: the two exponents of the beta distribution from which the share of `longest` is drawn; (1, 1) is uniform.
-        anchor_skew: likewise of the anchor.
-        number: tells several positives of one anchor apart.
     """
 
     part: Literal["anchor", "positive"]
     within: int = 1
     longest: int = 1
     overlap: bool = False
-    skew: tuple[float, float] = (1.0, 1.0)
-    anchor_skew: tuple[float, float] = (1.0, 1.0)
-    number: int = 0
 
     @property
     def length_option(self) -> str | None:
@@ -104,16 +98,13 @@ class Span:
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences of each row's span."""
         first, position, last = documents.around(rows)
-        length = np.minimum(
-            self._length(key, rows, 0, self.anchor_skew), np.maximum(1, last - first - (not self.overlap))
-        )
-        share = _uniform(key, rows, 1)
+        length = np.minimum(self._length(key, rows, 0), np.maximum(1, last - first - (not self.overlap)))
+        share = uniforms(key, rows, draw=1)
         begin = _between(np.maximum(first, position - length + 1), np.minimum(position, last - length), share)
         end = begin + length
         if self.part == "positive":
-            draw = 2 + 2 * self.number
-            length = np.minimum(self._length(key, rows, draw, self.skew), last - first)
-            share = _uniform(key, rows, draw + 1)
+            length = np.minimum(self._length(key, rows, 2), last - first)
+            share = uniforms(key, rows, draw=3)
             if self.overlap:  # anywhere from `within` away on the left to `within` away on the right
                 earliest = np.maximum(first, begin - length - (self.within - 1))
                 begin = _between(earliest, np.minimum(last - length, end + self.within - 1), share)
@@ -128,16 +119,10 @@ class Span:
                 starts = np.where(before, np.maximum(first, nearest - length + 1), nearest)
                 ends = np.where(before, nearest + 1, np.minimum(last, nearest + length))
                 begin, end = np.where(alone, begin, starts), np.where(alone, end, ends)
-        positions, counts = _flat(begin, end)
-        return documents.rows(positions), counts
+        return documents.rows(ranges(begin, end - begin)), end - begin
 
-    def _length(self, key: int, rows: np.ndarray, draw: int, skew: tuple[float, float]) -> np.ndarray:
-        share = _uniform(key, rows, draw)
-        if skew != (1.0, 1.0):
-            from scipy.special import betaincinv
-
-            share = betaincinv(*skew, share)
-        return np.minimum(self.longest, 1 + (share * self.longest).astype(np.int64))
+    def _length(self, key: int, rows: np.ndarray, draw: int) -> np.ndarray:
+        return np.minimum(self.longest, 1 + (uniforms(key, rows, draw=draw) * self.longest).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -158,8 +143,9 @@ class Surroundings:
         """The sentences around each row; a row that is alone in its document gets itself."""
         first, position, last = documents.around(rows)
         begin, end = np.maximum(first, position - self.within), np.minimum(last, position + self.within + 1)
-        positions, counts = _flat(begin, end)
-        stays = (_uniform(key, rows, 0) < self.kept) | (counts == 1)
+        counts = end - begin
+        positions = ranges(begin, counts)
+        stays = (uniforms(key, rows, draw=0) < self.kept) | (counts == 1)
         keep = np.repeat(stays, counts) | (positions != np.repeat(position, counts))
         return documents.rows(positions[keep]), counts - ~stays
 
@@ -184,17 +170,6 @@ class Neighbour:
         return documents.rows(positions), np.ones(len(rows), dtype=np.int64)
 
 
-def _uniform(key: int, rows: np.ndarray, draw: int) -> np.ndarray:
-    return uniforms(key, rows, np.zeros(len(rows), dtype=np.int64), draw)
-
-
 def _between(low: np.ndarray, high: np.ndarray, share: np.ndarray) -> np.ndarray:
     """(n,) whole numbers from `low` to `high`, both included, each as likely where `share` is uniform in [0, 1)."""
     return np.asarray(low + (share * (high - low + 1)).astype(np.int64))
-
-
-def _flat(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All whole numbers from each of `begins` to before its end, and how many each gives."""
-    counts = ends - begins
-    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(begins, counts) + within, counts

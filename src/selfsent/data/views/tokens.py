@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from selfsent.data.ragged import ranges
+
 if TYPE_CHECKING:
     from selfsent.data.packed import Packed
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens of a batch of sentences, one sentence behind the other, without special tokens.
+    """The tokens of a batch of sentences, concatenated, without special tokens.
 
     Args:
         ids: (tokens,) token ids.
@@ -39,37 +41,40 @@ class Tokens:
         """(tokens,) number of the sentence each token belongs to."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
+    @property
+    def within(self) -> np.ndarray:
+        """(tokens,) position of each token in its sentence."""
+        return ranges(np.zeros_like(self.lengths), self.lengths)
+
     def words(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(tokens,) running number of each token's word; (words,) sentence of each word and (words,) position in it."""
         begins = self.word_starts.copy()
         begins[self.starts[self.lengths > 0]] = True
-        word = np.cumsum(begins) - 1
         sentence = self.sentence[begins]
         first = np.searchsorted(sentence, np.arange(len(self.lengths)))
-        return word, sentence, np.arange(len(sentence)) - first[sentence]
+        return np.cumsum(begins) - 1, sentence, np.arange(len(sentence)) - first[sentence]
 
     def take(self, index: np.ndarray) -> Tokens:
         """The tokens at `index`, (chosen,) in rising order of sentence; a token may be taken more than once."""
-        return Tokens(
-            self.ids[index],
-            np.bincount(self.sentence[index], minlength=len(self.lengths)),
-            self.word_starts[index],
-            self.rows,
-            None if self.targets is None else self.targets[index],
-        )
-
-    def joined(self, rows: np.ndarray, counts: np.ndarray) -> Tokens:
-        """The same tokens, with so many sentences, (rows,), as one each; `rows`, (rows,), is what noise goes by."""
-        ends = np.concatenate(([0], np.cumsum(self.lengths)))[np.cumsum(counts)]
-        return Tokens(self.ids, np.diff(ends, prepend=0), self.word_starts, rows, self.targets)
+        lengths = np.bincount(self.sentence[index], minlength=len(self.lengths))
+        targets = None if self.targets is None else self.targets[index]
+        return Tokens(self.ids[index], lengths, self.word_starts[index], self.rows, targets)
 
     def take_words(self, order: np.ndarray) -> Tokens:
         """The words of these running numbers, in this order, which must not lead from one sentence into another."""
-        word, sentence, _ = self.words()
-        sizes = np.bincount(word, minlength=len(sentence))
-        starts, taken = np.cumsum(sizes) - sizes, sizes[order]
-        within = np.arange(int(taken.sum())) - np.repeat(np.cumsum(taken) - taken, taken)
-        return self.take(np.repeat(starts[order], taken) + within)
+        sizes = np.bincount(self.words()[0])
+        return self.take(ranges((np.cumsum(sizes) - sizes)[order], sizes[order]))
+
+    def select(self, sentences: np.ndarray, longest: int | None = None) -> Tokens:
+        """These sentences, (chosen,) numbers in any order, repeated or not, cut to so many tokens; without targets."""
+        lengths = self.lengths[sentences] if longest is None else np.minimum(self.lengths[sentences], longest)
+        index = ranges(self.starts[sentences], lengths)
+        return Tokens(self.ids[index], lengths, self.word_starts[index], self.rows[sentences])
+
+    def joined(self, rows: np.ndarray, counts: np.ndarray) -> Tokens:
+        """The same tokens, with so many sentences, (rows,), as one each; `rows`, (rows,), is what noise depends on."""
+        ends = np.concatenate(([0], np.cumsum(self.lengths)))[np.cumsum(counts)]
+        return Tokens(self.ids, np.diff(ends, prepend=0), self.word_starts, rows, self.targets)
 
 
 @dataclass(frozen=True)
@@ -111,49 +116,44 @@ class Template:
 
     def pack(self, tokens: Tokens, max_length: int) -> Packed:
         """Cut sentences to `max_length` tokens in all, put the special tokens around them, and pack them."""
-        from selfsent.data.packed import IGNORED, Packed  # torch is slow to import, and makers of text need none
+        from selfsent.data.packed import IGNORED, Packed  # torch is slow to import, and augmenters of text need none
 
         room = max_length - len(self.prefix) - len(self.suffix)
-        within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
-        if self.keeps_end:
-            within = np.repeat(tokens.lengths, tokens.lengths) - 1 - within
-        kept = tokens if tokens.lengths.max(initial=0) <= room else tokens.take(np.flatnonzero(within < room))
-        lengths = kept.lengths + len(self.prefix) + len(self.suffix)
+        if tokens.lengths.max(initial=0) > room:
+            within = tokens.within
+            if self.keeps_end:
+                within = np.repeat(tokens.lengths, tokens.lengths) - 1 - within
+            tokens = tokens.take(np.flatnonzero(within < room))
+        lengths = tokens.lengths + max_length - room
         starts = np.cumsum(lengths) - lengths
         ids = np.empty(int(lengths.sum()), dtype=np.int64)
-        targets = None if kept.targets is None else np.full(len(ids), IGNORED, dtype=np.int64)
         inner = np.ones(len(ids), dtype=bool)
-        for position, value in enumerate(self.prefix):
-            ids[starts + position], inner[starts + position] = value, False
-        for position, value in enumerate(reversed(self.suffix)):
-            at = starts + lengths - 1 - position
+        fixed = [(starts + place, value) for place, value in enumerate(self.prefix)]
+        fixed += [(starts + lengths - len(self.suffix) + place, value) for place, value in enumerate(self.suffix)]
+        for at, value in fixed:
             ids[at], inner[at] = value, False
-        ids[inner] = kept.ids
-        if targets is not None and kept.targets is not None:
-            targets[inner] = kept.targets
+        ids[inner] = tokens.ids
+        if tokens.targets is None:
+            return Packed(ids, lengths)
+        targets = np.full(len(ids), IGNORED, dtype=np.int64)
+        targets[inner] = tokens.targets
         return Packed(ids, lengths, targets)
 
     def pack_pairs(self, first: Tokens, second: Tokens, max_length: int) -> Packed:
         """Join two texts as one input each, with the special tokens of a pair; the longer one is cut first."""
         from selfsent.data.packed import Packed
 
-        room = max_length - len(self.prefix) - len(self.between) - len(self.suffix)
-        kept = _longest_first(first.lengths, second.lengths, room)
-        parts = []
-        for tokens, lengths in zip((first, second), kept, strict=True):
-            within = np.arange(len(tokens.ids)) - np.repeat(tokens.starts, tokens.lengths)
-            parts.append(tokens.ids[within < np.repeat(lengths, tokens.lengths)])
-        count = len(first.lengths)
+        room, count = max_length - len(self.prefix) - len(self.between) - len(self.suffix), len(first.lengths)
+        one, other = _longest_first(first.lengths, second.lengths, room)
         fixed = [np.tile(np.array(ids, np.int64), count) for ids in (self.prefix, self.between, self.suffix)]
-        values = [fixed[0], parts[0], fixed[1], parts[1], fixed[2]]
-        sizes: list[int | np.ndarray] = [len(self.prefix), kept[0], len(self.between), kept[1], len(self.suffix)]
-        owners = [np.repeat(np.arange(count), size) for size in sizes]
-        order = np.argsort(np.concatenate(owners), kind="stable")
+        texts = [text.ids[text.within < np.repeat(n, text.lengths)] for text, n in ((first, one), (second, other))]
+        values = [fixed[0], texts[0], fixed[1], texts[1], fixed[2]]
+        sizes: list[int | np.ndarray] = [len(self.prefix), one, len(self.between), other, len(self.suffix)]
+        order = np.argsort(np.concatenate([np.repeat(np.arange(count), size) for size in sizes]), kind="stable")
         types = None
         if self.types is not None:
             types = np.concatenate([np.full(len(v), t) for v, t in zip(values, self.types, strict=True)])[order]
-        lengths = kept[0] + kept[1] + max_length - room
-        return Packed(np.concatenate(values)[order], lengths, types=types)
+        return Packed(np.concatenate(values)[order], one + other + max_length - room, given_types=types)
 
 
 def _of_pairs(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, int, int, int, int] | None]:

@@ -26,7 +26,7 @@ class NegativeSampler:
 
     def __call__(self, rows: np.ndarray, key: int, corpus: np.ndarray) -> np.ndarray:
         """(batch,) partners of the corpus rows `rows`, (batch,), drawn from the rows `corpus`, (sentences,)."""
-        drawn = (uniforms(key, rows, np.zeros(len(rows), dtype=np.int64), draw=3) * len(corpus)).astype(np.int64)
+        drawn = (uniforms(key, rows, draw=3) * len(corpus)).astype(np.int64)
         partners: np.ndarray = corpus[drawn]
         # Nobody is the negative of itself; with two sentences or more the next one is another.
         partners = np.where(partners == rows, corpus[(drawn + 1) % len(corpus)], partners)

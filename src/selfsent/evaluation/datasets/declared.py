@@ -11,10 +11,7 @@ from typing import Any
 
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.hub import from_hub
-
-Columns = dict[str, list[Any]]
-PublisherReader = Callable[[Path], Columns | None]
-"""From a mirror's root, the columns as the publisher's own files hold them, or None if those are not there."""
+from selfsent.evaluation.datasets.publishers import Columns
 
 PAIR = {"sentence1": "sentence1", "sentence2": "sentence2", "score": "score"}
 
@@ -24,37 +21,40 @@ class DataSet:
     """Where a data set is, what it holds, and what it should look like.
 
     Args:
-        name: unique in the registry; a task names its data by it.
-        place: `<org>/<name>`, its folder in a mirror and, when `hub` is true, its id on the hub.
+        name: unique; a task names its data by it.
+        repository: `<org>/<name>`, its folder in a mirror and, when `hub` is true, its id on the hub.
         rows: published number of rows; another number is a warning. None if the publisher names none.
         split: file name without `.parquet` in a mirror, split on the hub.
         config: sub-folder in a mirror, configuration on the hub.
         columns: our name -> the publisher's name.
         optional: columns, also in `columns`, that some copies lack.
-        hub: whether the hub has it under `place`.
-        publisher: reads the files as the publisher ships them.
-        hashes: fingerprints of known good copies; another one is a warning. Empty accepts all.
-        licence: its terms, as far as they are stated.
-        citation: the paper or page it comes from.
+        hub: whether the hub has it.
+        reader: makes columns of the files as the publisher ships them.
+        files: these, as paths in a mirror.
+        known: fingerprint of a known good copy; another one is a warning.
     """
 
     name: str
-    place: str
+    repository: str
     rows: int | None
     split: str = "test"
     config: str | None = None
     columns: Mapping[str, str] = field(default_factory=lambda: PAIR)
     optional: tuple[str, ...] = ()
     hub: bool = True
-    publisher: PublisherReader | None = None
-    hashes: tuple[str, ...] = ()
-    licence: str = "none stated"
-    citation: str = ""
+    reader: Callable[..., Columns] | None = None
+    files: tuple[str, ...] = ()
+    known: str = ""
 
     @property
     def path(self) -> Path:
-        """Its place in a mirror."""
-        return Path(self.place, *([self.config] if self.config else []), f"{self.split}.parquet")
+        """Its parquet file in a mirror."""
+        return Path(self.repository, self.config or "", f"{self.split}.parquet")
+
+    def is_in(self, mirror: Path) -> bool:
+        """Whether a mirror holds it, as parquet or as its publisher ships it."""
+        published = bool(self.files) and all((mirror / file).is_file() for file in self.files)
+        return published or (mirror / self.path).is_file()
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Store:
         self.mirror = Path(chosen) if chosen else None
         self._read: dict[str, Rows] = {}
         if self.mirror is not None and not self.mirror.is_dir():
-            raise DataError(f"{self.mirror} is not a folder: --data or SELFSENT_DATA must name a mirror of data sets")
+            raise DataError(f"{self.mirror} is not a folder: `data` or SELFSENT_DATA must name a mirror of data sets")
 
     def load(self, dataset: DataSet) -> Rows:
         """The rows of a data set.
@@ -111,45 +111,38 @@ class Store:
         return self._read[dataset.name]
 
     def _columns(self, dataset: DataSet) -> Columns:
+        absent = f"no mirror is given (`data` or SELFSENT_DATA, with {dataset.path})"
         if self.mirror is not None:
             if (self.mirror / dataset.path).is_file():
                 return read_parquet(self.mirror / dataset.path, dataset)
-            if dataset.publisher and (columns := dataset.publisher(self.mirror)) is not None:
-                return columns
-        if dataset.hub:
-            return self._from_hub(dataset)
-        raise DataError(f"{dataset.name} is absent: {self._not_here(dataset)}, and no hub has it")
-
-    def _from_hub(self, dataset: DataSet) -> Columns:
+            if dataset.reader and dataset.is_in(self.mirror):
+                return dataset.reader(*(self.mirror / file for file in dataset.files))
+            absent = f"the mirror {self.mirror} does not hold {dataset.path}"
+        if not dataset.hub:
+            raise DataError(f"{dataset.name} is absent: {absent}, and no hub has it")
         try:
-            rows = from_hub(dataset.place, dataset.config, dataset.split)
+            rows = from_hub(dataset.repository, dataset.config, dataset.split)
         except DataError as error:
-            raise DataError(f"{dataset.name} is absent: {self._not_here(dataset)}, and {error}") from error
-        return _choose(dataset, rows.column_names, lambda name: list(rows[name]), f"the hub's {dataset.place}")
-
-    def _not_here(self, dataset: DataSet) -> str:
-        if self.mirror is None:
-            return f"no mirror is given (--data or SELFSENT_DATA, with {dataset.path})"
-        return f"the mirror {self.mirror} does not hold {dataset.path}"
+            raise DataError(f"{dataset.name} is absent: {absent}, and {error}") from error
+        source = f"the hub's {dataset.repository}"
+        return _choose(dataset, rows.column_names, lambda name: list(rows[name]), source)
 
 
 def checked(dataset: DataSet, columns: Columns) -> Rows:
     """The rows of a data set, those without a score dropped, with a warning where they are not as published.
 
     Args:
-        dataset: what they should be.
+        dataset: its declaration.
         columns: what was read, by our names.
     """
     if "score" in columns:
         keep = [row for row, score in enumerate(columns["score"]) if score is not None and score == score]
         columns = {name: [values[row] for row in keep] for name, values in columns.items()}
-    rows, found = len(next(iter(columns.values()))), fingerprint(columns)
-    warnings = []
+    rows, found, warnings = len(next(iter(columns.values()))), fingerprint(columns), list[str]()
     if dataset.rows is not None and rows != dataset.rows:
-        warnings.append(f"{dataset.name} has {rows} rows here, {dataset.rows} as published")
-    elif dataset.hashes and found not in dataset.hashes:
-        known = " or ".join(dataset.hashes)
-        warnings.append(f"{dataset.name} has content {found}, known copies have {known}: scores may not compare")
+        warnings = [f"{dataset.name} has {rows} rows here, {dataset.rows} as published"]
+    elif dataset.known and found != dataset.known:
+        warnings = [f"{dataset.name} has content {found}, known copies have {dataset.known}: scores may not compare"]
     return Rows(dataset.name, columns, found, tuple(warnings))
 
 
@@ -174,15 +167,14 @@ def read_parquet(path: Path, dataset: DataSet) -> Columns:
 
     try:
         names = pq.read_schema(path).names
-        wanted = [name for name in dataset.columns.values() if name in names]
-        table = pq.read_table(path, columns=wanted)
+        table = pq.read_table(path, columns=[name for name in dataset.columns.values() if name in names])
         return _choose(dataset, names, lambda name: list(table[name].to_pylist()), str(path))
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(f"{dataset.name}: {path} cannot be read as parquet; fetch it again") from error
 
 
-def _choose(dataset: DataSet, names: Sequence[str], column: Callable[[str], list[Any]], place: str) -> Columns:
-    lacking = [t for our, t in dataset.columns.items() if t not in names and our not in dataset.optional]
-    if lacking:
-        raise DataError(f"{dataset.name}: {place} lacks the column {lacking[0]}; it has {', '.join(names)}")
-    return {our: column(theirs) for our, theirs in dataset.columns.items() if theirs in names}
+def _choose(dataset: DataSet, names: Sequence[str], column: Callable[[str], list[Any]], source: str) -> Columns:
+    missing = [t for ours, t in dataset.columns.items() if t not in names and ours not in dataset.optional]
+    if missing:
+        raise DataError(f"{dataset.name}: {source} lacks the column {missing[0]}; it has {', '.join(names)}")
+    return {ours: column(theirs) for ours, theirs in dataset.columns.items() if theirs in names}

@@ -1,35 +1,24 @@
-"""Whether the model and data hub can be reached, asked once, so that nothing waits for retries without a network."""
+"""Data sets of the hub, or of its cache."""
 
 from __future__ import annotations
 
-import os
-import socket
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
-from selfsent.errors import DataError
-
-PATIENCE = 3.0
-"""Seconds to wait for the hub to answer."""
+from selfsent.data.corpus.remote import require_hub
+from selfsent.errors import CorpusError, DataError, first_line
 
 
 @cache
 def hub_reachable() -> bool:
-    """Whether the hub answers; behind a proxy it is taken to, because only the client library knows the way."""
+    """Whether the hub answers, looked up once, so that nothing waits for retries without a network."""
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE:
-        return False
-    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True
-    address = urlsplit(constants.ENDPOINT)
     try:
-        port = address.port or (80 if address.scheme == "http" else 443)
-        socket.create_connection((address.hostname or "", port), timeout=PATIENCE).close()
-    except OSError:
+        require_hub("")
+    except CorpusError:
         return False
-    return True
+    return not constants.HF_HUB_OFFLINE
 
 
 def from_hub(name: str, config: str | None, split: str | None = None) -> Any:
@@ -56,9 +45,9 @@ def from_hub(name: str, config: str | None, split: str | None = None) -> Any:
         datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
     try:
         return datasets.load_dataset(name, config, split=split)
-    except Exception as error:  # what the library raises has many kinds and pages of text; the first line says it
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-        why = f"does not provide it: {reason}" if hub_reachable() else "cannot be reached and its cache lacks it"
+    except Exception as error:  # of many kinds and pages of text
+        missing = "cannot be reached and its cache lacks it"
+        why = f"does not provide it: {first_line(error)}" if hub_reachable() else missing
         raise DataError(f"the hub {why}") from error
     finally:
         datasets.config.HF_HUB_OFFLINE, constants.HF_HUB_OFFLINE = before

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from selfsent.evaluation.results import Score
 from selfsent.files import read_json
 
 LEAKED = ("sts12", "sts13", "sts14", "sts15", "sts16")
 _STSB = re.compile(r"(?<![a-z])sts[-_ ]?(b(?![a-z])|bench)", re.IGNORECASE)
 _TRAINING = re.compile(r"^### Training Dataset.*?(?=^#{1,3} |\Z)", re.MULTILINE | re.DOTALL)
-_CARD = 1 << 18
-"""Characters that are read of a card."""
+_CARD = 1 << 18  # characters that are read of a card
 
 
 def holds_stsb(sources: Iterable[str]) -> bool:
     """Whether STSb is among these corpora, going by their names."""
     return any(_STSB.search(source) for source in sources)
-
-
-def marked(score: Score, sources: Iterable[str]) -> Score:
-    """The score, marked where it is no test for a model that was trained on these corpora."""
-    if score.name not in LEAKED or not holds_stsb(sources):
-        return score
-    return replace(score, details={**score.details, "leaked": True})
 
 
 def trained_on(directory: Path) -> tuple[str, ...]:
@@ -39,38 +29,38 @@ def trained_on(directory: Path) -> tuple[str, ...]:
         directory: a model's, in a run's directory or not.
     """
     found: list[str] = []
-    for place, parts in _lineage(directory, set()):
-        found += _of_card(place / "README.md")
-        for part in parts:
-            source = corpus.get("source") if isinstance(corpus := part.get("corpus"), dict) else None
+    for path, configs in _lineage(directory, set()):
+        found += _of_card(path / "README.md")
+        for config in configs:
+            source = corpus.get("source") if isinstance(corpus := config.get("corpus"), dict) else None
             found += map(str, source if isinstance(source, list) else [source] if source else [])
     return tuple(dict.fromkeys(found))
 
 
 def trained_by(directory: Path) -> tuple[str, ...]:
     """The methods that a model and its bases were trained with, as far as the records of their runs say."""
-    parts = (part for _, parts in _lineage(directory, set()) for part in parts)
-    return tuple(dict.fromkeys(str(part["method"]) for part in parts if "method" in part))
+    configs = (config for _, found in _lineage(directory, set()) for config in found)
+    return tuple(dict.fromkeys(str(config["method"]) for config in configs if "method" in config))
 
 
 def _lineage(directory: Path, seen: set[Path]) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
-    """A model's directory and those of its bases, with what their runs, and the stages of these, were asked."""
+    """A model's directory and those of its bases, with the configs of their runs and of the stages of these."""
     directory = directory.resolve()
     if directory in seen or not directory.is_dir():
         return
     seen.add(directory)
-    asked = [found for place in (directory, directory.parent) if (found := _asked(place / "run.json"))]
-    yield directory, [part for whole in asked for part in (whole, *_dicts(whole.get("stages")))]
-    for whole in asked:
+    configs = [found for path in (directory, directory.parent) if (found := _config(path / "run.json"))]
+    yield directory, [part for whole in configs for part in (whole, *_dicts(whole.get("stages")))]
+    for whole in configs:
         if isinstance(base := whole.get("base"), str):
             yield from _lineage(Path(base), seen)
 
 
-def _asked(record: Path) -> dict[str, Any]:
+def _config(record: Path) -> dict[str, Any]:
     found = read_json(record)
-    asked = found.get("asked")
+    config = found.get("asked")
     of_chosen = {"method": method} if (method := found.get("method")) else {}  # the record is a comparison's
-    return asked | of_chosen if isinstance(asked, dict) else {}
+    return config | of_chosen if isinstance(config, dict) else {}
 
 
 def _dicts(found: Any) -> list[dict[str, Any]]:
@@ -98,7 +88,7 @@ def _of_card(card: Path) -> list[str]:
 def _of_our_card(text: str) -> list[str]:
     """The corpus that a card of selfsent names, between the last pair of backquotes of its first sentence."""
     for line in text.splitlines():
-        before, ours, told = line.partition("Trained by [selfsent]")
-        if ours and told.endswith("`.") and (not before or before.startswith("Maps ")):
-            return [name] if (name := told[:-2].rpartition(" of `")[2]) else []
+        before, ours, rest = line.partition("Trained by [selfsent]")
+        if ours and rest.endswith("`.") and (not before or before.startswith("Maps ")):
+            return [name] if (name := rest[:-2].rpartition(" of `")[2]) else []
     return []

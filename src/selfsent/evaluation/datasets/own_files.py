@@ -23,12 +23,9 @@ from selfsent.errors import CorpusError, DataError, SettingsError
 from selfsent.evaluation.datasets.declared import Rows, fingerprint
 from selfsent.evaluation.datasets.publishers import columns_of
 
-Column = str | Sequence[str]
-"""A column by its name, or several whose texts are joined."""
-Clean = str | Sequence[str] | None
-"""What is taken out of texts, as for `read_corpus`."""
-NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")
-"""Files whose columns go by their names."""
+Column = str | Sequence[str]  # A column by its name, or several whose texts are joined
+Clean = str | Sequence[str] | None  # what is taken out of texts, as for `read_corpus`
+NAMED = (".csv", ".jsonl", ".ndjson", ".parquet")  # files whose columns go by their names
 _NO_TEXT = ("label", "score")
 _NO_SCORE = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-", "?")
 """What stands for a score that is missing, and is no name of a column."""
@@ -116,16 +113,16 @@ def read_tabs(path: Path, names: tuple[str, ...]) -> tuple[list[list[str]], str]
     except CorpusError as error:
         raise DataError(str(error)) from error
     first = [field.strip().casefold() for field in lines[0].split("\t")]
-    places = [first.index(name) for name in names] if set(names) <= set(first) else list(range(len(names)))
-    heading = places != [*range(len(names))] or _is_heading(first, names)
+    order = [first.index(name) for name in names] if set(names) <= set(first) else list(range(len(names)))
+    heading = order != [*range(len(names))] or _is_heading(first, names)
     table = []
     for number, line in enumerate(lines, 1):
         if not line.strip() or (number == 1 and heading):
             continue
         fields = [field.strip() for field in line.split("\t")]
-        if len(fields) <= max(places) or (names[-1] in _NO_TEXT and not fields[places[-1]]):
+        if len(fields) <= max(order) or (names[-1] in _NO_TEXT and not fields[order[-1]]):
             raise DataError(f"{path}, line {number}: expected {', '.join(names)}, separated by tabs")
-        table.append([fields[place] for place in places])
+        table.append([fields[index] for index in order])
     return table, " below its heading" * heading
 
 

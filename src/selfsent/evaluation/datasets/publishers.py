@@ -1,6 +1,6 @@
 """Readers of data sets as their publishers ship them, for sets that no parquet mirror and no hub holds.
 
-Each returns columns by our names, or None when its files are not in the mirror.
+Each takes the paths of the files and returns columns by our names.
 """
 
 from __future__ import annotations
@@ -12,18 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from selfsent.errors import DataError
-from selfsent.evaluation.datasets.declared import Columns
 
-USEB = Path("kwang2049/useb/data-eval")
-"""Folder of the benchmark's evaluation data, laid out as github.com/UKPLab/useb's README lists it."""
-AFS_TOPICS = {"DP": "death penalty", "GC": "gun control", "GM": "gay marriage"}
+Columns = dict[str, list[Any]]
 TREC_CLASSES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 
 
 def columns_of(rows: Iterable[Sequence[Any]], *names: str) -> Columns:
     """Rows of equal length as named columns."""
     lines = list(rows)
-    return {name: [line[place] for line in lines] for place, name in enumerate(names)}
+    return {name: [line[index] for line in lines] for index, name in enumerate(names)}
 
 
 def _fields(path: Path, count: int, separator: str = "\t", encoding: str = "utf-8") -> Iterator[list[str]]:
@@ -41,24 +38,25 @@ def _fields(path: Path, count: int, separator: str = "\t", encoding: str = "utf-
         raise DataError(f"{path} is not {encoding}: {error.reason} at byte {error.start}") from error
 
 
-def read_twitterpara(root: Path) -> Columns | None:
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON: {error}") from error
+
+
+def read_twitterpara(url: Path, pit: Path) -> Columns:
     """Twitter-URL (`s1, s2, (votes, 6), url`) and PIT-2015 (`topic, name, s1, s2, label, tags`), tab-separated."""
-    url, pit = (root / USEB / "twitterpara" / name for name in ("Twitter_URL_Corpus_test.txt", "test.data"))
-    if not (url.is_file() and pit.is_file()):
-        return None
     rows = [(f[0].strip(), f[1].strip(), float(f[2].strip("( )").split(",")[0]), "twitterurl") for f in _fields(url, 3)]
     rows += [(f[2], f[3], float(f[4]), "pit") for f in _fields(pit, 5)]
     return columns_of(rows, "sentence1", "sentence2", "score", "subset")
 
 
-def read_askubuntu(root: Path) -> Columns | None:
+def read_askubuntu(texts: Path, test: Path) -> Columns:
     """One row a query and candidate, candidates in BM25 order; queries without a gold duplicate are left out.
 
     `text_tokenized.txt`: id, title, body. `test.txt`: query, gold ids, candidate ids, BM25 scores; lists by spaces.
     """
-    texts, test = (root / USEB / "askubuntu" / name for name in ("text_tokenized.txt", "test.txt"))
-    if not (texts.is_file() and test.is_file()):
-        return None
     titles = {fields[0].strip(): fields[1].strip() for fields in _fields(texts, 2)}
     rows = []
     for query, gold, candidates, scores in (fields[:4] for fields in _fields(test, 4)):
@@ -71,35 +69,30 @@ def read_askubuntu(root: Path) -> Columns | None:
     return columns_of(rows, "query", "sentence1", "sentence2", "relevant")
 
 
-def read_cqadupstack(root: Path) -> Columns | None:
+def read_cqadupstack(corpus: Path, split: Path) -> Columns:
     """One row a post: forum, id, title, and for evaluation queries the ids of their duplicates, by spaces; else "".
 
     `corpus.json`: forum -> id -> title. `retrieval_split.json`: split -> forum -> query -> ids.
     """
-    corpus, split = (root / USEB / "cqadupstack" / name for name in ("corpus.json", "retrieval_split.json"))
-    if not (corpus.is_file() and split.is_file()):
-        return None
     queries = _json(split)["test"]
-    rows = []
-    for forum, posts in _json(corpus).items():
-        gold = queries.get(forum, {})
-        rows += [(forum, name, text, " ".join(gold.get(name, ()))) for name, text in posts.items()]
+    rows = [
+        (forum, name, text, " ".join(queries.get(forum, {}).get(name, ())))
+        for forum, posts in _json(corpus).items()
+        for name, text in posts.items()
+    ]
     return columns_of(rows, "forum", "id", "text", "relevant")
 
 
-def read_scidocs(root: Path) -> Columns | None:
+def read_scidocs(path: Path) -> Columns:
     """One row a query and candidate; untitled candidates stay, because they count among the relevant ones.
 
     `data.json`: `corpus` -> id -> title, and `test` -> cite, cocite, coview, coread -> query -> candidate -> 0 or 1.
     """
-    path = root / USEB / "scidocs" / "data.json"
-    if not path.is_file():
-        return None
     data = _json(path)
     titles = {name: paper.get("title") or "" for name, paper in data["corpus"].items()}
     rows = [
-        (part, query, titles[query], candidate, titles.get(candidate, ""), int(relevant))
-        for part, queries in data["test"].items()
+        (subset, query, titles[query], candidate, titles.get(candidate, ""), int(relevant))
+        for subset, queries in data["test"].items()
         for query, candidates in queries.items()
         for candidate, relevant in candidates.items()
         if titles.get(query)
@@ -107,55 +100,40 @@ def read_scidocs(root: Path) -> Columns | None:
     return columns_of(rows, "subset", "query", "sentence1", "id", "sentence2", "relevant")
 
 
-def read_afs(root: Path) -> Columns | None:
-    """`ArgPairs_DP.csv`, `ArgPairs_GC.csv` and `ArgPairs_GM.csv` (Misra et al., 2016), not UTF-8, with a heading.
+def read_afs(*paths: Path) -> Columns:
+    """`ArgPairs_<topic>.csv` of each topic (Misra et al., 2016), not UTF-8, with a heading.
 
     Eleven columns: the mean score (0 to 5) comes first, the two sentences last.
     """
-    paths = {topic: root / "argument-similarity" / "afs" / f"ArgPairs_{key}.csv" for key, topic in AFS_TOPICS.items()}
-    if not all(path.is_file() for path in paths.values()):
-        return None
     rows: list[tuple[str, str, float, str]] = []
-    for topic, path in paths.items():
+    for topic, path in zip(("death penalty", "gun control", "gay marriage"), paths, strict=True):
         with path.open(encoding="iso-8859-1", newline="") as file:
-            for number, fields in enumerate(csv.reader(file)):
-                if number and len(fields) < 3:
-                    raise DataError(f"{path}, row {number + 1}: {len(fields)} fields where 11 are expected")
-                if number:
+            for number, fields in enumerate(csv.reader(file), 1):
+                if number > 1 and len(fields) < 3:
+                    raise DataError(f"{path}, row {number}: {len(fields)} fields where 11 are expected")
+                if number > 1:
                     rows.append((fields[-2], fields[-1], float(fields[0]), topic))
     return columns_of(rows, "sentence1", "sentence2", "score", "subset")
 
 
-def read_bws(root: Path) -> Columns | None:
+def read_bws(path: Path) -> Columns:
     """`BWS_Argument_Similarity_Corpus.csv` (Thakur et al., 2021): columns topic, argument1, argument2, score."""
-    path = root / "argument-similarity" / "bws" / "BWS_Argument_Similarity_Corpus.csv"
-    if not path.is_file():
-        return None
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    lacking = {"topic", "argument1", "argument2", "score"} - set(rows[0] if rows else ())
-    if lacking:
-        raise DataError(f"{path} lacks the column {min(lacking)}")
-    return columns_of(
-        [(row["argument1"], row["argument2"], float(row["score"]), row["topic"]) for row in rows],
-        *("sentence1", "sentence2", "score", "subset"),
-    )
+    if missing := {"topic", "argument1", "argument2", "score"} - set(rows[0] if rows else ()):
+        raise DataError(f"{path} lacks the column {min(missing)}")
+    pairs = [(row["argument1"], row["argument2"], float(row["score"]), row["topic"]) for row in rows]
+    return columns_of(pairs, "sentence1", "sentence2", "score", "subset")
 
 
-def read_sick(root: Path) -> Columns | None:
+def read_sick(path: Path) -> Columns:
     """`SICK_test_annotated.txt` (Marelli et al., 2014): pair_ID, sentence_A, sentence_B, relatedness, entailment."""
-    path = root / "SentEval" / "SICK" / "SICK_test_annotated.txt"
-    if not path.is_file():
-        return None
     rows = [(fields[1], fields[2], float(fields[3])) for fields in list(_fields(path, 4))[1:]]
     return columns_of(rows, "sentence1", "sentence2", "score")
 
 
-def read_trec(root: Path, name: str) -> Columns | None:
+def read_trec(path: Path) -> Columns:
     """`train_5500.label` or `TREC_10.label` (Li and Roth, 2002): `CLASS:subclass question`, ISO-8859-1."""
-    path = root / "SentEval" / "TREC" / name
-    if not path.is_file():
-        return None
     rows = []
     for label, *text in _fields(path, 2, separator=" ", encoding="iso-8859-1"):
         if label.split(":")[0] not in TREC_CLASSES:
@@ -164,8 +142,13 @@ def read_trec(root: Path, name: str) -> Columns | None:
     return columns_of(rows, "text", "label")
 
 
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"{path} is not JSON: {error}") from error
+def read_laser(english: Path, other: Path) -> Columns:
+    """The pairs of Tatoeba as LASER's repository ships them: a file of lines for each side.
+
+    Raises:
+        DataError: the two sides do not have the same number of lines.
+    """
+    lines, others = (path.read_text(encoding="utf-8").splitlines() for path in (english, other))
+    if len(lines) != len(others):
+        raise DataError(f"{other} has {len(others)} lines, {english.name} {len(lines)}: fetch both again")
+    return {"english": lines, "other": others}

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-JACCARD = 0.8
-"""Sentences that share more than this part of their distinct words are near-duplicates."""
+JACCARD = 0.8  # sentences that share more than this part of their distinct words are near-duplicates
 BLOCK = 256
 
 
@@ -24,45 +23,22 @@ def near_duplicates(texts: Sequence[str], threshold: float = JACCARD) -> Any:
         (n, n) symmetric boolean scipy CSR array, the diagonal included.
     """
     from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import CountVectorizer
 
     keys = np.unique(["".join(filter(str.isalnum, text.casefold())) for text in texts], return_inverse=True)[1]
     key = csr_array((np.ones(len(texts), bool), keys, np.arange(len(texts) + 1)))
-    same, words = key @ key.T, _word_matrix(texts)
-    return same if words is None else same + _alike(words, threshold)
-
-
-def connected(one: Any, other: Any, count: int) -> NDArray[np.int64]:
-    """The number of the connected component of each of `count` nodes, by the ends of all links, (links,) each."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    links = csr_array((np.ones(len(one), bool), (one, other)), shape=(count, count))
-    return np.asarray(connected_components(links, directed=False)[1], np.int64)
-
-
-def _word_matrix(texts: Sequence[str]) -> Any:
-    from scipy.sparse import csr_array
-    from sklearn.feature_extraction.text import CountVectorizer
-
+    same, counter = key @ key.T, CountVectorizer(binary=True, token_pattern=r"\w+", dtype=np.float32)
     try:
-        return csr_array(CountVectorizer(binary=True, token_pattern=r"\w+", dtype=np.float32).fit_transform(texts))
+        words = csr_array(counter.fit_transform(texts))
     except ValueError:  # no words at all
-        return None
-
-
-def _alike(words: Any, threshold: float) -> Any:
-    """Which rows share more than this part of their words, (n, n).
-
-    Two such rows share one of their rarest words, too: of n words all but the last `threshold * n` (Chaudhuri et al.
-    2006, prefix filtering). So only rows that do are compared.
-    """
-    from scipy.sparse import csr_array
-
+        return same
+    # Two sentences that share more than this part of their words share one of their rarest words, too: of n words all
+    # but the last `threshold * n` (Chaudhuri et al. 2006, prefix filtering). So only those that do are compared.
     size = np.diff(words.indptr)
     rarest = words[:, np.argsort(words.sum(0), kind="stable")]
     rarest.sort_indices()
-    place = np.arange(rarest.nnz) - np.repeat(rarest.indptr[:-1], size)
-    rarest.data[place > np.repeat((1 - threshold) * size + 1e-6, size)] = 0  # the first is always kept
+    rank = np.arange(rarest.nnz) - np.repeat(rarest.indptr[:-1], size)
+    rarest.data[rank > np.repeat((1 - threshold) * size + 1e-6, size)] = 0  # the first is always kept
     rarest.eliminate_zeros()
     lines, columns = [], []
     for start in range(0, len(size), BLOCK):
@@ -72,4 +48,13 @@ def _alike(words: Any, threshold: float) -> Any:
         lines.append(line[near] + start)
         columns.append(column[near])
     found = np.concatenate(lines), np.concatenate(columns)
-    return csr_array((np.ones(len(found[0]), bool), found), shape=(len(size), len(size)))
+    return same + csr_array((np.ones(len(found[0]), bool), found), shape=same.shape)
+
+
+def connected(one: Any, other: Any, count: int) -> NDArray[np.int64]:
+    """The number of the connected component of each of `count` nodes, by the ends of all links, (links,) each."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    links = csr_array((np.ones(len(one), bool), (one, other)), shape=(count, count))
+    return np.asarray(connected_components(links, directed=False)[1], np.int64)

@@ -27,32 +27,20 @@ def cosines(left: ArrayLike, right: ArrayLike) -> Floats:
 def mean(values: ArrayLike) -> Statistic:
     """The mean of values (n,)."""
     data = np.asarray(values, np.float64)
-
-    def statistic(weights: Floats) -> Floats:
-        return _ratio(weights @ data, weights.sum(1))
-
-    return statistic
+    return lambda weights: _ratio(weights @ data, weights.sum(1))
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> Statistic:
     """Pearson's r of x (n,) and y (n,); 0 where one of them is constant."""
     a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
     a, b = a - a.mean(), b - b.mean()
-
-    def statistic(weights: Floats) -> Floats:
-        return _correlation(a, b, weights)
-
-    return statistic
+    return lambda weights: _correlation(a, b, weights)
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> Statistic:
     """Spearman's ρ of x (n,) and y (n,), ties at their mean rank; ranks are taken anew in every resample."""
-    a, b = _Ranks(x), _Ranks(y)
-
-    def statistic(weights: Floats) -> Floats:
-        return _correlation(a(weights), b(weights), weights)
-
-    return statistic
+    a, b = _ranks(x), _ranks(y)
+    return lambda weights: _correlation(a(weights), b(weights), weights)
 
 
 def average_precision(positive: ArrayLike, scores: ArrayLike) -> Statistic:
@@ -78,11 +66,7 @@ def average_precision(positive: ArrayLike, scores: ArrayLike) -> Statistic:
 def f1(positive: ArrayLike, predicted: ArrayLike) -> Statistic:
     """F1 of predictions (n,) for labels (n,), both 0 or 1."""
     truth, guess = np.asarray(positive, np.float64), np.asarray(predicted, np.float64)
-
-    def statistic(weights: Floats) -> Floats:
-        return _ratio(2 * (weights @ (truth * guess)), weights @ (truth + guess))
-
-    return statistic
+    return lambda weights: _ratio(2 * (weights @ (truth * guess)), weights @ (truth + guess))
 
 
 def average(statistics: Sequence[Statistic], parts: Sequence[NDArray[np.int64]], sized: bool = False) -> Statistic:
@@ -108,18 +92,17 @@ def parts_of(names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
     return {name: np.flatnonzero(labels == name) for name in dict.fromkeys(names)}
 
 
-class _Ranks:
-    """Mean ranks of fixed values under any weights, without sorting again."""
+def _ranks(values: ArrayLike) -> Statistic:
+    """Mean ranks of fixed values under any weights, (b, n), without sorting again."""
+    code = np.unique(np.asarray(values, np.float64), return_inverse=True)[1]
+    order = np.argsort(code, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0])
 
-    def __init__(self, values: ArrayLike) -> None:
-        _, self.code = np.unique(np.asarray(values, np.float64), return_inverse=True)
-        self.order = np.argsort(self.code, kind="stable")
-        self.starts = np.flatnonzero(np.r_[True, np.diff(self.code[self.order]) != 0])
+    def statistic(weights: Floats) -> Floats:
+        counts = np.add.reduceat(weights[:, order], starts, axis=1)
+        return np.asarray((counts.cumsum(1) - counts / 2)[:, code])
 
-    def __call__(self, weights: Floats) -> Floats:
-        counts = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
-        ranks: Floats = (counts.cumsum(1) - counts / 2)[:, self.code]
-        return ranks
+    return statistic
 
 
 def _correlation(x: Floats, y: Floats, weights: Floats) -> Floats:

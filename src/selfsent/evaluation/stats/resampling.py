@@ -7,7 +7,7 @@ resamples, so the difference of their samples is the paired bootstrap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +21,7 @@ Statistic = Callable[[Floats], Floats]
 
 RESAMPLES = 1000
 LEVEL = 0.95
-BLOCK = 1 << 20
-"""Weights held at once: 8 MiB of float64."""
+BLOCK = 1 << 20  # weights held at once: 8 MiB of float64
 
 
 @dataclass(frozen=True)
@@ -76,21 +75,17 @@ def bootstrap(
     if n == 0:
         return np.zeros(resamples)
     rng, rows = np.random.default_rng(seed), max(1, BLOCK // n)
-    sizes = [min(rows, resamples - start) for start in range(0, resamples, rows)]
-    if groups is not None:
-        names, member = np.unique(groups, return_inverse=True)
-        return np.concatenate([statistic(_drawn(rng, size, len(names))[:, member]) for size in sizes])
-    return np.concatenate([statistic(weights) for weights in _weights(rng, n, strata, sizes)])
-
-
-def _weights(
-    rng: np.random.Generator, n: int, strata: Sequence[NDArray[np.int64]] | None, sizes: Sequence[int]
-) -> Iterator[Floats]:
-    for size in sizes:
-        weights = np.zeros((size, n))
-        for part in [np.arange(n)] if strata is None else strata:
-            weights[:, part] = _drawn(rng, size, len(part))
-        yield weights
+    names, member = (None, None) if groups is None else np.unique(groups, return_inverse=True)
+    found = []
+    for size in (min(rows, resamples - start) for start in range(0, resamples, rows)):
+        if names is not None:
+            weights = _drawn(rng, size, len(names))[:, member]
+        else:
+            weights = np.zeros((size, n))
+            for part in [np.arange(n)] if strata is None else strata:
+                weights[:, part] = _drawn(rng, size, len(part))
+        found.append(statistic(weights))
+    return np.concatenate(found)
 
 
 def _drawn(rng: np.random.Generator, size: int, units: int) -> Floats:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from selfsent.data.vector_files import inner
+from selfsent.data.vector_files import Vectors, inner, unit
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import Rows
 from selfsent.evaluation.datasets.own_files import Clean, Column, is_number, read_rows
 from selfsent.evaluation.encoders import Encoder
 from selfsent.evaluation.results import SCALE, Score, bounds, measure, signature
+from selfsent.evaluation.stats.logistic import Labels
 from selfsent.evaluation.stats.metrics import mean, parts_of
-from selfsent.evaluation.tasks.grouping import nearest_neighbours, v_measures
-from selfsent.evaluation.tasks.sts import score_pairs
-from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, Transfer, score_rows
+from selfsent.evaluation.stats.resampling import Floats
+from selfsent.evaluation.tasks.published import score_pairs
+from selfsent.evaluation.tasks.transfer import FOLDS, Classifier, score_classification
 
-VERSION = 4
 CUTOFF = 10
 BLOCK = 256
 TIE = 1e-6
 PAIRS, RELEVANCE, LABELS = ("sentence1", "sentence2", "score"), ("query", "text"), ("text", "label")
+DRAWS, ROWS, BATCH, SEED = 10, 16_384, 512, 42
+"""Of k-means: times that rows are drawn, how many, rows that it reads at a time, and the seed."""
 
 
 def read_pairs(path: str | Path, columns: Sequence[Column] | None = None, clean: Clean = None) -> Rows:
@@ -38,7 +41,9 @@ def read_pairs(path: str | Path, columns: Sequence[Column] | None = None, clean:
         DataError: the file cannot be read, a score is no number, or all are the same.
     """
     rows = read_rows(Path(path), PAIRS, columns, clean)
-    scores = [_number(Path(path), value) for value in rows["score"]]
+    if bad := [value for value in rows["score"] if not is_number(value)]:
+        raise DataError(f"{path}: the score {bad[0]!r} is no number")
+    scores = list(map(float, rows["score"]))
     if len(set(scores)) < 2:
         raise DataError(f"{path}: all scores are {scores[0]:g}: they must differ")
     return replace(rows, columns={**rows.columns, "score": scores})
@@ -77,8 +82,7 @@ def read_labels(path: str | Path, columns: Sequence[Column] | None = None, clean
     """
     rows = read_rows(Path(path), LABELS, columns, clean)
     names, labels, count = np.unique(rows["label"], return_inverse=True, return_counts=True)
-    # The inner folds see nine tenths of a label's lines and need one for each fold.
-    least = FOLDS + 2
+    least = FOLDS + 2  # the inner folds see nine tenths of a label's lines and need one for each fold
     if len(names) < 2 or count.min() < least:
         rare = f"{str(names[count.argmin()])!r} has {count.min()} lines"
         raise DataError(f"{path}: cross-validation needs two labels or more with {least} lines each; {rare}")
@@ -91,19 +95,19 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
     Equal similarities count against the query.
     """
     texts = list(dict.fromkeys(rows["text"]))
-    place = {text: number for number, text in enumerate(texts)}
+    index = {text: number for number, text in enumerate(texts)}
     queries = parts_of(rows["query"])
     names, found = list(queries), list[float]()
-    asked, goal = encoder.sides(names, texts, search=True)
+    query_vectors, text_vectors = encoder.sides(names, texts, search=True)
     for start in range(0, len(names), BLOCK):
         block = slice(start, start + BLOCK)
-        for name, similarity in zip(names[block], inner(asked[block], goal), strict=True):
-            relevant = [place[rows["text"][row]] for row in queries[name]]
-            itself = [place[name]] if name in place else []  # in a file of duplicates every text is a query, too
+        for name, similarity in zip(names[block], inner(query_vectors[block], text_vectors), strict=True):
+            relevant = [index[rows["text"][row]] for row in queries[name]]
+            itself = [index[name]] if name in index else []  # in a file of duplicates every text is a query, too
             others = np.delete(similarity, relevant + itself)
             rank = 1 + int(np.sum(others >= similarity[relevant].max() - TIE))
             found.append(1 / rank if rank <= CUTOFF else 0.0)
-    size = {"n": len(found), "c": len(texts), "data": rows.fingerprint, "pool": encoder.pooling, "v": VERSION}
+    size = {"n": len(found), "c": len(texts), "data": rows.fingerprint, "pool": encoder.pooling, "v": 4}
     label = signature(rows.name, f"mrr@{CUTOFF}", encoder.measure, **size)
     return measure(rows.name, mean(found), len(found), signature=label, warnings=rows.warnings)
 
@@ -111,10 +115,10 @@ def score_relevance(rows: Rows, encoder: Encoder) -> Score:
 def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact") -> Score:
     """Accuracy of a logistic regression, at its minimum or as SentEval stops it, in nested 10-fold cross-validation.
 
-    Beside it, without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol;
+    Other metrics, without a classifier: accuracy of the nearest neighbour, and V-measure of k-means by MTEB's protocol;
     not of what counts words.
     """
-    score = score_rows(Transfer(rows.name, "nested", ()), encoder, [rows], classifier=classifier)
+    score = score_classification(rows.name, "nested", rows, encoder=encoder, classifier=classifier)
     if not encoder.has_vectors:
         return score
     texts, labels = [" ".join(text.split()) for text in rows["text"]], np.asarray(rows["label"], np.int64)
@@ -128,15 +132,53 @@ def score_labels(rows: Rows, encoder: Encoder, classifier: Classifier = "exact")
     )
 
 
+def nearest_neighbours(vectors: Vectors, labels: Labels, texts: Sequence[str]) -> Floats:
+    """Whether the row with the largest cosine to each row has its label: (n,), of equal ones the share that has.
+
+    Rows with the same text are no neighbours: they would find each other whatever the vectors are.
+
+    Args:
+        vectors: (n, d).
+        labels: (n,).
+        texts: (n,).
+    """
+    rows, right = unit(vectors), np.zeros(len(vectors))
+    text = np.unique(np.asarray(texts, dtype=object), return_inverse=True)[1]
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, start + BLOCK)
+        cosine = np.where(text[block, None] == text, -np.inf, rows[block] @ rows.T)
+        best = cosine.max(1, keepdims=True)
+        nearest = (cosine >= best - TIE) & np.isfinite(best)
+        same = labels[block, None] == labels
+        right[block] = (nearest & same).sum(1) / np.maximum(nearest.sum(1), 1)
+    return right
+
+
+def v_measures(vectors: Vectors, labels: Labels) -> list[float]:
+    """The V-measure of each clustering, in 0 to 1.
+
+    k-means follows MTEB (Muennighoff et al., 2023, arXiv:2210.07316; the protocol of its version 2): ten times, as many
+    rows are drawn with replacement, put into as many groups as there are labels by mini-batch k-means, and held against
+    the labels by the V-measure. MTEB first takes 4 % of its large sets; here all rows may be drawn.
+
+    Args:
+        vectors: (n, d), as the model gives them.
+        labels: (n,).
+    """
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.metrics import v_measure_score
+
+    draw, found = random.Random(SEED), list[float]()
+    for _ in range(DRAWS):
+        rows = np.array(draw.choices(range(len(labels)), k=ROWS))
+        groups = MiniBatchKMeans(len(np.unique(labels)), batch_size=BATCH, n_init=1, random_state=SEED)
+        found.append(float(v_measure_score(labels[rows], groups.fit_predict(vectors[rows]))))
+    return found
+
+
 OWN: dict[str, tuple[Callable[..., Rows], Callable[..., Score]]] = {
     "pairs": (read_pairs, score_pairs),
     "relevance": (read_relevance, score_relevance),
     "labels": (read_labels, score_labels),
 }
 """How a file of each kind is read, and how it is scored. Files are read first: a model may take minutes."""
-
-
-def _number(path: Path, text: str) -> float:
-    if not is_number(text):
-        raise DataError(f"{path}: the score {text!r} is no number")
-    return float(text)

@@ -1,31 +1,41 @@
-"""Search with judged answers: nDCG@10 of what an encoder ranks first among all documents, as trec_eval computes it.
+"""Search: nDCG@10 of what an encoder ranks first among all documents, as trec_eval computes it.
 
 The gain of a document is its grade, not 2 to the power of it. Documents with the same score are ranked by falling id,
 as trec_eval does, so that figures agree with pytrec_eval's to rounding.
+
+**Known items** need no judgements: in documents the first sentence, the title where there is one, must find the rest,
+in pairs one text its partner. Search is over all texts, and the vector of a text is that of the whole, as `search`
+encodes it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from selfsent.data.vector_files import inner
+from selfsent.display import counted
 from selfsent.errors import DataError
 from selfsent.evaluation.datasets.declared import fingerprint
 from selfsent.evaluation.encoder import Encoder
 from selfsent.evaluation.lexical import LEXICAL, LexicalEncoder
 from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.stats.duplicates import connected, near_duplicates
 from selfsent.evaluation.stats.metrics import mean
 
-VERSION = 1
 NDCG_AT, MRR_AT, RECALL_AT, DEPTH = 10, 10, 100, 1000
 """Ranks that each metric looks at; DEPTH those of the mean average precision, as BEIR has it."""
-BLOCK = 1 << 24
-"""Scores held at once: 64 MiB of float32."""
+BLOCK = 1 << 24  # scores held at once: 64 MiB of float32
+SEARCH = "search"  # the score of known items
+MOST = 10_000  # texts of a corpus of pairs that are searched; those that are answers are always among them
 _DISCOUNTS = 1 / np.log2(np.arange(2, 2 + NDCG_AT))
+_TITLE = 4
+"""Words of a first sentence that its rest may repeat, as texts repeat their titles; of a longer one it is a copy."""
 
 
 class RetrievalTask:
@@ -35,11 +45,11 @@ class RetrievalTask:
         name: of the score.
         queries: (q,) texts.
         documents: (n,) texts.
-        grades: for each query the places of its judged documents and their grades; 0 and less are no answers. Places
+        grades: for each query the indices of its judged documents and their grades; 0 and less are no answers. Indices
             from n on are of documents that are not there: nobody can find them, and they count all the same.
         ids: (n,) ids of the documents, which settle ties; by default an earlier document stands before a later one.
         groups: (q,) queries that are drawn together for the interval, such as those of one document.
-        itself: (q,) the place of the document that is the query itself, which is not looked for; -1 for none.
+        itself: (q,) the index of the document that is the query itself, which is not looked for; -1 for none.
         of: what is searched, such as `cranfield, test`, for titles and the signature.
         warnings: one line each.
 
@@ -69,21 +79,20 @@ class RetrievalTask:
         count = len(documents)
         if count < 2:
             raise DataError(f"{of or name}: {count} document{'s' * (not count)} to search in; two are needed at least")
-        answered = [place for place, found in enumerate(grades) if any(grade > 0 for grade in found.values())]
+        answered = [row for row, found in enumerate(grades) if any(grade > 0 for grade in found.values())]
         if not answered:
             raise DataError(f"{of or name}: no query has an answer, which is a document with a grade above 0")
-        self.queries, self.grades = [queries[place] for place in answered], [grades[place] for place in answered]
+        self.queries, self.grades = [queries[row] for row in answered], [grades[row] for row in answered]
         # By falling id, so that whatever prefers the first of equals settles ties as trec_eval does.
-        by_id = range(count) if ids is None else sorted(range(count), key=ids.__getitem__, reverse=True)
-        self._order = np.array(by_id)
-        self._itself = [-1] * len(answered) if itself is None else [itself[place] for place in answered]
+        self._order = np.array(range(count) if ids is None else sorted(range(count), key=ids.__getitem__, reverse=True))
+        self._itself = [-1 if itself is None else itself[row] for row in answered]
         self._groups = None if groups is None else np.asarray(groups)[answered]
 
     def score(self, encoder: Encoder) -> Score:
-        """nDCG@10 of an encoder, with its interval over queries; beside it MRR@10, recall@100 and MAP."""
+        """nDCG@10 of an encoder, with its interval over queries, with MRR@10, recall@100 and MAP."""
         found = np.array(list(self._measured(encoder)))
         ndcg, mrr, recall, precision = found.T
-        size = {"n": len(found), "c": len(self.documents), "data": self._data, "pool": encoder.pooling, "v": VERSION}
+        size = {"n": len(found), "c": len(self.documents), "data": self._data, "pool": encoder.pooling, "v": 1}
         return measure(
             self.name,
             mean(ndcg),
@@ -102,7 +111,7 @@ class RetrievalTask:
 
     def _measured(self, encoder: Encoder) -> Iterator[tuple[float, ...]]:
         """The metrics of each query."""
-        texts, size = [self.documents[place] for place in self._order], max(1, BLOCK // len(self.documents))
+        texts, size = [self.documents[index] for index in self._order], max(1, BLOCK // len(self.documents))
         queries, documents = encoder.sides(self.queries, texts, search=True)
         for start in range(0, len(self.queries), size):
             for row, scores in enumerate(inner(queries[start : start + size], documents), start):
@@ -116,10 +125,8 @@ class RetrievalTask:
 
 
 def _first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The places of the DEPTH + 1 largest scores (n,) and more, best first, equal ones in their order."""
-    if len(scores) <= DEPTH + 1:
-        return np.argsort(-scores, kind="stable")
-    least = np.partition(scores, -DEPTH - 1)[-DEPTH - 1]
+    """The indices of the DEPTH + 1 largest scores (n,) and more, best first, equal ones in their order."""
+    least = np.partition(scores, -DEPTH - 1)[-DEPTH - 1] if len(scores) > DEPTH + 1 else -np.inf
     chosen = np.flatnonzero(scores >= least)  # also all that tie with the last of them
     return chosen[np.argsort(-scores[chosen], kind="stable")]
 
@@ -127,9 +134,92 @@ def _first(scores: NDArray[np.float32]) -> NDArray[np.int64]:
 def _metrics(ranking: Sequence[int], grades: Mapping[int, float]) -> tuple[float, ...]:
     """nDCG@10, MRR@10, recall@100 and average precision of one ranking."""
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
-    gains = [max(0.0, grades.get(place, 0.0)) for place in ranking]
+    gains = [max(0.0, grades.get(index, 0.0)) for index in ranking]
     hits = np.flatnonzero(gains) + 1
     first = hits[0] if len(hits) and hits[0] <= MRR_AT else np.inf
     precision = np.sum(np.arange(1, len(hits) + 1) / hits) / len(ideal)
     ndcg = np.dot(gains[:NDCG_AT], _DISCOUNTS[: len(gains)]) / np.dot(ideal[:NDCG_AT], _DISCOUNTS[: len(ideal)])
     return ndcg, 1 / first, np.sum(hits <= RECALL_AT) / len(ideal), precision
+
+
+class KnownItemTask(RetrievalTask):
+    """Queries whose answers are known by where they stand; queries that share an answer are drawn together.
+
+    Args:
+        relation: what a query has to find, in words.
+        texts: (n,) texts that are searched.
+        answers: for each query the indices of its answers.
+
+    Raises:
+        DataError: no query has an answer, or there are fewer than two texts.
+    """
+
+    def __init__(self, relation: str, texts: Sequence[str], answers: Mapping[str, set[int]]) -> None:
+        count = len(answers)
+        query = np.repeat(np.arange(count), [len(found) for found in answers.values()])
+        answer = [count + index for found in answers.values() for index in found]
+        groups = connected(query, answer, count + len(texts))[:count]
+        grades = [dict.fromkeys(found, 1.0) for found in answers.values()]
+        super().__init__(SEARCH, [*answers], texts, grades, groups=groups)
+        self.summary = f"{relation}: {counted(count, 'query', 'queries')} among {counted(len(texts), 'text')}"
+        """What a query has to find, and the numbers of queries and texts, in words."""
+
+
+def first_finds_rest(documents: Sequence[Sequence[str]]) -> KnownItemTask:
+    """The first sentence of each document must find the rest of it, as one text, among the rests of all.
+
+    Of rests that are nearly the same one is searched. A first sentence without words is no query, nor one that its own
+    rest repeats word for word, unless it is as short as a title.
+
+    Args:
+        documents: the sentences of each.
+
+    Raises:
+        DataError: fewer than two documents have a rest.
+    """
+    long = [(first, " ".join(rest)) for first, *rest in documents if rest]
+    if not long:
+        raise DataError(f"{SEARCH}: no document has two sentences")
+    one, other = near_duplicates([rest for _, rest in long]).nonzero()
+    _, kept, index = np.unique(connected(one, other, len(long)), return_index=True, return_inverse=True)
+    answers: dict[str, set[int]] = {}
+    for (first, rest), answer in zip(long, index.tolist(), strict=True):
+        words, later = (re.findall(r"\w+", text.casefold()) for text in (first, rest))
+        copied = len(words) > _TITLE and f" {' '.join(words)} " in f" {' '.join(later)} "
+        if words and not copied:
+            answers.setdefault(first, set()).add(answer)
+    relation = "the first sentence of a document finds the rest of it"
+    return KnownItemTask(relation, [long[row][1] for row in kept], answers)
+
+
+class Pairs(Protocol):
+    """What is needed of a corpus of pairs."""
+
+    view_columns: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+
+    def texts(self, rows: Any = None, column: str | None = None) -> list[str]:
+        """The texts of a column in these rows."""
+
+
+def text_finds_partner(pairs: Pairs, rows: NDArray[np.int64]) -> KnownItemTask:
+    """The first text of each of these rows must find its partners, among the second texts of all rows.
+
+    Args:
+        pairs: rows of two texts or more.
+        rows: those whose first texts are queries. The texts of the other rows are searched, too, up to MOST.
+
+    Raises:
+        DataError: there are fewer than two different partners.
+    """
+    one, other = pairs.view_columns[:2]
+    others = np.random.default_rng(0).permutation(np.setdiff1d(np.arange(len(pairs)), rows))[:MOST]
+    partners = pairs.texts(rows, other)
+    index = {text: number for number, text in enumerate(dict.fromkeys([*partners, *pairs.texts(others, other)]))}
+    answers: dict[str, set[int]] = {}
+    for query, partner in zip(pairs.texts(rows, one), partners, strict=True):
+        if query not in index:  # it would find itself
+            answers.setdefault(query, set()).add(index[partner])
+    return KnownItemTask(f"a text of “{one}” finds its “{other}”", [*index][: max(MOST, len(set(partners)))], answers)

@@ -1,13 +1,12 @@
 """CNN-SBERT's pooling: max-pools and convolutions along the tokens, the same small filters for every hidden unit.
 
-The network reads the (tokens, d) states of a sentence as a picture of one channel. Five times it takes the maximum of
-two neighbouring rows and convolves along the tokens, with tanh behind; what is left of the rows is averaged into a
-vector of width d, every entry between -1 and 1 (Choi et al. 2021, section III, figure 1, read from below).
+The network reads the (tokens, d) states of a sentence as an image of one channel. Five times it max-pools two
+neighbouring rows and convolves along the tokens, followed by tanh; the remaining rows are averaged into a vector of
+width d, every entry between -1 and 1 (Choi et al. 2021, section III, figure 1, read from below).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from selfsent.data.packed import Packed
+from selfsent.errors import BaseEncoderError
 from selfsent.models.heads.module import OwnModule
 from selfsent.models.heads.options import CNN_POOL
 
@@ -30,25 +30,27 @@ class CnnPool(OwnModule):
         embedding_dimension: d, the width of a token state and of the sentence vector.
         stride: rows that a max-pool of two rows moves on. With 2 it halves their number, rounding up; with 1 it keeps
             it, the last row being its own neighbour.
-        masked: whether padding is left out. If not, its states are read like others, and a vector depends on how far
-            its sentence was padded.
-        length: tokens that every sentence is padded to where padding is read; 0: as the batch comes.
+        masked: always true; earlier versions could read padding.
+        length: of no effect; earlier versions padded to so many tokens.
+
+    Raises:
+        BaseEncoderError: it was trained to read padding.
     """
 
-    config_keys = ("embedding_dimension", "stride", "masked", "length")
+    config_keys = ("embedding_dimension", "stride")
     pooling_mode = CNN_POOL
 
     def __init__(self, embedding_dimension: int, stride: int = 2, masked: bool = True, length: int = 0) -> None:
         super().__init__()
-        self.embedding_dimension, self.stride, self.masked, self.length = embedding_dimension, stride, masked, length
+        if not masked:
+            raise BaseEncoderError("this CNN pooling was trained to read padding, which selfsent no longer does")
+        self.embedding_dimension, self.stride = embedding_dimension, stride
         sizes = zip(CHANNELS, CHANNELS[1:], WINDOWS, strict=False)
         self.convolutions = nn.ModuleList(nn.Conv2d(ins, outs, (window, 1)) for ins, outs, window in sizes)
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
         """As a module of a SentenceTransformer: makes the sentence vectors of a padded block."""
         states, mask = features["token_embeddings"], features["attention_mask"].bool()
-        if not self.masked:
-            mask = torch.ones_like(mask)
         features["sentence_embedding"] = self.pooled(states[mask], mask.sum(1).cpu().numpy())
         return features
 
@@ -80,8 +82,8 @@ class CnnPool(OwnModule):
         """
         starts, last = np.cumsum(lengths) - lengths, np.cumsum(lengths) - 1
         fewer = -(-lengths // self.stride)
-        place = np.arange(fewer.sum()) - np.repeat(np.cumsum(fewer) - fewer, fewer)
-        first = np.repeat(starts, fewer) + self.stride * place
+        position = np.arange(fewer.sum()) - np.repeat(np.cumsum(fewer) - fewer, fewer)
+        first = np.repeat(starts, fewer) + self.stride * position
         second = np.minimum(first + 1, np.repeat(last, fewer))
         one, other = rows[_on(first, rows)], rows[_on(second, rows)]
         return torch.where(one >= other, one, other), fewer
@@ -90,15 +92,11 @@ class CnnPool(OwnModule):
         """Length of the vectors that come out."""
         return self.embedding_dimension
 
-    def like(self, options: Mapping[str, Any]) -> bool:
-        """Whether it has these options."""
-        return all(getattr(self, name) == value for name, value in options.items())
-
 
 def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Tensor:
     """A convolution along the tokens of each sentence, as if there were nothing but zeros around it.
 
-    One product of matrices for each place of the window, over the rows that have such a neighbour alone: behind a few
+    One matrix product for each position in the window, over the rows that have such a neighbour alone: behind a few
     max-pools most sentences have one row or two, and the greater part of a window hangs over their ends.
 
     Args:
@@ -110,12 +108,12 @@ def _convolved(convolution: nn.Conv2d, rows: Tensor, lengths: np.ndarray) -> Ten
         (rows, d, other channels).
     """
     weight = convolution.weight[..., 0]
-    place = np.concatenate([np.arange(length) for length in lengths])
-    behind = np.repeat(lengths, lengths) - place
+    position = np.concatenate([np.arange(length) for length in lengths])
+    behind = np.repeat(lengths, lengths) - position
     middle = weight.shape[2] // 2
     out = functional.linear(rows, weight[:, :, middle], convolution.bias)
     for offset in range(-middle, middle + 1):
-        having = np.flatnonzero((place + offset >= 0) & (offset < behind))
+        having = np.flatnonzero((position + offset >= 0) & (offset < behind))
         if offset and len(having):
             neighbours = functional.linear(rows[_on(having + offset, rows)], weight[:, :, middle + offset])
             out.index_add_(0, _on(having, rows), neighbours)

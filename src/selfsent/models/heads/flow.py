@@ -1,4 +1,4 @@
-"""A normalising flow behind the pooling: Glow (Kingma and Dhariwal 2018) on single vectors, as BERT-flow has it."""
+"""A normalising flow after the pooling: Glow (Kingma and Dhariwal 2018) on single vectors, as in BERT-flow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from selfsent.models.heads.module import OwnModule
 
 _FLAT = 1e-5
-"""Standard deviation, as a share of the largest, below which a dimension holds nothing but rounding errors."""
+"""Relative standard deviation below which a dimension holds nothing but rounding errors."""
 
 
 class ActNorm(nn.Module):
@@ -33,19 +33,15 @@ class ActNorm(nn.Module):
 
     @torch.no_grad()
     def start(self, x: Tensor) -> None:
-        """From now on, (n, d) vectors like these come out with mean 0 and standard deviation 1.
+        """Initialise so that (n, d) vectors like these come out with mean 0 and standard deviation 1.
 
-        A dimension that does not vary, as some encoders have them, keeps its scale: a million times nothing, in every
-        norm anew, would end in numbers that are none.
+        A constant dimension, which some encoders have, keeps its scale: a factor of a million in every norm would
+        overflow.
         """
         self.shift.copy_(-x.mean(0))
         spread = x.std(0, correction=0)
         still = spread <= _FLAT * spread.max()
         self.log_scale.copy_(-(spread + 1e-6).where(~still, 1.0).log() / 3)
-
-    def inverse(self, y: Tensor) -> Tensor:
-        """What `forward` made y of."""
-        return (-3 * self.log_scale).exp() * y - self.shift
 
     def log_determinant(self) -> Tensor:
         """The logarithm of |det ∂y/∂x|, a scalar: the same for every x."""
@@ -83,11 +79,6 @@ class Coupling(nn.Module):
         first, second = torch.split(x, self.sizes, dim=-1)
         return torch.cat([first, second + self.shift(first)], dim=-1)
 
-    def inverse(self, y: Tensor) -> Tensor:
-        """What `forward` made y of."""
-        first, second = torch.split(y, self.sizes, dim=-1)
-        return torch.cat([first, second - self.shift(first)], dim=-1)
-
 
 class Step(nn.Module):
     """ActNorm, the dimensions in reverse order, coupling."""
@@ -100,15 +91,11 @@ class Step(nn.Module):
         """(n, d) to (n, d)."""
         return cast(Tensor, self.coupling(self.norm(x).flip(-1)))
 
-    def inverse(self, y: Tensor) -> Tensor:
-        """What `forward` made y of."""
-        return self.norm.inverse(self.coupling.inverse(y).flip(-1))
-
 
 class Flow(OwnModule):
-    """An invertible map of (n, d) vectors to (n, d) vectors that are to be standard normal.
+    """An invertible map of (n, d) vectors, trained to make them standard normal.
 
-    After every level but the last, one half of the dimensions is done and leaves; the rest goes on.
+    After every level but the last, half of the dimensions is split off as finished.
 
     Args:
         size: d.
@@ -144,17 +131,6 @@ class Flow(OwnModule):
                     done.append(part)
             return torch.cat([*done, x], dim=-1)
 
-    def inverse(self, z: Tensor) -> Tensor:
-        """(n, d) vectors that `transformed` maps to z."""
-        x: Tensor
-        *parts, x = torch.split(z, [each // 2 for each in self.sizes[:-1]] + self.sizes[-1:], dim=-1)
-        for level in reversed(range(self.levels)):
-            if level < self.levels - 1:
-                x = torch.cat([x, parts[level]], dim=-1)
-            for step in reversed(cast(nn.ModuleList, self.steps[level])):
-                x = cast(Step, step).inverse(x)
-        return x
-
     def log_determinant(self) -> Tensor:
         """The logarithm of |det ∂z/∂x|, a scalar: only the steps' ActNorms change the volume, for every x alike."""
         steps = [cast(Step, step) for level in self.steps for step in cast(nn.ModuleList, level)]
@@ -168,7 +144,7 @@ class Flow(OwnModule):
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Within the block, every ActNorm sets itself by what comes through it."""
+        """Within the block, every ActNorm initialises itself from its input."""
         norms = [module for module in self.modules() if isinstance(module, ActNorm)]
         for norm in norms:
             norm.starting = True

@@ -1,4 +1,4 @@
-"""The language-model head of a base encoder, kept beside it: methods that predict words start from it."""
+"""The language-model head of a base encoder, which methods that predict words start from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from selfsent.errors import BaseEncoderError
 from selfsent.foreign.transformers import has_masked_language_model
 
 HEAD_FILE = "language_model_head.safetensors"
-"""Where the head lies in a saved model; sentence-transformers does not look there."""
+"""The head's file in a saved model, which sentence-transformers ignores."""
 
 
 class LanguageModelHead(nn.Module):
@@ -43,13 +43,9 @@ class LanguageModelHead(nn.Module):
 
     def own_tensors(self, transformer: nn.Module) -> dict[str, Tensor]:
         """The tensors that are not also the transformer's, each once, by name."""
-        seen = {tensor.data_ptr() for tensor in transformer.state_dict().values()}
-        own = {}
-        for name, tensor in self.state_dict().items():
-            if tensor.data_ptr() not in seen:
-                seen.add(tensor.data_ptr())
-                own[name] = tensor.detach().contiguous()
-        return own
+        shared = {tensor.data_ptr() for tensor in transformer.state_dict().values()}
+        own = {tensor.data_ptr(): (name, tensor) for name, tensor in reversed(self.state_dict().items())}
+        return {name: tensor.detach().contiguous() for pointer, (name, tensor) in own.items() if pointer not in shared}
 
 
 class _HandOn(nn.Module):
@@ -71,16 +67,6 @@ def _replaced(module: nn.Module, path: str, new: nn.Module) -> nn.Module:
     return twin
 
 
-def predicts_by_decoder(config: Any) -> bool:
-    """Whether a transformers configuration is that of an encoder-decoder, or of the encoder half of one."""
-    return bool(getattr(type(config), "is_encoder_decoder", False))
-
-
-def predicts_hidden(config: Any) -> bool:
-    """Whether transformers has a masked language model of this architecture, which looks both ways."""
-    return has_masked_language_model(config)
-
-
 def new_head(transformer: Any) -> LanguageModelHead:
     """A head with fresh weights for a transformer that came without one.
 
@@ -93,12 +79,12 @@ def new_head(transformer: Any) -> LanguageModelHead:
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
     kind, config = transformer.config.model_type, transformer.config
-    if predicts_by_decoder(transformer.config):
+    if getattr(type(config), "is_encoder_decoder", False):
         raise BaseEncoderError(
             f"a {kind!r} predicts words by its decoder, not by its encoder: choose another base or method"
         )
     try:
-        if predicts_hidden(config):
+        if has_masked_language_model(config):
             language_model = AutoModelForMaskedLM.from_config(config)
         else:
             tied = copy.deepcopy(config)

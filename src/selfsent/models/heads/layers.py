@@ -1,4 +1,4 @@
-"""The mean of two layers' states, read by the pooling instead of the last layer's, in sentence-transformers' module."""
+"""Averaging two layers' states for the pooling, by sentence-transformers' own module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 Layers = Literal["last", "first+last", "embeddings+last"]
-"""Named by what they are: `first` is the first transformer layer's output, `embeddings` what goes into that layer.
+"""`first` is the first transformer layer's output, `embeddings` its input.
 
 BERT-flow's "avg-last-2" is `first+last`; its PyTorch port's and SimCSE's "first-last average" are `embeddings+last`.
 """
@@ -19,7 +19,7 @@ def layer_mean(size: int, layers: int, which: Layers) -> nn.Module:
 
     Args:
         size: width of a token state.
-        layers: how many layers the transformer has.
+        layers: number of layers of the transformer.
         which: `first+last` or `embeddings+last`.
     """
     from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
@@ -36,8 +36,7 @@ def is_layer_mean(module: nn.Module) -> bool:
 
 
 def mean_of(module: Any, hidden_states: tuple[Tensor, ...]) -> Tensor:
-    """The weighted mean of the layers' states, each (batch, length, d); layers of weight zero are not touched."""
-    weights = module.layer_weights
-    chosen = [place for place, weight in enumerate(weights.tolist()) if weight]
-    parts = [weights[place] / weights.sum() * hidden_states[module.layer_start + place] for place in chosen]
-    return torch.stack(parts).sum(0)
+    """The weighted mean of the layers' states, each (batch, length, d); layers of weight zero are skipped."""
+    share = module.layer_weights / module.layer_weights.sum()
+    used = [layer for layer, weight in enumerate(share.tolist()) if weight]
+    return torch.stack([share[layer] * hidden_states[module.layer_start + layer] for layer in used]).sum(0)

@@ -1,11 +1,10 @@
-"""The poolings and heads a user can choose between transformer and sentence vector, and the heads' options."""
+"""The poolings and heads that a user can choose, and the options of the heads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from selfsent.errors import SettingsError
 from selfsent.settings import check_limits, setting
 
 NGRAM_CNN, CNN_POOL = "ngram-cnn", "cnn-pool"
@@ -29,20 +28,12 @@ class NgramOptions:
 
 @dataclass(frozen=True)
 class CnnPoolOptions:
-    """The CNN of CNN-SBERT, in place of the pooling (Choi et al. 2021, figure 1). Its paper leaves these three open."""
+    """The CNN of CNN-SBERT, in place of the pooling (Choi et al. 2021, figure 1). Its paper leaves the stride open."""
 
     stride: int = setting(2, "tokens that a max-pool moves on; 1 keeps as many rows as tokens", minimum=1, maximum=2)
-    masked: bool = setting(
-        True, "padding is left out; if not, its states are read too, and a vector depends on its batch"
-    )
-    length: int = setting(
-        0, "tokens every sentence is padded to where padding is read; 0: as long as the batch", minimum=0
-    )
 
     def __post_init__(self) -> None:
         check_limits(self)
-        if self.length and self.masked:
-            raise SettingsError("--length is what sentences are padded to, and padding is left out: give --no-masked")
 
 
 HEADS: dict[str, type[Any]] = {NGRAM_CNN: NgramOptions, CNN_POOL: CnnPoolOptions}

@@ -1,0 +1,382 @@
+"""Label-free metrics: what text that nobody judged says of an encoder.
+
+* `context`: a sentence finds the sentence that follows it in its document.
+* `title`, `halves`: the first sentence of a document finds the rest, its first half the second.
+* `document`: the nearest sentences come from the same document.
+* `robust`, `crops`: a damaged sentence finds itself, the first half of its words the second.
+
+Near-duplicates of query or answer are no candidates, because finding them needs no understanding; ties count against
+the answer; documents are resampled for the interval. Sampling candidates is not simulated: the expectation over all
+samples is computed exactly, so that scores do not hang on a draw and corpora of different size stay comparable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from selfsent.data.vector_files import inner, unit
+from selfsent.errors import DataError
+from selfsent.evaluation.datasets.declared import fingerprint
+from selfsent.evaluation.encoder import Encoder
+from selfsent.evaluation.hold_out import NO_NEIGHBOURS, WITHOUT_DOCUMENTS, Documented, Numbers, limited
+from selfsent.evaluation.lexical import LEXICAL, Hybrid, LexicalEncoder
+from selfsent.evaluation.results import Score, measure, signature
+from selfsent.evaluation.stats.duplicates import near_duplicates
+from selfsent.evaluation.stats.metrics import mean
+from selfsent.evaluation.stats.resampling import Floats
+
+Passage = Sequence[str]  # sentences whose mean vector stands for them
+
+CONTEXT = "context"
+CANDIDATES = 100  # texts a query is looked for among, the answer included; None for all of them
+CUTOFF = 10  # ranks that count; also the nearest sentences that `document` looks at
+TIE = 1e-6  # cosines nearer than this are ties, and ties count against the answer: constant vectors must not score
+BLOCK = 1 << 22  # similarities held at once: 16 MiB of float32
+NONE = -1  # the answer of what is no query
+LEAST = 30  # queries below which a score says nothing
+COMMON = 50  # the most frequent words of a text count as its function words, in any language
+TYPOS = 0.8
+"""Share of the words long enough for one that get a typo. With half of them, counting words still finds 98 of 100."""
+SHORTEST_TYPO = 4  # letters of a word that a typo may be in
+CROP_WORDS = 6  # words of a sentence that is cut into halves, at least
+
+
+class LabelFreeTask(ABC):
+    """A score that TF-IDF and BM25 can have, too, and that is shown with theirs.
+
+    Args:
+        name: of the score.
+        documents: where each query is from; whole documents are resampled.
+        queries: those that have an answer, as indices of `documents`.
+        texts: number of texts searched.
+        content: what the signature's fingerprint is of.
+    """
+
+    def __init__(
+        self, name: str, documents: Numbers, queries: Numbers, texts: int, content: Mapping[str, Sequence[Any]]
+    ) -> None:
+        self.name, self.document, self.queries, self.size = name, documents, queries, texts
+        self._data = fingerprint(content)
+
+    def score(self, encoder: Encoder) -> Score:
+        """The score of an encoder, its interval over resampled documents, and TF-IDF's and BM25's as metrics."""
+        if isinstance(encoder, LexicalEncoder) and encoder.kind in self.lexical:
+            return replace(self.lexical[encoder.kind], metrics={})
+        return replace(self._score(encoder), metrics={kind: one.score for kind, one in self.lexical.items()})
+
+    @cached_property
+    def lexical(self) -> dict[str, Score]:
+        """The scores of `tfidf` and `bm25`, their document frequencies taken from the texts to be found."""
+        return {kind: self._score(LexicalEncoder(kind)) for kind in LEXICAL}
+
+    @abstractmethod
+    def _score(self, encoder: Encoder) -> Score: ...
+
+    def _measured(self, values: Floats, encoder: Encoder, metric: str, *relation: str, **size: Any) -> Score:
+        groups = self.document[self.queries]
+        size |= {"s": self.size, "n": len(values), "docs": len(np.unique(groups))}
+        size |= {"data": self._data, "pool": encoder.pooling, "v": 1}
+        label = signature(self.name, metric, encoder.measure, *relation, **size)
+        return measure(self.name, mean(values), len(values), signature=label, groups=groups)
+
+
+class PartnerTask(LabelFreeTask):
+    """Each query has one right answer among texts from elsewhere; the score is MRR@10.
+
+    Args:
+        name: of the score.
+        sources: (q,) texts that may be queries, each of one sentence or several.
+        targets: (n,) candidates.
+        answers: (q,) the right candidate of each, NONE where there is none.
+        documents: (q,) where each is from; whole documents are resampled.
+        candidates: texts a query's answer is looked for among; None for all.
+        near: which candidates are near-duplicates of a query, (q, n), and of each other, (n, n): sparse booleans.
+            Computed where they are not given.
+        relation: what the answer is to the query, for the signature.
+        content: what the signature's fingerprint is of, where it is not sources and targets.
+
+    Raises:
+        DataError: fewer than two have an answer that is no near-duplicate of theirs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sources: Sequence[Passage],
+        targets: Sequence[Passage],
+        answers: Numbers,
+        documents: Numbers,
+        *,
+        candidates: int | None = CANDIDATES,
+        near: tuple[Any, Any] | None = None,
+        relation: tuple[str, ...] = (),
+        content: Mapping[str, Sequence[Any]] | None = None,
+    ) -> None:
+        self.sources, self.targets, self.answers, self.candidates = sources, targets, answers, candidates
+        self.relation, count = relation, len(sources)
+        if near is None:
+            both = near_duplicates([" ".join(each) for side in (sources, targets) for each in side])
+            near = both[:count, count:], both[count:, count:]
+        self.near_sources, self.near = near
+        row, column = self.near_sources.nonzero()
+        alike = np.bincount(row[column == answers[row]], minlength=count) > 0
+        content = content or {"asked": list(map(list, sources)), "text": list(map(list, targets))}
+        super().__init__(name, documents, np.flatnonzero((answers != NONE) & ~alike), len(targets), content)
+        if len(self.queries) < 2:
+            raise DataError(NO_NEIGHBOURS if name == CONTEXT else "too few texts have a partner that differs from them")
+
+    def reciprocal_ranks(self, vectors: Any, texts: Any = None) -> Floats:
+        """The (expected) reciprocal rank of each query's answer, 0 beyond the cutoff.
+
+        Args:
+            vectors: (q, d) of unit length, of all that may be queries; an array or a scipy sparse matrix.
+            texts: (n, d) the same of the candidates, where they are others.
+        """
+        texts, size, found = vectors if texts is None else texts, max(1, BLOCK // max(1, self.size)), []
+        for start in range(0, len(self.queries), size):
+            block = self.queries[start : start + size]
+            line, answer = np.arange(len(block)), self.answers[block]
+            similarity = inner(vectors[block], texts)
+            excluded = (self.near_sources[block] + self.near[answer]).toarray().astype(bool)
+            excluded[line, answer] = True
+            as_near = similarity >= similarity[line, answer][:, None] - TIE
+            found.append(np.stack([(as_near & ~excluded).sum(1), (~excluded).sum(1)]))
+        beaten, others = np.concatenate(found, axis=1)
+        if self.candidates is None:
+            return np.where(beaten < CUTOFF, 1 / (1 + beaten), 0.0)
+        return expected_reciprocal_rank(beaten, others, self.candidates - 1, CUTOFF)
+
+    def _score(self, encoder: Encoder) -> Score:
+        ranks = self.reciprocal_ranks(*passage_sides(encoder, self.sources, self.targets))
+        return self._measured(ranks, encoder, f"mrr@{CUTOFF}", *self.relation, c=self.candidates or "all")
+
+
+def passage_sides(encoder: Encoder, queries: Sequence[Passage], texts: Sequence[Passage]) -> tuple[Any, Any]:
+    """Rows for queries and for texts, (q, d) and (n, d), whose inner products say how near they are.
+
+    The vector of several sentences is the mean of theirs, each of unit length, so that a sentence that is in a task as
+    itself is not encoded again as part of a text, and nothing is cut off. Words are counted over all sentences.
+    """
+    if isinstance(encoder, LexicalEncoder | Hybrid):
+        joined = [" ".join(each) for each in queries], [" ".join(each) for each in texts]
+        if isinstance(encoder, LexicalEncoder):
+            return encoder.sides(*joined)
+        return encoder.beside(passage_sides(encoder.encoder, queries, texts), *joined)
+    sentences = list(dict.fromkeys(sentence for side in (queries, texts) for each in side for sentence in each))
+    index = {sentence: number for number, sentence in enumerate(sentences)}
+    vectors = encoder.sides(sentences, sentences)[0]
+    if all(len(each) == 1 for side in (queries, texts) for each in side):
+        return tuple(vectors[[index[each[0]] for each in side]] for side in (queries, texts))
+    means = [np.stack([vectors[[index[s] for s in each]].mean(0) for each in side]) for side in (queries, texts)]
+    return unit(means[0]), unit(means[1])
+
+
+def expected_reciprocal_rank(beaten_by: Numbers, others: Numbers, drawn: int, cutoff: int) -> Floats:
+    """The mean over all samples of candidates of 1/rank, 0 beyond the cutoff.
+
+    Args:
+        beaten_by: (n,) candidates as near as the answer.
+        others: (n,) candidates in all, the answer not among them.
+        drawn: candidates in a sample, without replacement.
+        cutoff: ranks that count.
+    """
+    before = np.arange(cutoff)
+    drawn_of, worse = np.minimum(drawn, others)[:, None], (others - beaten_by)[:, None]
+    # Hypergeometric, by log gamma: scipy.stats.hypergeom is a hundred times slower.
+    log_chance = (
+        _log_choices(beaten_by[:, None], before)
+        + _log_choices(worse, drawn_of - before)
+        - _log_choices(others[:, None], drawn_of)
+    )
+    return np.asarray(np.exp(log_chance) @ (1 / (1 + before)), np.float64)
+
+
+def _log_choices(among: Numbers, chosen: Numbers) -> Floats:
+    """The logarithm of the ways to choose so many among so many, broadcast; -inf where there is none."""
+    from scipy.special import gammaln
+
+    possible = (chosen >= 0) & (chosen <= among)
+    few = np.where(possible, chosen, 0)
+    return np.where(possible, gammaln(among + 1) - gammaln(few + 1) - gammaln(among - few + 1), -np.inf)
+
+
+class ContextTask(PartnerTask):
+    """Each sentence must find the next one of its document, among sentences from elsewhere.
+
+    Args:
+        corpus: sentences with documents.
+        rows: the sentences to use, those of a document in order.
+        candidates: sentences a query's answer is looked for among; None for all.
+
+    Raises:
+        DataError: the corpus has no documents, or none with two different sentences.
+    """
+
+    def __init__(self, corpus: Documented, rows: Numbers, candidates: int | None = CANDIDATES) -> None:
+        if corpus.documents is None:
+            raise DataError(WITHOUT_DOCUMENTS)
+        rows = limited(corpus, corpus.documents, rows)
+        self.texts = corpus.texts(rows)
+        document = np.unique(corpus.documents[rows], return_inverse=True)[1].astype(np.int64)
+        has_next, near = np.append(document[1:] == document[:-1], False), near_duplicates(self.texts)
+        sentences = [(text,) for text in self.texts]
+        super().__init__(
+            *(CONTEXT, sentences, sentences, np.where(has_next, np.arange(1, len(rows) + 1), NONE), document),
+            candidates=candidates,
+            near=(near, near),
+            relation=("next",),
+            content={"text": self.texts, "document": document.tolist()},
+        )
+
+
+def title_task(documents: Sequence[Passage]) -> PartnerTask:
+    """The first sentence of each document, which is its title where it has one, must find the rest of it.
+
+    Raises:
+        DataError: too few documents have a rest.
+    """
+    return _cut_task("title", documents, 2, lambda size: 1)
+
+
+def halves_task(documents: Sequence[Passage]) -> PartnerTask:
+    """The first half of each document's sentences must find the second half.
+
+    Raises:
+        DataError: too few documents are long enough; one of two sentences would make it the same as `context`.
+    """
+    return _cut_task("halves", documents, 4, lambda size: size // 2)
+
+
+def _cut_task(name: str, documents: Sequence[Passage], least: int, cut: Callable[[int], int]) -> PartnerTask:
+    long = [(document, cut(len(document))) for document in documents if len(document) >= least]
+    if len(long) < LEAST:
+        raise DataError(f"{name} needs {LEAST} documents of {least} sentences or more")
+    first, rest = [document[:end] for document, end in long], [document[end:] for document, end in long]
+    return PartnerTask(name, first, rest, np.arange(len(long)), np.arange(len(long)))
+
+
+class DocumentTask(LabelFreeTask):
+    """The share of the nearest sentences that are of the same document: of so many as it has others, ten at most.
+
+    Near-duplicates of a sentence are not among its nearest. All other sentences are, so that the score falls as their
+    number grows: compare encoders by it, not corpora.
+
+    Args:
+        texts: sentences.
+        documents: (n,) where each is from.
+
+    Raises:
+        DataError: too few sentences share their document with another one.
+    """
+
+    def __init__(self, texts: Sequence[str], documents: Numbers) -> None:
+        self.texts, self.near = list(texts), near_duplicates(texts)
+        number, size = np.unique(documents, return_inverse=True, return_counts=True)[1:]
+        one, other = self.near.nonzero()
+        alike = np.bincount(one[documents[one] == documents[other]], minlength=len(texts))  # itself among them
+        self.wanted = np.minimum(size[number] - alike, CUTOFF)
+        content = {"text": self.texts, "document": documents.tolist()}
+        super().__init__("document", documents, np.flatnonzero(self.wanted), len(texts), content)
+        if len(self.queries) < LEAST:
+            raise DataError(f"document needs {LEAST} sentences that have others beside them in their document")
+
+    def _score(self, encoder: Encoder) -> Score:
+        queries, texts = encoder.sides(self.texts, self.texts)
+        shares = []
+        for block in np.array_split(self.queries, 1 + len(self.queries) * len(self.texts) // BLOCK):
+            similarity = inner(queries[block], texts)
+            similarity[self.near[block].toarray().astype(bool)] = -np.inf
+            order = np.argsort(-similarity, axis=1, kind="stable")[:, :CUTOFF]
+            hits = self.document[order] == self.document[block][:, None]
+            hits &= np.arange(CUTOFF)[None, : order.shape[1]] < self.wanted[block][:, None]
+            shares.append(hits.sum(1) / self.wanted[block])
+        return self._measured(np.concatenate(shares), encoder, f"precision@{CUTOFF}")
+
+
+def robust_task(sentences: Sequence[str], documents: Numbers) -> PartnerTask:
+    """Each sentence must be found by what damage leaves of it (see `damage`).
+
+    It is looked for among all the sentences that are given, so that its nearest neighbours are among them.
+
+    Args:
+        sentences: distinct ones.
+        documents: (n,) where each is from.
+
+    Raises:
+        DataError: too few sentences can be damaged.
+    """
+    counts = Counter(word.casefold() for sentence in sentences for word in set(sentence.split()))
+    common = {word for word, _ in counts.most_common(COMMON)}
+    damaged = [damage(sentence, common) for sentence in sentences]
+    changed = np.array([one != other for one, other in zip(damaged, sentences, strict=True)])
+    if changed.sum() < LEAST:
+        raise DataError(f"robust needs {LEAST} sentences with words long enough for a typo")
+    near = near_duplicates(sentences)
+    others = near.astype(np.int8)
+    others.setdiag(0)
+    others.eliminate_zeros()
+    sources, targets = [(text,) for text in damaged], [(text,) for text in sentences]
+    answers = np.where(changed, np.arange(len(sentences)), NONE)
+    return PartnerTask(
+        "robust", sources, targets, answers, documents, candidates=None, near=(others.astype(bool), near)
+    )
+
+
+def crops_task(sentences: Sequence[str], documents: Numbers) -> PartnerTask:
+    """The first half of each sentence's words must find the second half.
+
+    Args:
+        sentences: distinct ones.
+        documents: (n,) where each is from.
+
+    Raises:
+        DataError: too few sentences are long enough.
+    """
+    words = {row: each for row, sentence in enumerate(sentences) if len(each := sentence.split()) >= CROP_WORDS}
+    if len(words) < LEAST:
+        raise DataError(f"crops needs {LEAST} sentences of {CROP_WORDS} words or more")
+    first = [(" ".join(each[: len(each) // 2]),) for each in words.values()]
+    second = [(" ".join(each[len(each) // 2 :]),) for each in words.values()]
+    return PartnerTask("crops", first, second, np.arange(len(words)), documents[list(words)])
+
+
+def damage(sentence: str, common: Collection[str]) -> str:
+    """A sentence in another case, with typos in most of its longer words and without one of its common words.
+
+    The damage is always the same.
+
+    Args:
+        sentence: any.
+        common: words that may be lost, in lower case.
+
+    Example:
+        >>> damage("the printer on my desk is dead", {"the", "on", "is"}) == "the printer on my desk is dead"
+        False
+    """
+    rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(sentence.encode("utf-8", "replace")).digest()[:8]))
+    words = sentence.split()
+    losable = [index for index, word in enumerate(words) if word.casefold() in common]
+    if losable and len(words) > 2:
+        del words[rng.choice(losable)]
+    long = [index for index, word in enumerate(words) if len(word) >= SHORTEST_TYPO]
+    for index in rng.permutation(long)[: math.ceil(TYPOS * len(long))]:
+        words[index] = _typo(words[index], rng)
+    changed = " ".join(words)
+    return changed.upper() if sentence == sentence.lower() else changed.lower()
+
+
+def _typo(word: str, rng: np.random.Generator) -> str:
+    """Two neighbouring letters are swapped, or a letter is missing; the first one stays."""
+    cut = int(rng.integers(1, len(word) - 1))
+    if rng.random() < 0.5:
+        return word[:cut] + word[cut + 1] + word[cut] + word[cut + 2 :]
+    return word[:cut] + word[cut + 1 :]

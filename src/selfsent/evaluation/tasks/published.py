@@ -1,0 +1,281 @@
+"""Published tasks that train no classifier: data sets are loaded, texts encoded, and the protocol's metric taken.
+
+**Pairs.** The score is the correlation of the similarity with people's. `all` is that of STS: one Spearman over all
+pairs of a year, as in SBERT, SimCSE and after. SentEval's `mean` and `wmean` (one correlation per sub-set, averaged
+plainly or by size) are other metrics where the sub-sets are known. Argument similarity (AFS, UKP Aspect, BWS)
+averages over topics, because the same cosine means other things on other topics; supervised models are scored by
+cross-validation over pairs (10-fold, optimistic, because a sentence occurs in several pairs) or over topics.
+
+**USEB** (Wang, Reimers and Gurevych, 2021): titles and single sentences. Ties, skipped queries and denominators follow
+the authors' evaluators (github.com/UKPLab/useb), because a mean average precision is not defined without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from selfsent.data.vector_files import inner
+from selfsent.errors import DataError
+from selfsent.evaluation.datasets.declared import DataSet, Rows, Store
+from selfsent.evaluation.encoders import Encoder, as_encoder
+from selfsent.evaluation.results import Score, bounds, measure, signature
+from selfsent.evaluation.stats.metrics import average, average_precision, mean, parts_of, pearson, spearman
+from selfsent.evaluation.stats.resampling import Floats, Statistic, point
+
+FOLDS, SEED = 10, 1
+DEPTH = 100  # posts retrieved for a CQADupStack query
+NEGATIVE, POSITIVE = 2, 4
+"""TwitterPara's votes: up to 2 is no paraphrase, 4 and more is one, 3 is debatable and dropped."""
+BLOCK = 1 << 24  # similarities held at once
+
+Split = Literal["10-fold", "cross-topic"]
+Trainer = Callable[[list[tuple[str, str]], list[float]], Any]
+"""Pairs and their scores -> a model, anything `as_encoder` takes."""
+Parts = Mapping[str, NDArray[np.int64]]  # the item numbers of each part of a task
+
+
+@dataclass(frozen=True)
+class Task:
+    """A published task.
+
+    Args:
+        datasets: what is loaded for it.
+        scorer: rows of each data set, and an encoder -> the score.
+    """
+
+    datasets: tuple[DataSet, ...]
+    scorer: Callable[..., Score]
+
+    def __call__(self, encoder: Encoder, store: Store, **options: Any) -> Score:
+        """The score of an encoder; options are the scorer's.
+
+        Raises:
+            DataError: a data set is absent or damaged.
+        """
+        return self.scorer(*map(store.load, self.datasets), encoder=encoder, **options)
+
+
+def score_pairs(rows: Rows, encoder: Encoder, how: str = "all") -> Score:
+    """Spearman of the similarity over all pairs, with Pearson and the averages over sub-sets.
+
+    Args:
+        rows: sentence1, sentence2, score and, where known, subset.
+        encoder: the model.
+        how: for the signature.
+    """
+    similarity, gold = _similarity(rows, encoder), np.asarray(rows["score"], np.float64)
+    parts = list(parts_of(rows["subset"]).values()) if "subset" in rows else []
+    each = [spearman(similarity[part], gold[part]) for part in parts]
+    means = {"mean": average(each, parts), "wmean": average(each, parts, sized=True)} if len(parts) > 1 else {}
+    return _scored(
+        *(rows, encoder, "spearman", how, spearman(similarity, gold), len(rows)),
+        metrics={"pearson": pearson(similarity, gold), **means},
+        intervals={key: bounds(rows.name, statistic, len(rows), parts) for key, statistic in means.items()},
+    )
+
+
+def score_translated_pairs(name: str, first: Rows, second: Rows, encoder: Encoder) -> Score:
+    """Like `score_pairs`, the first sentence of each pair from one data set, the second from its translation.
+
+    Raises:
+        DataError: the two do not hold the same pairs.
+    """
+    if first["score"] != second["score"]:
+        raise DataError(f"{second.name} does not hold the pairs of {first.name} in the same order: fetch both again")
+    columns = {"sentence1": first["sentence1"], "sentence2": second["sentence2"], "score": first["score"]}
+    both = Rows(name, columns, f"{first.fingerprint}+{second.fingerprint}", (*first.warnings, *second.warnings))
+    return score_pairs(both, encoder, "sentence1 in English")
+
+
+def score_translations(rows: Rows, encoder: Encoder) -> Score:
+    """Share of sentences whose nearest neighbour by cosine is their translation, the mean of both directions."""
+    english, other, language = rows["english"], rows["other"], rows.name.removeprefix("tatoeba-")
+    there, back = finds_its_row(*encoder.sides(english, other)), finds_its_row(*encoder.sides(other, english))
+    return _scored(
+        *(rows, encoder, "accuracy", "mean of both directions", mean((there + back) / 2), len(rows)),
+        metrics={f"en to {language}": mean(there), f"{language} to en": mean(back)},
+    )
+
+
+def finds_its_row(queries: Any, answers: Any) -> Floats:
+    """1 where the answer with the highest inner product is the one of the same row, else 0: (n,).
+
+    Args:
+        queries: (n, d), as `Encoder.sides` gives them.
+        answers: (n, d).
+    """
+    blocks = (inner(queries[at : at + 256], answers) for at in range(0, queries.shape[0], 256))
+    nearest = np.concatenate([block.argmax(1) for block in blocks])
+    return np.asarray(nearest == np.arange(len(nearest)), np.float64)
+
+
+def score_topics(rows: Rows, encoder: Encoder) -> Score:
+    """Spearman of the similarity per topic, averaged, with Pearson and each topic.
+
+    Args:
+        rows: sentence1, sentence2, score, and as subset the topic.
+        encoder: the model.
+    """
+    return _correlation_of_parts(rows, encoder, "topic", _similarity(rows, encoder), parts_of(rows["subset"]))
+
+
+def cross_validate(rows: Rows, trainer: Trainer, split: Split) -> Score:
+    """Train and test a supervised model on folds of pairs or on rotations of topics; the mean over the folds.
+
+    Args:
+        rows: as for `score_topics`.
+        trainer: trains a model on pairs and their scores.
+        split: `10-fold` over pairs, or `cross-topic`: all topics but one for training.
+
+    Raises:
+        DataError: too few pairs or topics.
+    """
+    parts, similarity, encoder = folds(rows, split), np.zeros(len(rows)), None
+    pairs = list(zip(rows["sentence1"], rows["sentence2"], strict=True))
+    for test in parts.values():
+        train = np.setdiff1d(np.arange(len(rows)), test)
+        encoder = as_encoder(trainer([pairs[row] for row in train], [float(rows["score"][row]) for row in train]))
+        similarity[test] = encoder.similarity(*zip(*(pairs[row] for row in test), strict=True))
+    assert encoder is not None  # there are at least two folds
+    return _correlation_of_parts(rows, encoder, split, similarity, parts)
+
+
+def folds(rows: Rows, split: Split) -> dict[str, NDArray[np.int64]]:
+    """The test rows of each fold, by name.
+
+    Raises:
+        DataError: too few pairs or topics.
+    """
+    if split == "cross-topic":
+        topics = parts_of(rows["subset"])
+        if len(topics) < 2:
+            raise DataError(f"{rows.name} has {len(topics)} topic; cross-topic evaluation needs two or more")
+        return topics
+    if len(rows) < 3 * FOLDS:
+        raise DataError(f"{rows.name} has {len(rows)} pairs; {FOLDS} folds need {3 * FOLDS}")
+    order = np.random.default_rng(SEED).permutation(len(rows))
+    return {f"fold {number + 1}": np.sort(order[number::FOLDS]) for number in range(FOLDS)}
+
+
+def score_twitterpara(rows: Rows, encoder: Encoder) -> Score:
+    """Average precision of the cosine, the mean of Twitter-URL and PIT-2015; debatable pairs are dropped."""
+    similarity, votes = _similarity(rows, encoder), np.asarray(rows["score"])
+    clear = np.flatnonzero((votes <= NEGATIVE) | (votes >= POSITIVE))
+    parts = parts_of([rows["subset"][row] for row in clear])
+    labels, found = votes[clear] >= POSITIVE, similarity[clear]
+    each = {name: average_precision(labels[part], found[part]) for name, part in parts.items()}
+    # The evaluator logs Spearman over all pairs, debatable ones included: other items than those of the main score.
+    details = {
+        f"spearman_{name}": 100 * point(spearman(similarity[part], votes[part]), len(part))
+        for name, part in parts_of(rows["subset"]).items()
+    }
+    return _mean_of_parts(rows, encoder, "ap", "mean", each, parts, metrics=_by_part(each, parts), details=details)
+
+
+def score_askubuntu(rows: Rows, encoder: Encoder) -> Score:
+    """Mean average precision over the 20 candidates of each query; ties keep their BM25 order."""
+    similarity, relevant = _similarity(rows, encoder), np.asarray(rows["relevant"])
+    ranked = [part[np.argsort(-similarity[part], kind="stable")] for part in parts_of(rows["query"]).values()]
+    precisions = [precision_of_ranking(relevant[part], int(relevant[part].sum())) for part in ranked]
+    return _scored(rows, encoder, "map", "mean", mean(precisions), len(precisions))
+
+
+def score_scidocs(rows: Rows, encoder: Encoder) -> Score:
+    """Mean average precision, the mean of cite, cocite, coview and coread.
+
+    As trec_eval does: equal scores are ranked by descending id, and the denominator counts every relevant candidate,
+    also those that have no title and so are not ranked.
+    """
+    titled = np.array([bool(text) for text in rows["sentence2"]])
+    similarity = np.zeros(len(rows), np.float32)
+    left, right = ([rows[name][row] for row in np.flatnonzero(titled)] for name in ("sentence1", "sentence2"))
+    similarity[titled] = encoder.similarity(left, right)
+    relevant, names = np.asarray(rows["relevant"]), np.asarray(rows["id"])
+    precisions, subsets = list[float](), list[str]()
+    for part in parts_of([f"{a}\t{b}" for a, b in zip(rows["subset"], rows["query"], strict=True)]).values():
+        ranked = part[titled[part]]
+        ranked = ranked[np.lexsort((names[ranked], similarity[ranked]))[::-1]]
+        precisions.append(precision_of_ranking(relevant[ranked], int(relevant[part].sum())))
+        subsets.append(rows["subset"][part[0]])
+    return _mean_of_queries(rows, encoder, "map", precisions, subsets)
+
+
+def score_cqadupstack(rows: Rows, encoder: Encoder) -> Score:
+    """Mean average precision at 100, the mean over forums; the candidates of a forum are its posts less all queries.
+
+    The precision is averaged over the duplicates that were found, not over all there are, and equal similarities share
+    a threshold: the authors' use of scikit-learn's function on the 100 best.
+    """
+    if encoder.has_vectors:
+        encoder.remember(rows["text"])
+    precisions, forums = list[float](), list[str]()
+    for forum, part in parts_of(rows["forum"]).items():
+        gold = {row: rows["relevant"][row].split() for row in part if rows["relevant"][row]}
+        posts = [row for row in part if row not in gold]
+        names, queries = np.array([rows["id"][row] for row in posts]), list(gold)
+        texts = [[rows["text"][row] for row in each] for each in (queries, posts)]
+        query_vectors, post_vectors = encoder.sides(texts[0], texts[1])
+        size = max(1, BLOCK // max(1, len(posts)))
+        for start in range(0, len(queries), size):
+            similarity = inner(query_vectors[start : start + size], post_vectors)
+            for row, scores in zip(queries[start : start + size], similarity, strict=True):
+                best = np.argsort(-scores, kind="stable")[:DEPTH]
+                hits = np.isin(names[best], gold[row])
+                precisions.append(point(average_precision(hits, scores[best]), len(best)))
+        forums += [forum] * len(queries)
+    return _mean_of_queries(rows, encoder, f"map@{DEPTH}", precisions, forums)
+
+
+def precision_of_ranking(relevant: NDArray[np.int64], total: int) -> float:
+    """Average precision of a ranked list: the sum of the precision at each relevant item, over `total`; 0 without any.
+
+    Args:
+        relevant: (n,) 0 or 1, best first.
+        total: what to divide by.
+    """
+    hits = np.flatnonzero(relevant)
+    return float(np.sum(np.arange(1, len(hits) + 1) / (hits + 1)) / total) if total else 0.0
+
+
+def _similarity(rows: Rows, encoder: Encoder) -> Floats:
+    return encoder.similarity(rows["sentence1"], rows["sentence2"])
+
+
+def _correlation_of_parts(rows: Rows, encoder: Encoder, how: str, similarity: Floats, parts: Parts) -> Score:
+    gold = np.asarray(rows["score"], np.float64)
+    rank = {name: spearman(similarity[part], gold[part]) for name, part in parts.items()}
+    linear = {name: pearson(similarity[part], gold[part]) for name, part in parts.items()}
+    metrics = {"pearson": average(list(linear.values()), list(parts.values()))}
+    if len(parts) <= FOLDS:
+        metrics |= _by_part(rank, parts, "spearman ") | _by_part(linear, parts, "pearson ")
+    return _mean_of_parts(rows, encoder, "spearman", f"mean over {how}", rank, parts, metrics=metrics)
+
+
+def _mean_of_queries(rows: Rows, encoder: Encoder, metric: str, precisions: list[float], subsets: list[str]) -> Score:
+    parts = parts_of(subsets)
+    each = {name: mean(np.array(precisions)[part]) for name, part in parts.items()}
+    return _mean_of_parts(rows, encoder, metric, "mean", each, parts, metrics=_by_part(each, parts))
+
+
+def _mean_of_parts(
+    rows: Rows, encoder: Encoder, metric: str, how: str, each: Mapping[str, Statistic], parts: Parts, **options: Any
+) -> Score:
+    """The plain mean of one metric over the parts of a task, whose items are resampled apart."""
+    items, n = list(parts.values()), sum(map(len, parts.values()))
+    return _scored(rows, encoder, metric, how, average(list(each.values()), items), n, strata=items, **options)
+
+
+def _by_part(each: Mapping[str, Statistic], parts: Parts, prefix: str = "") -> dict[str, Statistic]:
+    """The value of each part as a statistic over all items."""
+    return {f"{prefix}{name}": average([each[name]], [part]) for name, part in parts.items()}
+
+
+def _scored(rows: Rows, encoder: Encoder, metric: str, how: str, statistic: Statistic, n: int, **options: Any) -> Score:
+    fields = {"n": n, "data": rows.fingerprint, "pool": encoder.pooling, "v": 1}
+    label = signature(rows.name, metric, encoder.measure, how, **fields)
+    return measure(rows.name, statistic, n, signature=label, warnings=rows.warnings, **options)

@@ -1,0 +1,182 @@
+"""Predicting words: masked language modelling, and TSDAE, which rebuilds a sentence from one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from torch import Tensor, nn
+
+from selfsent.data.packed import IGNORED, Packed
+from selfsent.data.views.noise import AddWords, DeleteWords, MaskTokens, MaskWords, Noise, ReplaceWords, SwapWords
+from selfsent.data.views.view import View
+from selfsent.errors import SettingsError
+from selfsent.methods.losses import head_cross_entropy
+from selfsent.methods.method import Learner, Loss, Method, MethodOptions
+from selfsent.models.assemble import freeze_behind_tokens
+from selfsent.models.decoders.transformer import SmallDecoder, TiedDecoder, built_like_bert
+from selfsent.models.dropout import without_dropout
+from selfsent.models.encoder import Encoder
+from selfsent.models.heads.language_model import LanguageModelHead
+from selfsent.settings import Settings, setting
+
+
+@dataclass(frozen=True)
+class MLM(MethodOptions):
+    """Masked language modelling.
+
+    −Σ log p(wᵢ | sentence with wᵢ hidden).
+
+    Devlin, Chang, Lee and Toutanova, 2019. arXiv:1810.04805; settings of Wang, Reimers and Gurevych, 2021.
+    """
+
+    ratio: float = setting(0.15, "share of the tokens to predict", above=0.0, maximum=1.0)
+    whole_words: bool = setting(False, "mask all tokens of a word together")
+
+    def views(self) -> tuple[View, ...]:
+        """The masked sentence."""
+        return (View(noise=MaskTokens(self.ratio, self.whole_words)),)
+
+
+def masked_loss(head: LanguageModelHead, states: Tensor, packed: Packed) -> Loss:
+    """Cross-entropy at the positions that have a target, as a sum over them.
+
+    Args:
+        head: the language-model head.
+        states: (tokens, d) last-layer states of the masked batch.
+        packed: the masked batch, with targets.
+    """
+    chosen = (packed.targets != IGNORED).nonzero()[:, 0]
+    return Loss(head_cross_entropy(head, states[chosen], packed.targets[chosen]), len(chosen))
+
+
+class MaskedLearner(Learner):
+    """−Σ log p(w_i | damaged sentence) over the chosen positions i (Devlin et al. 2019, section 3.1).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | damaged, with the words to predict as `targets` |
+    | loss | a sum | over the words to predict |
+
+    Example:
+        >>> learner = MaskedLearner(model, MLM())
+        >>> whole = pack(model, ["the cat sat on the mat"])
+        >>> learner([whole]).count  # nothing is masked: there is nothing to predict
+        0
+    """
+
+    options: MLM
+    predicts_words = True
+    may_collapse = True
+
+    def __init__(self, model: Encoder, options: MLM) -> None:
+        super().__init__(model, options)
+        self.model.require_head("mlm")
+        freeze_behind_tokens(model)
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one masked batch."""
+        (masked,) = views
+        return masked_loss(self.model.require_head("mlm"), self.model.states(masked), masked)
+
+
+MLM.method = Method("mlm", MLM, MaskedLearner).but(
+    published=Settings(batch_size=8, learning_rate=5e-5, steps=100_000, schedule="constant", warmup=0),
+    defaults=Settings(batch_size=32, learning_rate=1e-4, epochs=1),
+    large_learning_rate=5e-5,
+    static=None,
+)
+
+
+NOISES: dict[str, Callable[[float], Noise]] = {
+    **{"delete": DeleteWords, "swap": SwapWords, "mask": MaskWords, "replace": ReplaceWords, "add": AddWords}
+}
+"""The paper found deletion best, then swapping, masking, replacing and adding."""
+
+
+@dataclass(frozen=True)
+class TSDAE(MethodOptions):
+    """Transformer-based sequential denoising auto-encoder.
+
+    −Σₜ log p(wₜ | w₁…wₜ₋₁, s), s the vector of the sentence with most of its words deleted.
+
+    Wang, Reimers and Gurevych, 2021. arXiv:2104.06979.
+    """
+
+    ratio: float = setting(0.6, "share of the words damaged before encoding", minimum=0.0, maximum=1.0)
+    noise: Literal["delete", "swap", "mask", "replace", "add"] = setting("delete", "what happens to these words")
+    tie: bool = setting(True, "encoder and decoder share their weights, where the architecture allows it")
+    decoder_layers: int = setting(0, "layers of a small decoder in place of the encoder's own; 0: none", minimum=0)
+    scratch: bool = setting(False, "begin with random weights instead of the base's")
+    drop_heads: bool = setting(False, "drop whole heads of the cross-attention, as the authors' code does")
+    decoder_dropout: bool = setting(True, "drop out in the decoder, too, as the encoder does")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.drop_heads and not self.decoder_dropout:
+            raise SettingsError("--drop-heads and --no-decoder-dropout contradict each other: give one of them")
+
+    def views(self) -> tuple[View, ...]:
+        """The damaged sentence, and the whole one."""
+        return View(noise=NOISES[self.noise](self.ratio)), View()
+
+
+class DenoisingLearner(Learner):
+    """−Σₜ log p(wₜ | w₁…wₜ₋₁, s): s the vector of the damaged sentence (Wang et al. 2021, equation 1).
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n sentences | with most of their words deleted |
+    | `views[1]` | the same n | whole |
+    | loss | a sum | over the tokens of the whole sentences |
+
+    Example:
+        >>> learner = DenoisingLearner(model, TSDAE(ratio=0.6))
+        >>> damaged, whole = pack(model, ["cat mat"]), pack(model, ["the cat sat on the mat"])
+        >>> learner([damaged, whole]).count == whole.tokens - 1
+        True
+    """
+
+    options: TSDAE
+    predicts_words = True
+
+    def __init__(self, model: Encoder, options: TSDAE) -> None:
+        super().__init__(model, options)
+        if options.scratch:
+            self.model.forget()
+        self.decoder: nn.Module
+        model.require_head("TSDAE's decoder", hidden=False)
+        if not options.decoder_layers and built_like_bert(model):
+            self.decoder = TiedDecoder(model, options.tie, options.drop_heads)
+        else:
+            self.decoder = SmallDecoder(model, options.decoder_layers or 2, options.drop_heads)
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Which decoder it is, too."""
+        return {**super().paths, "decoder": type(self.decoder).__name__}
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch: the damaged sentences are encoded, the whole ones predicted."""
+        damaged, whole = views
+        start = cast(int | None, self.decoder.start)
+        read = whole.without_last() if start is None else whole.shift_right(start)
+        s = self.model(damaged)
+        with ExitStack() as stack:
+            for part in () if self.options.decoder_dropout else (self.model, self.decoder):
+                stack.enter_context(without_dropout(part))  # a tied decoder runs the encoder's layers
+            states = self.decoder(self.model, s, read)
+        head = self.model.require_head("tsdae", hidden=False)
+        return Loss(head_cross_entropy(head, states, read.targets), read.tokens)
+
+
+TSDAE.method = Method("tsdae", TSDAE, DenoisingLearner).but(
+    pooling="cls",
+    published=Settings(batch_size=8, learning_rate=3e-5, steps=100_000, schedule="constant", warmup=0),
+    defaults=Settings(batch_size=32, learning_rate=1e-3, epochs=1),
+    large_learning_rate=3e-5,
+    static=None,
+    presets={"faithful": {"drop_heads": True}},
+)

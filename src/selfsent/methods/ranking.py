@@ -1,0 +1,356 @@
+"""Contrastive learning: where two views come from, the in-batch losses, and multiple-negatives ranking on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from selfsent.data.packed import Packed, concatenate
+from selfsent.data.views.noise import CropWords, DeleteWords, Noise, PickWords
+from selfsent.data.views.positives import Passage, Span, Surroundings
+from selfsent.data.views.view import View
+from selfsent.distributed import gather, rank
+from selfsent.errors import SettingsError
+from selfsent.methods.method import OF_DOCUMENTS, Learner, Loss, Method, MethodOptions
+from selfsent.models.encoder import Encoder
+from selfsent.settings import Settings, setting
+
+Positives = Literal["itself", "neighbours", "surroundings"]
+POSITIVES = (
+    "what the other view reads. itself: the sentence again; neighbours: a neighbour in its document, or several in a"
+    " row with --span; surroundings: what stands around it, without it"
+)
+_KEEP_BASE = (
+    "weight of a loss that keeps the similarities of a batch near those of the base; neighbours and cropping take 1"
+    " where the base is a sentence encoder already"
+)
+_UNREAD: dict[str, dict[str, float]] = {
+    "itself": {"within": 1, "span": 1, "overlap": False, "kept": 0.1},
+    "neighbours": {"kept": 0.1},
+    "surroundings": {"span": 1, "overlap": False},
+}
+"""Options that positives do not read, each with the one value that it may have."""
+NOISES: dict[str, Callable[[Any], Noise]] = {
+    **{"delete_words": DeleteWords, "pick_words": PickWords, "crop_words": CropWords}
+}
+
+
+@dataclass(frozen=True)
+class ViewOptions(MethodOptions):
+    """Where the two views of a sentence come from, and the noise on them."""
+
+    positives: Positives = setting("itself", POSITIVES)
+    within: int = setting(1, "how many sentences away a neighbour, or the surroundings, may be", minimum=1)
+    span: int = setting(1, "most sentences in a view that reads neighbours, drawn anew each time", minimum=1)
+    overlap: bool = setting(False, "the two spans may share sentences")
+    kept: float = setting(0.1, "share of sentences that stay in their surroundings", minimum=0.0, maximum=1.0)
+    delete_words: float = setting(0.0, "share of the words deleted from each view", minimum=0.0, maximum=0.95)
+    pick_words: int = setting(0, "largest number of words that stay in a view, beside dropout; 0 keeps all", minimum=0)
+    crop_words: float = setting(0.0, "largest share of words that stay, in one run; 0: all", minimum=0.0, maximum=1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum(bool(getattr(self, name)) for name in NOISES) > 1:
+            raise SettingsError(
+                "--delete-words, --pick-words and --crop-words are kinds of noise for one view: give one"
+            )
+        # All of them at once: some may be the method's defaults.
+        needed = [
+            "--no-overlap" if name == "overlap" else f"--{name} {value}"
+            for name, value in _UNREAD[self.positives].items()
+            if getattr(self, name) != value
+        ]
+        if needed:
+            raise SettingsError(f"--positives {self.positives} needs {' '.join(needed)}: give that, or other positives")
+
+    def views(self, second_column: int = 0) -> tuple[View, ...]:
+        """The two views of each sentence."""
+        noise = next((make(value) for name, make in NOISES.items() if (value := getattr(self, name))), None)
+        anchor: Passage | None = None
+        positive: Passage | None = None
+        if self.positives == "neighbours":
+            positive = Span("positive", self.within, self.span, self.overlap)
+            anchor = replace(positive, part="anchor") if self.span > 1 else None
+        elif self.positives == "surroundings":
+            positive = Surroundings(self.within, self.kept)
+        return View(noise=noise, passage=anchor), View(second_column, noise, passage=positive)
+
+    @property
+    def varied(self) -> bool:
+        """Whether the two views differ without dropout."""
+        return self.positives != "itself" or any(getattr(self, name) for name in NOISES)
+
+
+@dataclass(frozen=True)
+class PairOptions(ViewOptions):
+    """How one row gives two views of a sentence, which must differ."""
+
+    columns: bool = setting(False, "the views are the first two text columns, instead of one column read twice")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.columns and self.positives != "itself":
+            raise SettingsError("--columns and --positives both say what the second view reads: give one of them")
+
+    def views(self, second_column: int = 0) -> tuple[View, ...]:
+        """The two views: of one column, or of the first two."""
+        return super().views(int(self.columns))
+
+    @property
+    def varied(self) -> bool:
+        """Whether the two views differ without dropout."""
+        return self.columns or super().varied
+
+    @property
+    def suits_static(self) -> bool:
+        """Whether views differ without dropout, which static embeddings do not have."""
+        return self.varied
+
+    def require_difference(self, model: Encoder) -> None:
+        """Reject two identical views.
+
+        Raises:
+            SettingsError: nothing makes the views differ.
+        """
+        if not (model.dropout_rate or self.varied):
+            dropout = "--dropout 0.1, or " if model.has_transformer else ""
+            raise SettingsError(
+                "the two views of a sentence would be identical: this base has no dropout and no noise is set;"
+                f" give --positives neighbours if the corpus has documents, or {dropout}--delete-words 0.3"
+            )
+
+
+def similarities(vectors: Tensor, candidates: Tensor) -> Tensor:
+    """(n, N) inner products in float32 of this process' vectors, (n, d), and the candidates of all, (n, d) on each."""
+    return (vectors @ gather(candidates).T).float()
+
+
+def no_negatives(query: Packed, candidates: Sequence[Packed], hard: int = 0, by_document: bool = True) -> Tensor:
+    """(n, k N) whether a candidate, of all processes, must not count against a query of this one.
+
+    Likely answers do not count: texts equal to the query or its partner, partners of equal queries, and texts of the
+    query's document. Of hard negatives, which are known to be no answers, only the text counts.
+
+    Args:
+        query: n sentences that look for their partners.
+        candidates: k batches of n among which they look, row by row of the same origin; the first are the partners.
+        hard: how many of the batches, at the end, are hard negatives.
+        by_document: whether candidates of the same document are left out, too, and not equal ones alone.
+    """
+    belongs = query.texts[:, None] == gather(query.texts)
+    if by_document and query.documents is not None:
+        belongs = belongs | (query.documents[:, None] == gather(query.documents))
+    found = []
+    for number, batch in enumerate(candidates):
+        texts = gather(batch.texts)
+        same = (query.texts[:, None] == texts) | (candidates[0].texts[:, None] == texts)
+        found.append(same | belongs if number < len(candidates) - hard else same)
+    return torch.cat(found, dim=1)
+
+
+def in_batch_cross_entropy(scores: Tensor, excluded: Tensor | None = None) -> Tensor:
+    """−Σᵢ log exp(sᵢᵢ) / Σⱼ exp(sᵢⱼ), over the candidates j of all processes (Henderson et al. 2017, section 4).
+
+    Args:
+        scores: (n, m) of this process' queries and all candidates, the first n of each process being its queries'
+            partners.
+        excluded: (n, m) which candidates do not count; a query's own partner always does.
+
+    Returns:
+        A float32 scalar: the sum over the n queries, in nats.
+    """
+    own = torch.arange(len(scores), device=scores.device) + rank() * len(scores)
+    if excluded is not None:
+        scores = scores.masked_fill(excluded.scatter(1, own[:, None], False), -torch.inf)
+    return F.cross_entropy(scores.float(), own, reduction="sum")
+
+
+def ranking_loss(
+    vectors: Tensor,
+    candidates: Sequence[Tensor],
+    query: Packed,
+    texts: Sequence[Packed],
+    scale: float | Tensor,
+    hard: int = 0,
+    by_document: bool = True,
+) -> Tensor:
+    """−Σᵢ log exp(s aᵢ·bᵢ) / Σⱼ exp(s aᵢ·cⱼ): a text must find its partner among the candidates of all processes.
+
+    Args:
+        vectors: (n, d) vectors a of this process' texts.
+        candidates: k tensors (n, d) of vectors c; the first are the partners b.
+        query: the n texts.
+        texts: what the candidates were made from; the rest as `no_negatives` has it.
+        scale: s.
+        hard: how many of the candidates, at the end, are hard negatives.
+        by_document: whether candidates of the same document are left out.
+
+    Returns:
+        A float32 scalar: the sum over the n texts, in nats.
+    """
+    scores = torch.cat([scale * similarities(vectors, each) for each in candidates], dim=1)
+    return in_batch_cross_entropy(scores, no_negatives(query, texts, hard, by_document))
+
+
+def nt_xent(pairs: Sequence[Tensor], targets: Sequence[Tensor], temperature: float, views: Sequence[Packed]) -> Tensor:
+    """−Σ log exp(cos(z, h′)/τ) / Σ exp(cos(z, h)/τ), over both views of every sentence (Chen et al. 2020, eq. 1).
+
+    Args:
+        pairs: two tensors (n, d): what looks for the second view, made of the first; and the reverse.
+        targets: two tensors (n, d): what is found of the first and of the second view; `pairs` with one network.
+        temperature: τ.
+        views: the two views. What z was made from is no candidate, as no equal text is.
+
+    Returns:
+        A float32 scalar: the sum over 2n cross-entropies, each of one positive and 2(n − 1) negatives.
+    """
+    first, second, *found = (F.normalize(part.float(), dim=-1) for part in (*pairs, *targets))
+    there = ranking_loss(first, found[::-1], views[0], views[1::-1], 1 / temperature)
+    return there + ranking_loss(second, found, views[1], views[:2], 1 / temperature)
+
+
+def similarity_loss(vectors: Tensor, targets: Tensor, scale: float) -> Tensor:
+    """Σᵢ KL(q ‖ p), p and q the softmaxes over j ≠ i of s·cos of the vectors and of the targets, summed, in nats.
+
+    Args:
+        vectors: (n, d) of length 1; j runs over those of all processes.
+        targets: (n, e) of length 1, without gradient: vectors of the same texts with the wanted similarities.
+        scale: s.
+    """
+    own = torch.arange(len(vectors), device=vectors.device)[:, None] + rank() * len(vectors)
+    # Not minus infinity, which times a probability of zero would be no number.
+    p, q = ((scale * similarities(part, part)).scatter(1, own, -1e4).log_softmax(dim=1) for part in (vectors, targets))
+    return F.kl_div(p, q, reduction="sum", log_target=True)
+
+
+@dataclass(frozen=True)
+class MNRL(ViewOptions):
+    """Multiple-negatives ranking.
+
+    −log exp(s·cos(aᵢ, pᵢ)) / Σⱼ exp(s·cos(aᵢ, pⱼ)), p the partners of all texts of the batch.
+
+    Henderson et al., 2017. arXiv:1705.00652.
+    """
+
+    positives: Positives = setting("itself", POSITIVES.replace("the sentence again", "the second text column"))
+    scale: float = setting(20.0, "multiplies the cosines: one over the temperature", above=0.0)
+    both_directions: bool = setting(False, "a partner must find its text too; the mean of both losses")
+    keep_base: float = setting(0.0, _KEEP_BASE, minimum=0.0)
+    hard_negatives: bool | None = setting(None, "the third text column is a wrong partner (default: if there is one)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.positives != "itself" and self.hard_negatives:
+            one = f"--positives {self.positives} for one: leave it out, or give --method mnrl --positives itself"
+            raise SettingsError(f"--hard-negatives is for three text columns, and {one}")
+
+    def views(self, second_column: int = 0) -> tuple[View, ...]:
+        """The text and its partner, and a hard negative where there is one."""
+        pair = super().views(int(self.positives == "itself"))
+        return (*pair, View(2)) if self.hard_negatives else pair
+
+    def fitted(self, columns: int, classes: int | None = None, largest: float | None = None) -> Self:
+        """The options, with hard negatives where there is a third column."""
+        return self.completed(hard_negatives=columns > 2) if self.positives == "itself" else self
+
+
+@dataclass(frozen=True)
+class Neighbours(MNRL):
+    """Neighbours.
+
+    −log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), b the sentence beside a, j of other documents.
+
+    the loss: Henderson et al., 2017. arXiv:1705.00652.
+    """
+
+    positives: Positives = setting("neighbours", POSITIVES)
+    both_directions: bool = setting(True, "the neighbour must find its sentence, too; the mean of both losses")
+    hard_negatives: bool | None = setting(False, "the third text column is a wrong partner of the first")
+
+
+@dataclass(frozen=True)
+class Cropping(Neighbours):
+    """Cropping.
+
+    −log exp(s·cos(aᵢ, bᵢ)) / Σⱼ exp(s·cos(aᵢ, bⱼ)), a and b two crops of one document.
+
+    González-Márquez, Berens and Kobak, 2025. arXiv:2508.03453.
+    """
+
+    within: int = setting(10, "how many sentences away the other crop may be", minimum=1)
+    span: int = setting(2, "sentences in a crop at most, drawn anew each time", minimum=1)
+    overlap: bool = setting(True, "the two crops may share sentences")
+    both_directions: bool = setting(False, "the other crop must find its partner, too; the mean of both losses")
+
+
+class RankingLearner(Learner):
+    """−log exp(s·cos(aᵢ, pᵢ)) / Σⱼ exp(s·cos(aᵢ, cⱼ)), c all partners pⱼ and hard negatives nⱼ of all processes.
+
+    Henderson et al. 2017, section 4; with cosines, scale and hard negatives as in sentence-transformers. Added to it is
+    `keep_base` times KL(q ‖ p), where q and p are the softmaxes, over the other texts of the batch, of the base's
+    similarities and of the model's.
+
+    | | shape | |
+    |---|---|---|
+    | `views[0]` | n texts |  |
+    | `views[1]` | n texts | the partner of each |
+    | `views[2:]` | n texts each | hard negatives, where there are columns of them |
+    | loss | a sum | over the n pairs |
+
+    Example:
+        >>> learner = RankingLearner(model, MNRL(both_directions=True))
+        >>> pairs = pack(model, ["a cat sat", "dogs bark"]), pack(model, ["it slept", "loudly"])
+        >>> learner(pairs).count
+        2
+    """
+
+    options: MNRL
+    compares = "documents"
+
+    def __init__(self, model: Encoder, options: MNRL) -> None:
+        super().__init__(model, options)
+        # In a tuple it is no submodule: neither trained, nor wrapped, nor part of checkpoints.
+        self._base = (model.twin().eval().requires_grad_(False),) if options.keep_base else ()
+
+    def forward(self, views: Sequence[Packed], labels: Tensor | None = None) -> Loss:
+        """The loss of one batch; all its texts go through the encoder in one pass."""
+        packed, scale = concatenate(views), self.options.scale
+        vectors = F.normalize(self.model(packed).float(), dim=-1)
+        text, *others = vectors.chunk(len(views))
+        total = ranking_loss(text, others, views[0], views[1:], scale, hard=len(views) - 2)
+        if self.options.both_directions:
+            total = (total + ranking_loss(others[0], [text], views[1], views[:1], scale)) / 2
+        for base in self._base:
+            with torch.no_grad():
+                before = F.normalize(base.to(packed.device)(packed).float(), dim=-1)
+            total = total + self.options.keep_base * similarity_loss(vectors, before, scale) / len(views)
+        return Loss(total, len(text))
+
+
+MNRL.method = Method("mnrl", MNRL, RankingLearner).but(
+    published=Settings(batch_size=128, learning_rate=2e-5, epochs=1, weight_decay=0.01, epsilon=1e-6, max_length=75),
+    presets={"published": {"both_directions": True}},
+    supervised=True,
+)
+
+Neighbours.method = Method("neighbours", Neighbours, RankingLearner).but(
+    published=Settings(batch_size=64, learning_rate=2e-5, epochs=1),
+    defaults=MNRL.method.defaults.but(max_length=64),
+    static_whiten=0.1,
+    for_encoders={"keep_base": 1.0},
+    aimed_at=OF_DOCUMENTS,
+)
+
+Cropping.method = Neighbours.method.but(
+    name="cropping",
+    options=Cropping,
+    published=Settings(batch_size=64, learning_rate=2e-5, epochs=1, clip=0, max_length=512),
+    defaults=MNRL.method.defaults,
+    static_whiten=0.0,
+    compared=False,
+)

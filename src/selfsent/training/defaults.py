@@ -1,0 +1,125 @@
+"""Defaults where the user names nothing: method, base, and settings for a kind of base."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from selfsent.data.corpus import Corpus
+from selfsent.data.views.positives import Documents
+from selfsent.errors import BaseEncoderError, SettingsError
+from selfsent.methods import METHODS, Method
+from selfsent.methods.method import NEW_STATIC, STATIC
+from selfsent.models.bases import BUNDLED, ENCODER, RAW, resolve
+from selfsent.models.encoder import Pooling
+from selfsent.models.saved import is_recurrent, is_sentence_encoder, is_static, is_trained_transformer, saved_pooling
+from selfsent.settings import Settings
+
+DEFAULT_METHOD = "neighbours"
+"""The method unless the corpus asks for another."""
+_ENOUGH = 0.5
+"""Least share of sentences with a neighbour for training on neighbours: the others are left out."""
+FOR_SINGLE: tuple[str, Mapping[str, Any]] = ("simcse", {"pooling": "mean", "mlp": False, "crop_words": 0.5})
+"""Method and settings for sentences without documents: docs/log. Mean pooling where the base has none of its own."""
+FOR_SINGLE_FROM_ENCODER: tuple[str, Mapping[str, Any]] = ("bootstrap", {"pick_words": 16})
+"""The same from a transformer that was trained to make sentence vectors."""
+LARGE = 15_000_000
+"""Parameters from which an encoder counts as large: its default learning rate is the smaller one."""
+
+
+def default_method(corpus: Corpus, base: str | Path | None) -> tuple[Method, Mapping[str, Any], str]:
+    """The method for a corpus and a base, settings that are not its own defaults, and the reason in a few words.
+
+    Raises:
+        SettingsError: the corpus has labels, so that several methods could be meant.
+    """
+    if corpus.labels is not None or corpus.scores is not None:
+        raise SettingsError(
+            "the corpus has labels: say what to learn from them, with `method` softmax (classes of pairs), cosine"
+            " (scores of pairs) or another of selfsent methods"
+        )
+    if len(corpus.view_columns) > 1:
+        return METHODS["mnrl"], {}, "rows of several texts"
+    if corpus.documents is not None and Documents(np.asarray(corpus.documents)).company_share >= _ENOUGH:
+        return METHODS[DEFAULT_METHOD], {}, "the sentences have neighbours"
+    name, settings = for_single(base)
+    no_documents = corpus.documents is None
+    reason = "the corpus has no documents" if no_documents else "few sentences have a neighbour in their document"
+    return METHODS[name], settings, reason
+
+
+def for_single(base: str | Path | None) -> tuple[str, Mapping[str, Any]]:
+    """The method for sentences without documents from this base, and settings that are not its own defaults."""
+    if base is None:
+        return FOR_SINGLE
+    name, settings = FOR_SINGLE_FROM_ENCODER if is_trained_transformer(resolve(base)) else FOR_SINGLE
+    if saved_pooling(resolve(base)) is not None:
+        settings = {key: value for key, value in settings.items() if key != "pooling"}
+    return name, settings
+
+
+def default_settings(method: Method, base: str | Path) -> Settings:
+    """The default settings for a kind of base.
+
+    Raises:
+        SettingsError: the method cannot train static embeddings, and the base is one.
+    """
+    directory = resolve(base)
+    if not is_static(directory):
+        # Without labels, what is a sentence encoder already has something to lose at the larger rates (docs/log).
+        knows = not method.supervised and is_sentence_encoder(directory)
+        # Large networks want small rates where they were pretrained, which recurrent ones never are.
+        small = is_recurrent(directory) or (_parameters(directory) <= LARGE and not knows)
+        return method.defaults if small else method.defaults.but(learning_rate=method.large_learning_rate)
+    if method.static is None:
+        raise SettingsError(
+            f"{method.name} needs a transformer, and {base} is a table of token vectors: give another `base`, such as"
+            f" {RAW}, or leave it out"
+        )
+    is_new = method.static is STATIC and not is_sentence_encoder(directory)
+    return NEW_STATIC if is_new else method.static
+
+
+def default_base(
+    method: Method, given: Mapping[str, Any], head: str | None, pooling: Pooling | None, dropout: float | None
+) -> str:
+    """The best base that ships with selfsent and that the method can train with these options.
+
+    Static embeddings if they suit, else a transformer, and one with a language-model head if words are predicted.
+
+    Args:
+        method: the learning method.
+        given: options and settings that were given.
+        head: name of a head that was asked for.
+        pooling: that was asked for.
+        dropout: that was asked for.
+
+    Raises:
+        SettingsError: an option is out of range.
+    """
+    own = {item.name for item in dataclasses.fields(method.options)}
+    options = method.options(**{name: value for name, value in given.items() if name in own})
+    if method.default_base is not None:
+        return method.default_base
+    if method.learner.predicts_words:
+        return RAW
+    plain = head is None and pooling in (None, "mean") and not dropout
+    return BUNDLED if plain and method.static is not None and options.suits_static else ENCODER
+
+
+def _parameters(directory: Path) -> int:
+    """Rough number of parameters in a directory, by the headers of its safetensors files."""
+    total = 0
+    for file in directory.rglob("*.safetensors"):
+        try:
+            with safe_open(str(file), framework="numpy") as tensors:
+                total += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 — not a dict
+        except SafetensorError as error:
+            raise BaseEncoderError(f"{file} is damaged ({error}): fetch or save the model again") from None
+    return total

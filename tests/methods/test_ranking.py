@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from naive import comparisons, supervision
+from selfsent.methods import get_method
+from selfsent.methods.ranking import in_batch_cross_entropy, no_negatives, similarities
+
+IDS = [[2, 7, 3], [2, 8, 9, 3], [2, 7, 3], [2, 10, 3], [2, 8, 3]]
+
+
+def packed(ids, documents=None):
+    batch = tiny.pack(ids)
+    batch.given_documents = None if documents is None else np.array(documents)
+    return batch
+
+
+def test_equal_texts_have_equal_numbers_wherever_they_stand():
+    numbers = packed(IDS).texts.tolist()
+    assert numbers[0] == numbers[2]
+    assert len(set(numbers)) == 4
+    assert packed([[2, 11, 12, 13, 14, 3], *IDS]).texts.tolist()[1:] == numbers
+
+
+def test_what_is_no_negative_is_found_by_text_and_by_document():
+    query, partner = packed(IDS, [0, 1, 2, 1, 3]), packed(IDS[::-1], [0, 1, 2, 1, 3])
+    found = no_negatives(query, [partner, query])
+    slow = [
+        comparisons.no_negative(IDS[i], IDS[::-1][i], ids, own, a, b)
+        for i, a in enumerate([0, 1, 2, 1, 3])
+        for ids, own, b in zip([*IDS[::-1], *IDS], IDS * 2, [0, 1, 2, 1, 3] * 2, strict=True)
+    ]
+    assert found.flatten().tolist() == slow
+    alone = no_negatives(packed(IDS), [packed(IDS)])
+    assert alone.sum() == 5 + 2  # each itself, and the two that are equal
+
+
+def test_another_partner_of_an_equal_text_is_no_negative():
+    query, partner = packed([[2, 5, 3], [2, 5, 3], [2, 6, 3]]), packed([[2, 11, 3], [2, 12, 3], [2, 13, 3]])
+    assert no_negatives(query, [partner]).int().tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+
+
+def test_hard_negatives_count_whatever_their_document(learner_of):
+    learner = learner_of("mnrl", hard_negatives=True).eval()
+    sentences = tiny.encode(learner.model.tokenizer, tiny.make_sentences(12, seed=4))
+
+    def loss(documents, hard):
+        views = [packed(part, documents) for part in (sentences[:4], sentences[4:8], hard)]
+        return learner(views).total.item()
+
+    same = [7, 7, 7, 7]
+    assert loss(same, sentences[8:]) > 0
+    assert loss(same, sentences[4:8]) < loss(None, sentences[8:])
+    query, partner, hard = (packed(part, same) for part in (sentences[:4], sentences[4:8], sentences[8:]))
+    assert not no_negatives(query, [partner, hard], hard=1)[:, 4:].any()
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_loss_equals_loops_over_candidates(left_out):
+    torch.manual_seed(0)
+    vectors, candidates = torch.randn(5, 4), torch.randn(5, 4)
+    mask = torch.rand(5, 5) < 0.4 if left_out else torch.zeros(5, 5, dtype=torch.bool)
+    loss = in_batch_cross_entropy(similarities(vectors, candidates), mask if left_out else None)
+    slow = comparisons.ranking(vectors, candidates, 1.0, comparisons.product, mask).item()
+    assert loss.item() == pytest.approx(slow, rel=1e-5)
+
+
+def test_a_query_whose_others_are_all_left_out_has_no_loss():
+    scores = torch.randn(3, 3, requires_grad=True)
+    loss = in_batch_cross_entropy(scores, torch.ones(3, 3, dtype=torch.bool))
+    assert loss.item() == 0
+    loss.backward()
+    assert torch.isfinite(scores.grad).all()
+
+
+@pytest.mark.parametrize("method", ["simcse", "ntxent", "ct-inbatch", "mnrl", "neighbours"])
+def test_sentences_of_one_document_are_no_negatives(method, learner_of):
+    """With all others of the same document there is nothing to tell apart; with none, as much as ever."""
+    learner = learner_of(method, **({} if method in ("mnrl", "neighbours") else {"delete_words": 0.3})).eval()
+    sentences = tiny.encode(learner.model.tokenizer, tiny.make_sentences(8, seed=4))
+
+    def loss(documents):
+        return learner([packed(sentences[:4], documents), packed(sentences[4:], documents)]).total.item()
+
+    assert loss([5, 5, 5, 5]) == pytest.approx(0, abs=1e-6)
+    assert loss([0, 1, 2, 3]) == pytest.approx(loss(None), rel=1e-6)
+    assert 0 < loss([0, 0, 1, 1]) < loss([0, 1, 2, 3])
+
+
+@pytest.fixture
+def sentences(learner_of):
+    """Token ids of ten sentences, for the tokenizer of the tiny BERT."""
+    return tiny.encode(learner_of("simcse", delete_words=0.3).model.tokenizer, tiny.make_sentences(10, seed=5))
+
+
+def unlike_the_base(learner):
+    with torch.no_grad():
+        for parameter in learner.model.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    return learner
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.7])
+def test_neighbours_equal_loops_both_ways_and_stay_near_the_base(keep, learner_of, sentences):
+    learner = learner_of("neighbours", keep_base=keep, scale=10.0)
+    base = learner.model.twin()
+    unlike_the_base(learner)
+    loss = learner([tiny.pack(sentences[:5]), tiny.pack(sentences[5:])])
+    first, second = (torch.stack([learner.model(tiny.pack([ids]))[0] for ids in part]) for part in halves(sentences))
+    slow = (comparisons.ranking(first, second, 10.0) + comparisons.ranking(second, first, 10.0)) / 2
+    if keep:
+        before = [base(tiny.pack([ids]))[0] for ids in sentences]
+        slow = slow + keep * comparisons.similarity_divergence([*first, *second], before, 10.0) / 2
+    torch.testing.assert_close(loss.total, slow, rtol=1e-3, atol=1e-4)
+    assert loss.count == 5
+
+
+def halves(rows):
+    return rows[: len(rows) // 2], rows[len(rows) // 2 :]
+
+
+def test_the_base_is_no_part_of_what_is_trained_or_saved(learner_of):
+    plain, kept = (learner_of("neighbours", keep_base=keep) for keep in (0.0, 1.0))
+    assert plain.state_dict().keys() == kept.state_dict().keys()
+    assert not any(parameter.requires_grad for parameter in kept._base[0].parameters())
+
+
+@pytest.mark.parametrize("method", ["simcse", "ntxent", "bootstrap", "ct-inbatch", "mnrl", "neighbours"])
+def test_every_method_of_two_views_takes_every_kind_of_positive(method, learner_of):
+    chosen = get_method(method)
+    for given in ({"positives": "neighbours", "within": 2}, {"positives": "surroundings", "delete_words": 0.2}):
+        first, second = chosen.options(**given).views()
+        assert (first.column, second.column, first.passage) == (0, 0, None)
+        assert second.passage is not None
+        assert first.noise == second.noise
+        assert (first.noise is not None) == ("delete_words" in given)
+    spans = chosen.options(positives="neighbours", span=3).views()
+    assert [view.passage.part for view in spans] == ["anchor", "positive"]
+    learner_of(method, dropout=0.0, positives="neighbours")  # its views differ without dropout
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("both", [False, True])
+def test_mnrl_equals_loops(hard, both, learner_of, sentences):
+    learner = learner_of("mnrl", hard_negatives=hard, both_directions=both)
+    views = [tiny.pack(part) for part in (sentences[:3], sentences[3:6], sentences[6:9])[: 2 + hard]]
+    text, partner, *others = [learner.model(view).tolist() for view in views]
+    slow = supervision.ranking(text, partner, others[0] if hard else [], 20.0)
+    if both:
+        slow = (slow + supervision.ranking(partner, text, [], 20.0)) / 2
+    assert learner(views).total.item() == pytest.approx(slow, rel=1e-4)

@@ -1,0 +1,196 @@
+"""The methods that learn from pairs, triples and labels, next to their slow twins."""
+
+import json
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import tiny
+from naive import supervision
+from selfsent.data.packed import Packed
+from selfsent.errors import SettingsError
+from selfsent.methods import METHODS
+from selfsent.models.assemble import put_head
+from selfsent.models.heads.options import HEADS
+from selfsent.models.loading import load_encoder
+from selfsent.settings import Settings
+from selfsent.training.plan import make_plan
+
+FIRST, SECOND = (tiny.make_sentences(6, seed=seed, words=(1, 9)) for seed in (30, 31))
+PAIRS = list(zip(FIRST, SECOND, strict=True))
+SCORES = np.array([0.0, 5.0, 2.5, 1.0, 4.0, 3.0], dtype=np.float32)
+COLUMNS = [tiny.make_sentences(6, seed=seed, words=(1, 6)) for seed in (20, 21, 22)]
+
+
+def packed(learner, column, vectors=None):
+    batch = tiny.pack(tiny.encode(learner.model.tokenizer, COLUMNS[column]))
+    return Packed(batch.given_ids, batch.given_lengths, vectors=vectors)
+
+
+def vectors(learner, *columns):
+    with torch.no_grad():
+        return [learner.model(packed(learner, column)).tolist() for column in columns]
+
+
+@pytest.mark.parametrize("product", [False, True])
+def test_softmax_equals_loops(product, learner_of):
+    learner, classes = learner_of("softmax", classes=3, product=product), [0, 2, 1, 1, 0, 2]
+    loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(classes))
+    weight, bias = learner.classifier.weight.tolist(), learner.classifier.bias.tolist()
+    slow = supervision.softmax(*vectors(learner, 0, 1), classes, weight, bias, product)
+    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
+    assert loss.count == 6
+
+
+def test_the_classifier_of_infersent_equals_loops(learner_of):
+    learner, classes = learner_of("softmax", classes=3, product=True, hidden=5), [0, 2, 1, 1, 0, 2]
+    loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(classes))
+    *before, last = [(layer.weight.tolist(), layer.bias.tolist()) for layer in learner.classifier]
+    slow = supervision.softmax(*vectors(learner, 0, 1), classes, *last, product=True, before=before)
+    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def test_the_softmax_head_is_trained_and_saved(learner_of, tmp_path):
+    learner = learner_of("softmax", classes=3)
+    learner.class_names = ("c", "e", "n")
+    learner([packed(learner, 0), packed(learner, 1)], torch.tensor([0, 2, 1, 1, 0, 2])).total.backward()
+    assert learner.classifier.weight.grad.abs().sum() > 0
+    learner.save(tmp_path / "model")
+    saved = load_file(tmp_path / "model" / "softmax_head.safetensors")
+    assert torch.equal(saved["weight"], learner.classifier.weight)
+    about = json.loads((tmp_path / "model" / "softmax_head.json").read_text())
+    assert about == {"classes": ["c", "e", "n"], "reads": ["u", "v", "|u-v|"]}
+
+
+def test_cosine_equals_loops(learner_of):
+    learner, scores = learner_of("cosine", scale=5.0), [0.0, 5.0, 2.5, 1.0, 4.0, 3.0]
+    loss = learner([packed(learner, 0), packed(learner, 1)], torch.tensor(scores))
+    assert loss.total.item() == pytest.approx(supervision.regression(*vectors(learner, 0, 1), scores, 5.0), rel=1e-4)
+
+
+def test_triplet_equals_loops(learner_of):
+    learner = learner_of("triplet", margin=2.0)
+    loss = learner([packed(learner, column) for column in range(3)])
+    slow = supervision.triplet(*vectors(learner, 0, 1, 2), 2.0)
+    assert slow > 0
+    assert loss.total.item() == pytest.approx(slow, rel=1e-4)
+
+
+def seen(learner, options, labels, max_length=64):
+    """The batch of all pairs."""
+    from selfsent.data.batches import Batches
+    from selfsent.data.views.tokens import Template
+
+    tokenizer = learner.model.tokenizer
+    tables = [tiny.Table(tokenizer, FIRST), tiny.Table(tokenizer, SECOND)]
+    template = Template.of(tokenizer, tiny.VOCABULARY)
+    views = options.views()
+    made = Batches(tables, np.arange(6), views, template, Settings(max_length=max_length), labels=labels)
+    return made.views_of(made.rows, 0), made.labels_of(made.rows)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert", "modernbert", "distilbert"])
+def test_sentence_transformers_gives_the_same_scores(architecture, learner_of, tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    learner = learner_of("cross-encoder", architecture).eval()
+    learner.save(tmp_path / "model")
+    there = CrossEncoder(str(tmp_path / "model"), device="cpu")
+    scores = there.predict(PAIRS, batch_size=2)
+    assert scores == pytest.approx(learner.model.predict(PAIRS), abs=1e-5)
+    views, _ = seen(learner, learner.options, SCORES)
+    with torch.no_grad():
+        assert scores == pytest.approx(learner.model.scores(views[0])[:, 0].sigmoid().numpy(), abs=1e-5)
+
+
+def test_token_types_matter(learner_of):
+    learner = learner_of("cross-encoder").eval()
+    views, _ = seen(learner, learner.options, SCORES)
+    before = learner.model.scores(views[0])
+    views[0].given_types = np.zeros_like(views[0].given_types)
+    views[0].__dict__.pop("types")
+    assert (learner.model.scores(views[0]) - before).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(("kind", "wrap"), [("word pieces", True), ("byte pairs", True), ("byte pairs", False)])
+@pytest.mark.parametrize("longest", [60, 13, 12])
+def test_pairs_are_joined_and_cut_as_by_the_tokenizer(kind, wrap, longest):
+    from selfsent.data.views.tokens import Template
+
+    tokenizer = tiny.make_tokenizer(kind, wrap)
+    tables = [tiny.Table(tokenizer, texts) for texts in (FIRST, SECOND)]
+    rows = np.arange(6)
+    packed = Template.of(tokenizer, tiny.VOCABULARY).pack_pairs(tables[0][rows], tables[1][rows], longest)
+    there = tokenizer(FIRST, SECOND, truncation="longest_first", max_length=longest)
+    assert packed.given_ids.tolist() == list(chain(*there["input_ids"]))
+    assert packed.given_lengths.tolist() == list(map(len, there["input_ids"]))
+    if "token_type_ids" in there:
+        assert packed.given_types.tolist() == list(chain(*there["token_type_ids"]))
+
+
+def test_losses_of_the_cross_encoder_equal_loops(learner_of):
+    classes = np.array([0, 2, 1, 1, 0, 2])
+    for chosen in ({"loss": "bce", "scale": 5.0}, {"loss": "mse"}, {"loss": "softmax", "classes": 3}):
+        learner = learner_of("cross-encoder", **chosen)
+        views, labels = seen(learner, learner.options, classes if chosen["loss"] == "softmax" else SCORES)
+        with torch.no_grad():
+            loss = learner(views, labels).total.item()
+            scores = learner.model.scores(views[0]).tolist()
+        slow = {
+            "bce": lambda scores: supervision.binary([s for (s,) in scores], (SCORES / 5).tolist()),
+            "mse": lambda scores: sum((s - y) ** 2 for (s,), y in zip(scores, SCORES.tolist(), strict=True)),
+            "softmax": lambda scores: -sum(map(supervision.log_softmax, scores, classes.tolist())),
+        }
+        assert loss == pytest.approx(slow[chosen["loss"]](scores), rel=1e-4), chosen
+
+
+def test_both_orders_are_two_readings_of_every_pair(learner_of):
+    learner = learner_of("cross-encoder", both_orders=True, scale=5.0)
+    views, labels = seen(learner, learner.options, SCORES)
+    with torch.no_grad():
+        both = learner(views, labels)
+        each = [learner([view], labels).total for view in views]
+    assert both.count == 12
+    assert both.total.item() == pytest.approx(sum(each).item(), rel=1e-5)
+    assert abs(each[0] - each[1]) > 1e-4
+
+
+@pytest.mark.parametrize("architecture", ["bert", "albert"])
+def test_another_cross_encoder_begins_with_the_dense_layer_of_the_first(architecture, learner_of, tmp_path):
+    first = learner_of("cross-encoder", architecture)
+    with torch.no_grad():
+        first.model.hidden.linear.weight.normal_()
+    first.save(tmp_path / "model")
+    again = METHODS["cross-encoder"].learner(load_encoder(tmp_path / "model"), first.options)
+    torch.testing.assert_close(again.model.hidden.linear.weight, first.model.hidden.linear.weight)
+    assert not torch.equal(again.model.output.linear.weight, first.model.output.linear.weight)
+
+
+@pytest.mark.parametrize(("head", "pooling"), [("ngram-cnn", "mean"), ("cnn-pool", "cls")])
+def test_heads_for_single_sentences_are_left_out(head, pooling, encoder_of, tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    encoder = encoder_of("bert")
+    put_head(encoder, HEADS[head]())
+    learner = METHODS["cross-encoder"].learner(encoder, METHODS["cross-encoder"].options())
+    assert learner.model.pooling == pooling
+    assert len(learner.model.sentence_transformer) == 2
+    learner.save(tmp_path / "model")
+    scores = CrossEncoder(str(tmp_path / "model"), device="cpu").predict(PAIRS)
+    assert scores == pytest.approx(learner.model.predict(PAIRS), abs=1e-5)
+    with pytest.raises(SettingsError, match="a dense layer of its own behind the pooling: leave out `head`"):
+        make_plan(METHODS["cross-encoder"], head=head)
+
+
+def test_the_names_of_classes_are_saved(learner_of, tmp_path):
+    from transformers import AutoConfig
+
+    learner = learner_of("cross-encoder", loss="softmax", classes=3)
+    learner.class_names = ("contradiction", "entailment", "neutral")
+    learner.save(tmp_path / "model")
+    config = AutoConfig.from_pretrained(tmp_path / "model")
+    assert config.id2label == {0: "contradiction", 1: "entailment", 2: "neutral"}
+    assert config.label2id["neutral"] == 2
