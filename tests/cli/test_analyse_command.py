@@ -72,7 +72,7 @@ def test_space(selfsent, trainer, pairs, tmp_path, monkeypatch):
     drawn(*models, "alignment", "uniformity")
     monkeypatch.setattr("selfsent.papers.plots.find_spec", lambda name: None)
     complaint = selfsent("analyse", "space", "bundled-raw", "--pairs", pairs, "--plot", "x.png").complaint
-    assert "--plot needs matplotlib: pip install 'selfsent[plot]'" in complaint
+    assert "plots need matplotlib: pip install 'selfsent[plot]'" in complaint
 
 
 def test_corpus_size(selfsent, base, documents, tmp_path):

@@ -42,7 +42,7 @@ def test_an_output_inside_of_the_input_is_refused(table, base, selfsent):
 def test_ray_is_not_installed(table, base, selfsent, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     line = selfsent("encode", base, table, "--engine", "ray", "--output", tmp_path / "out").complaint
-    assert "--engine ray needs Ray" in line
+    assert "Ray is not installed" in line
     assert "pip install 'selfsent[ray]'" in line
 
 

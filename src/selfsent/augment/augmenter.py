@@ -87,14 +87,14 @@ class Pairs(Augmenter):
     name = "pairs"
     about = "the second text column of the corpus: entailments, captions, translations"
     random = False
-    unchanged = "the two columns hold the same texts: name others with --text-columns"
+    unchanged = "the two columns hold the same texts: name others with `text_columns`"
 
     def start(self) -> AbstractContextManager[Change]:
         """Nothing has to be opened."""
 
         def others(sentences: Sentences, key: int) -> list[str]:
             if sentences.others is None:
-                raise SettingsError("pairs needs a corpus with two text columns: name them with --text-columns A,B")
+                raise SettingsError("pairs needs a corpus with two text columns: name them with text_columns=A,B")
             return sentences.others
 
         return nullcontext(others)

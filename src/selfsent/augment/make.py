@@ -20,7 +20,7 @@ from selfsent.data.corpus.clean import clean
 from selfsent.data.corpus.table import DESCRIPTION, TABLE, open_corpus
 from selfsent.data.corpus.writer import TableFile, describe
 from selfsent.data.random import make_key
-from selfsent.errors import MakerError, OutputError, SelfsentError, SettingsError
+from selfsent.errors import AugmenterError, OutputError, SelfsentError, SettingsError
 from selfsent.files import atomic_directory, sweep_half_written
 from selfsent.locks import lock_file, lock_range
 from selfsent.resumable import Chunks
@@ -90,7 +90,7 @@ def augment(
 
     Raises:
         SettingsError: the augmenters do not go together, or something they need is not there.
-        MakerError: an augmenter failed, or changes nothing.
+        AugmenterError: an augmenter failed, or changes nothing.
         OutputError: the file is there already, or cannot be written.
     """
     path = Path(output)
@@ -140,10 +140,12 @@ def check_pairings(pairings: Sequence[Pairing]) -> None:
     for pairing in pairings:
         if not 1 <= len(pairing) <= 2:
             raise SettingsError(
-                f"two views come from one or two makers, not {len(pairing)}: repeat --with for more rows"
+                f"two views come from one or two augmenters, not {len(pairing)}: give further `pairings` for more rows"
             )
         if len(pairing) == 2 and pairing[0] == pairing[1] and not pairing[0].random:
-            raise SettingsError(f"{pairing[0].spec} makes the same view twice: name another maker, or another --pivot")
+            raise SettingsError(
+                f"{pairing[0].spec} makes the same view twice: name another augmenter, or another `pivot`"
+            )
 
 
 def check_output(path: Path, overwrite: bool) -> None:
@@ -153,11 +155,11 @@ def check_output(path: Path, overwrite: bool) -> None:
         OutputError: it has another ending, or is there already.
     """
     if path.suffix != ".parquet":
-        raise OutputError(f"--output {path} must end in .parquet")
+        raise OutputError(f"`output` {path} must end in .parquet")
     if path.is_dir():
         raise OutputError(f"{path} is a directory: name a file")
     if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already: give --overwrite, or another --output")
+        raise OutputError(f"{path} exists already: give `overwrite`, or another `output`")
 
 
 def _plan(corpus: Corpus, pairings: Sequence[Pairing], seed: int) -> dict[str, Any]:
@@ -173,7 +175,7 @@ def _chunk(
     """The columns of some rows, and how many views of each augmenter there are, and are unchanged.
 
     Raises:
-        MakerError: these are the first rows, and an augmenter changes none of them.
+        AugmenterError: these are the first rows, and an augmenter changes none of them.
     """
     texts = corpus.texts(rows)
     others = corpus.texts(rows, corpus.text_columns[1]) if len(corpus.text_columns) > 1 else None
@@ -185,7 +187,9 @@ def _chunk(
         names.append(augmenter.spec)
         unchanged = sum(view == text for view, text in zip(views[-1], texts, strict=True))
         if rows[0] == 0 and unchanged == len(texts) >= _ENOUGH:
-            raise MakerError(f"{augmenter.spec} changed none of the first {len(texts)} texts: {augmenter.unchanged}")
+            raise AugmenterError(
+                f"{augmenter.spec} changed none of the first {len(texts)} texts: {augmenter.unchanged}"
+            )
         counts[augmenter.spec] += Counter(views=len(texts), unchanged=unchanged)
     columns: dict[str, list[Any]] = {"text": texts, "view1": views[0], "view2": views[1]}
     columns |= {f"maker{place}": [name] * len(texts) for place, name in enumerate(names, start=1)}

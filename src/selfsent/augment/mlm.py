@@ -17,7 +17,7 @@ class MaskAndRefill(Augmenter):
 
     name = "mlm"
     about = "tokens masked, and refilled by a masked language model"
-    unchanged = "the model's tokenizer does not know these characters: give --model one that knows the language"
+    unchanged = "the model's tokenizer does not know these characters: give `model` one that knows the language"
 
     ratio: float = setting(0.2, "share of the tokens to mask", above=0.0, maximum=1.0)
     pick: Literal["sample", "best"] = setting("sample", "tokens drawn by their probability, or the most probable")

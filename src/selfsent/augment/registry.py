@@ -28,7 +28,7 @@ def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augme
     """
     name, *parts = spec.split(":")
     if name not in AUGMENTERS:
-        raise SettingsError(f"there is no maker {name!r}; {guess(name, AUGMENTERS)}")
+        raise SettingsError(f"there is no augmenter {name!r}; {guess(name, AUGMENTERS)}")
     fields = {item.name: item for item in dataclasses.fields(AUGMENTERS[name])}
     values = {option: value for option, value in (common or {}).items() if option in fields}
     for part in parts:
@@ -45,7 +45,7 @@ def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augme
 
 
 def parse_augmenters(views: str) -> list[Augmenter]:
-    """Parse one or two augmenters, separated by a comma, as in `selfsent train --views`.
+    """Parse one or two augmenters, separated by a comma, as in the `views` of training.
 
     Raises:
         SettingsError: as `parse_augmenter`.

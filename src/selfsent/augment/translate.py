@@ -31,7 +31,7 @@ class Translate(Augmenter):
     name = "translate"
     about = "translated into another language and back"
     random = False
-    unchanged = "is the corpus in another language than --language says?"
+    unchanged = "is the corpus in another language than `language` says?"
     chunk = 32  # models make a few views a second
     always = ("pivot",)
 

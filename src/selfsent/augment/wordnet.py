@@ -106,7 +106,7 @@ def find_wordnet(directory: str | Path | None) -> Path:
             return place
     where = f"in {directory}" if directory else f"in {_PLACES[0]}"
     raise SettingsError(
-        f"WordNet is not {where} (index.noun, data.noun ...): install Debian's wordnet-base, or give --wordnet DIR"
+        f"WordNet is not {where} (index.noun, data.noun ...): install Debian's wordnet-base, or set `wordnet`"
     )
 
 

@@ -41,7 +41,7 @@ class Compare(TrainingText, Resumable, WithData):
 
     corpus: tuple[str, ...] = CORPUS
     methods: str | None = setting(None, "NAME[,NAME] (default: all that need no labels; with --resume those in OUTPUT)")
-    bases: tuple[str, ...] = setting(
+    base: tuple[str, ...] = setting(
         ("bundled",),
         "one base or several; among several also module:factory or glove:FILE, which are scored as they are",
         flags=("--bases", "--base"),
@@ -74,7 +74,7 @@ class Compare(TrainingText, Resumable, WithData):
             found = comparison.compare(
                 lambda: self.read(self.corpus, tell=True),
                 methods,
-                self.bases,
+                self.base,
                 self.output,
                 progress=console.CommandProgress(),
                 **given,

@@ -118,7 +118,8 @@ class Train(TrainingText, Resumable):
         from selfsent import recipes
         from selfsent.recipes.run import read_by
 
-        console.FLAGS.clear()  # the names in errors are those of the file
+        for flag in console.FLAGS.keys() - {"output", "seeds", "data", "resume", "overwrite"}:
+            del console.FLAGS[flag]  # errors name the other settings as the file does
         file = _RECIPES / f"{name}.yaml" if _ships(name) else Path(name)
         read = partial(recipes.read_recipe, file, self.variant, self.base)
         seed = self.changes.get("seed")

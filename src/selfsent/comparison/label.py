@@ -154,7 +154,7 @@ def _read(path: Path) -> dict[Pair, float]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be gone on with: {error}; use another --output") from error
+        raise DataError(f"{path} cannot be gone on with: {error}; use another file") from error
     found: dict[Pair, float] = {}
     for number, line in enumerate(lines, 1):
         fields = line.split("\t")
@@ -163,5 +163,5 @@ def _read(path: Path) -> dict[Pair, float]:
         try:
             found[fields[0], fields[1]] = float(fields[2])
         except (IndexError, ValueError):
-            raise DataError(f"{path}, line {number}: not written by selfsent label; use another --output") from None
+            raise DataError(f"{path}, line {number}: not written by selfsent label; use another file") from None
     return found

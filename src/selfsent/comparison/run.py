@@ -134,7 +134,7 @@ class _Comparison:
     ) -> None:
         """Which methods are trained, with which settings; those of an earlier run of the comparison stay in it."""
         if seeds is not None and seeds < 1:
-            raise SettingsError(f"--seeds is {seeds}; it must be at least 1")
+            raise SettingsError(f"seeds is {seeds}; it must be at least 1")
         self.directory = RunDirectory(output)
         self.directory.check(resume, overwrite, [resolve(each.name) for each in self.bases if each.trainable])
         self.before = self.directory.record.get("methods", {})
@@ -177,7 +177,7 @@ class _Comparison:
         if dev == "context" and (aimed := dict.fromkeys(t.method for t in self.trials if t.plan.reads_documents)):
             notice(
                 f"{', '.join(aimed)}: trained to find what stands beside a sentence, which is what context asks;"
-                " see whether --dev stsb-dev, or a task of your own, says the same"
+                " see whether dev=stsb-dev, or a task of your own, says the same"
             )
 
     def run(self) -> Selection:

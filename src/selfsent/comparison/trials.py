@@ -96,12 +96,12 @@ def known_bases(given: str | Path | Sequence[str | Path], notice: Notice) -> lis
     """
     names = [str(name_of(each)) for each in ([given] if isinstance(given, str | PathLike) else given)]
     if not names or "" in names:
-        raise SettingsError("--bases has a comma with nothing beside it" if names else "there is no base to compare")
+        raise SettingsError("`base` holds an empty name" if names else "there is no base to compare")
     for name in names:
         if names.count(name) > 1:
-            raise SettingsError(f"--bases names {name} twice")
+            raise SettingsError(f"`base` names {name} twice")
         if name in COUNTING or without_words(name):
-            raise SettingsError(f"leave {name} out of --bases: what counts words cannot be a base")
+            raise SettingsError(f"leave {name} out of `base`: what counts words cannot be a base")
     if len(names) == 1:
         resolve(names[0])
         return [Base(names[0])]

@@ -18,10 +18,10 @@ from selfsent.evaluation.stats.resampling import Difference, paired_best
 
 UNTRAINED = "untrained"
 """Name of the untrained base."""
-LABEL = "label a hundred pairs with selfsent label, and choose by them with --dev"
+LABEL = "label a hundred pairs with selfsent label, and choose by them with dev=FILE"
 """Advice where no label-free score can be relied on."""
 _MORE = "more text or more time"
-_STRONGER = "A stronger base, named with --bases, may change that."
+_STRONGER = "A stronger base may change that (base= takes several)."
 _MOST = 3000
 """Sentences for the other metrics, at most."""
 

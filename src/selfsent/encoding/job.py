@@ -128,7 +128,7 @@ def make_job(
         BaseEncoderError: there is no such model.
     """
     if "-" in inputs:
-        raise SettingsError("--engine ray reads files, not standard input")
+        raise SettingsError("Ray reads files, not standard input")
     folder, fingerprint = Folder.of(output), files_fingerprint(encoder.model)
     files = [file for name in inputs for file in find_files(name)]
     columns = Columns((encoder.text_column,), carried=tuple(dict.fromkeys(carry)))

@@ -48,7 +48,7 @@ def encode_on_ray(
         graphic = int(room.get("GPU", 0))
         most = graphic or int(room.get("CPU", 0)) // cores
         if (workers or 1) > most:
-            raise SettingsError(f"--workers {workers or 1} of {cores} cores are more than this cluster has room for")
+            raise SettingsError(f"workers is {workers or 1}, of {cores} cores each; this cluster has room for {most}")
         encoder = copy.copy(job.encoder)
         encoder.threads = None if graphic else cores
         rows = [dataclasses.asdict(shard) for shard in shards]
@@ -105,7 +105,7 @@ def _cluster(workers: int | None, cores: int) -> Iterator[Any]:
         import ray.data
         import ray.exceptions
     except ImportError as error:
-        raise SettingsError(f"--engine ray needs Ray ({error.name}): pip install 'selfsent[ray]'") from None
+        raise SettingsError(f"Ray is not installed ({error.name}): pip install 'selfsent[ray]'") from None
     mine = not ray.is_initialized()
     if mine:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}

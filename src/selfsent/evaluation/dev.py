@@ -43,7 +43,7 @@ def check_dev(dev: Dev | None, dev_every: int | None = None, keep_best: bool = F
     """
     if dev is None:
         if keep_best or dev_every:
-            raise SettingsError(f"{'--keep-best' if keep_best else '--dev-every'} needs --dev to say what to score")
+            raise SettingsError(f"{'keep_best' if keep_best else 'dev_every'} needs `dev` to say what to score")
         return
     if dev not in TASKS and Path(dev).is_file():
         read_pairs(dev)

@@ -81,7 +81,7 @@ def check_pooling(model: Any) -> None:
         SettingsError: it is not one that is loaded from a directory.
     """
     if not isinstance(model, str | Path) or not is_directory_or_id(str(model)):
-        raise SettingsError(f"--pooling is for models given by directory or hub id, and {_own_name(model)} is none")
+        raise SettingsError(f"pooling is for models given by directory or hub id, and {_own_name(model)} is none")
 
 
 def _special(path: str) -> tuple[Callable[[], object], Callable[[str], Encoder]] | None:

@@ -32,7 +32,7 @@ def check_corpus_size(method: str, base: str | None, task: str | None, data: str
     """
     if make_plan(get_method(method), base).reads_documents:
         raise SettingsError(
-            f"corpus-size draws sentences one by one, and {method} reads what stands beside them: name another --method"
+            f"corpus-size draws sentences one by one, and {method} reads what stands beside them: name another `method`"
         )
     if task not in (None, CONTEXT):
         check_request(task=task)
@@ -84,7 +84,7 @@ def corpus_size(
         metric, score = str(task), partial(TASKS[str(task)], store=Store(data))
     chosen = sorted(set(sizes or (max(2, len(train_rows) // part) for part in (64, 16, 4, 1))))
     if chosen[-1] > len(train_rows):
-        raise SettingsError(f"--sizes asks for {chosen[-1]:,} texts; there are {len(train_rows):,} to train on")
+        raise SettingsError(f"`sizes` asks for {chosen[-1]:,} texts; there are {len(train_rows):,} to train on")
 
     def trained(size: int, seed: int) -> float:
         what, place = f"{corpus.report.counted(size)}, seed {seed}", output / f"{size}-{seed}"

@@ -50,9 +50,9 @@ def check_plots(paths: Sequence[str | Path]) -> None:
     """
     for path in map(Path, paths):
         if path.suffix not in FORMATS:
-            raise OutputError(f"--plot {path} must end in {' or '.join(FORMATS)}")
+            raise OutputError(f"a plot must end in {' or '.join(FORMATS)}")
     if paths and find_spec("matplotlib") is None:
-        raise SettingsError("--plot needs matplotlib: pip install 'selfsent[plot]'")
+        raise SettingsError("plots need matplotlib: pip install 'selfsent[plot]'")
 
 
 def draw(plot: Callable[[Axes], None], paths: Sequence[str | Path]) -> None:

@@ -114,7 +114,7 @@ class Published:
         self.rows = published_rows(suite or "")
         if not self.rows:
             reason = f"no table of the papers belongs to {suite}" if suite else "published rows belong to a suite"
-            raise SettingsError(f"--published: {reason}; give --suite sts, sts17, transfer, useb or afs")
+            raise SettingsError(f"`published`: {reason}; give suite=sts, sts17, transfer, useb or afs")
 
     def table(self, results: Sequence[Result]) -> Table:
         """Results over the published rows; which table a row is from, and its defects, stand below.

@@ -314,7 +314,7 @@ class _Runner:
                     raise
                 # Folds that are done have learned at the old rate, and all of them must learn at one.
                 directory.update(stopped=error.reason, stopped_in=None if fold else stage.name)
-                onwards = "start again with --overwrite" if fold else "go on with --resume"
+                onwards = "start again with `overwrite`" if fold else "go on with `resume`"
                 advice = f"give stage {stage.name} of {self.recipe.path} a lower learning_rate, and {onwards}"
                 raise TrainingError(error.reason, advice) from None
         return StageRun(stage.name, run, self._score(str(place / "model"), stage.tasks, place, what))

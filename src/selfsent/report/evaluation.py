@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from selfsent.papers.published import Published
 
-EARLY = "published scores are those of a classifier that is stopped early; --classifier senteval does the same here"
+EARLY = "published scores are those of a classifier that is stopped early; classifier=senteval does the same here"
 
 
 @dataclass(frozen=True)

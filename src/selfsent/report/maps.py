@@ -32,14 +32,14 @@ def check_points(count: int) -> None:
         SettingsError: it is neither 0 nor between FEW and MOST.
     """
     if count and not FEW <= count <= MOST:
-        raise SettingsError(f"--map is {count}; it must be 0, or at least {FEW} and at most {MOST:,} sentences")
+        raise SettingsError(f"map_points is {count}; it must be 0, or at least {FEW} and at most {MOST:,} sentences")
 
 
 def slowness(count: int) -> str | None:
     """A hint at what would lay out so many dots faster; None if nothing would."""
     if count < MANY or find_spec("pacmap") is not None:
         return None
-    return f"--map {count:,} takes minutes: pip install 'selfsent[map]' lays it out in seconds"
+    return f"map_points={count:,} takes minutes: pip install 'selfsent[map]' lays it out in seconds"
 
 
 def sample(rows: NDArray[np.int64], count: int, seed: int = 0) -> NDArray[np.int64]:

@@ -121,7 +121,7 @@ def over_seeds(
         TrainingError: all seeds failed.
     """
     if count < 2:
-        raise SettingsError(f"--seeds is {count}; a standard deviation needs 2 or more")
+        raise SettingsError(f"seeds is {count}; a standard deviation needs 2 or more")
     notice = (progress or (Progress() if quiet else Shown())).notice
     join()
     directory = RunDirectory(Path(output))
@@ -155,6 +155,6 @@ def over_seeds(
     if not done.figures:
         why = next(iter(done.failures.values()))
         raise TrainingError(
-            f"all {count} seeds failed; the first one: {why}; give --overwrite and a lower learning rate"
+            f"all {count} seeds failed; the first one: {why}; give `overwrite` and a lower learning rate"
         )
     return done

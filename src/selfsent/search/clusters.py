@@ -65,7 +65,7 @@ def find_clusters(
 
     if not 2 <= count <= len(vectors):
         raise SettingsError(
-            f"--clusters is {count}; it must be at least 2, and at most the {len(vectors):,} different texts"
+            f"clusters is {count}; it must be at least 2, and at most the {len(vectors):,} different texts"
         )
     kind: Any = MiniBatchKMeans if len(vectors) > MANY else KMeans
     with warnings.catch_warnings():

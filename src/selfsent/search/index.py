@@ -107,7 +107,7 @@ class Index:
             what = "as it was before it changed" if same else self.model
             raise DataError(
                 f"{self.path} holds vectors of another model ({what}) than {name}, and their cosines say nothing: "
-                + ("index the texts again" if same else f"give --model {self.model}, or index the texts again")
+                + ("index the texts again" if same else f"give `model` {self.model}, or index the texts again")
             )
 
     @cached_property

@@ -199,15 +199,15 @@ def check_index_output(output: Path, add: bool, overwrite: bool) -> Index | None
         DataError: there is no index to add to.
     """
     if add and overwrite:
-        raise SettingsError("--add and --overwrite contradict each other: give one")
+        raise SettingsError("`add` and `overwrite` contradict each other: give one")
     if add:
         return Index(output)
     if is_index(output) and not overwrite:
         raise OutputError(
-            f"{output} already holds an index: give --add to add to it, --overwrite to replace it, or another --output"
+            f"{output} already holds an index: give `add` to add to it, `overwrite` to replace it, or another `output`"
         )
     if output.exists() and not is_index(output) and not (output.is_dir() and not any(output.iterdir())):
-        raise OutputError(f"{output} exists and is not an index of selfsent: choose another --output")
+        raise OutputError(f"{output} exists and is not an index of selfsent: choose another `output`")
     return None
 
 

@@ -164,7 +164,7 @@ def require_faiss() -> Any:
         import faiss
     except ImportError:
         raise SettingsError(
-            "an index needs faiss: pip install 'selfsent[index]'; pairs without --approximate and search without"
-            " --index need none"
+            "an index needs faiss: pip install 'selfsent[index]'; selfsent pairs without --approximate and selfsent"
+            " search without --index need none"
         ) from None
     return faiss

@@ -48,7 +48,7 @@ def check_table(output: Path) -> None:
         SettingsError: it does.
     """
     if output.suffix not in TABLES:
-        raise SettingsError(f"--output {output} must end in {', '.join(TABLES[:-1])} or {TABLES[-1]}")
+        raise SettingsError(f"`output` {output} must end in {', '.join(TABLES[:-1])} or {TABLES[-1]}")
 
 
 def _described_columns(texts: Corpus | Index) -> dict[str, type]:

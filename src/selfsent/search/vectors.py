@@ -90,7 +90,7 @@ def check_output(output: Path) -> None:
     if output.is_dir():
         raise OutputError(f"{output} is a directory: name a file")
     if output.suffix not in FORMATS:
-        raise SettingsError(f"--output {output} must end in {' or '.join(FORMATS)}")
+        raise SettingsError(f"`output` {output} must end in {' or '.join(FORMATS)}")
 
 
 def encode_to_file(
@@ -327,7 +327,7 @@ def check_vectors(
     if not (cosines.mean() >= MEAN_COSINE and cosines.min() >= LEAST_COSINE):
         worst = int(np.argmin(cosines))
         prompted = side is not None and prompt_of(model, "document") != prompt_of(model)
-        hint = ": encode with --prompt document" if prompted else ""
+        hint = ": write it with selfsent encode --prompt document" if prompted else ""
         raise DataError(
             f"{file.path} holds other vectors than this model has for these texts: cosine {cosines[worst]:.2f} in row"
             f" {rows[worst]}{hint}"
