@@ -39,7 +39,7 @@ evaluate: sts
         ("steps: 3", "steps: 3, dev: ukp-aspect", "ukp-aspect is absent"),
         ("method: whitening, ridge: 0.1", "method: cosine", "line 6: stage white: cosine needs a score for each row"),
         ("method: whitening, ridge: 0.1", "method: mnrl", "line 6: stage white: mnrl needs 2 text columns"),
-        ("method: whitening, ridge: 0.1", "method: neighbours", "stage white: neighbours reads what stands beside"),
+        ("method: whitening, ridge: 0.1", "method: neighbours", "stage white: neighbours reads the neighbours"),
     ],
 )
 def test_nothing_is_written_when_a_later_stage_cannot_be(old, new, said, recipe, tmp_path):

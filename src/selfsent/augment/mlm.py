@@ -13,7 +13,7 @@ from selfsent.settings import setting
 
 @dataclass(frozen=True)
 class MaskAndRefill(Augmenter):
-    """A share of the tokens is hidden, and a masked language model guesses others that fit; never the same."""
+    """Mask a share of the tokens, and replace them by a masked language model's guesses, never by the same token."""
 
     name = "mlm"
     about = "tokens masked, and refilled by a masked language model"

@@ -21,10 +21,10 @@ def parse_augmenter(spec: str, common: Mapping[str, Any] | None = None) -> Augme
 
     Args:
         spec: such as `synonym:sense=random` or `translate:pivot=cat`.
-        common: values for options that the spec leaves out, used if the augmenter has them.
+        common: defaults for options missing from the spec, if the augmenter has them.
 
     Raises:
-        SettingsError: there is no such augmenter or option, or the value is out of range.
+        SettingsError: no such augmenter or option, or a value out of range.
     """
     name, *parts = spec.split(":")
     if name not in AUGMENTERS:

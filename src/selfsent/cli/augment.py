@@ -20,7 +20,7 @@ _SHOWN = 300
 
 
 def _augmenter(text: str) -> str:
-    """The spec of an augmenter; --with takes all that follows it, a corpus as well."""
+    """The spec of an augmenter; a corpus after --with would be parsed as one, too."""
     if text.partition(":")[0] not in AUGMENTERS:
         hint = guess(text, AUGMENTERS)
         raise SettingsError(f"there is no augmenter {text!r}; {hint} (a CORPUS goes in front of --with)")
@@ -69,7 +69,7 @@ class Augment(PairOptions, Reading):
         for augmenter in (each for pairing in pairings for each in pairing):
             augmenter.identity()  # raises at once if a file or package is missing
         self.check_corpus(self.corpus)
-        corpus = self.read(self.corpus, tell=True)
+        corpus = self.read(self.corpus, summarise=True)
         total, begun = len(corpus) * len(pairings), time.monotonic()
         given: dict[str, Any] = {"seed": self.seed, "overwrite": self.overwrite, "notice": notice}
         try:
