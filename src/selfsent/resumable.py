@@ -128,7 +128,9 @@ class Chunks:
         self.directory, self.plan, self._files = directory, plan, list[Path]()
         kept = [path for path in directory.glob("*") if path.name != self.LOCK and not is_half_written(path)]
         if kept and not overwrite and read_json(directory / self._PLAN) != plan:
-            raise OutputError(f"{directory} keeps what other augmenters, another seed or corpus made: give --overwrite")
+            raise OutputError(
+                f"{directory} keeps what other augmenters, another seed or corpus made: give overwrite=True"
+            )
         for path in kept if overwrite else ():
             path.unlink(missing_ok=True)
         write_json(directory / self._PLAN, plan)

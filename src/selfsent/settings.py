@@ -74,9 +74,9 @@ class Settings:
         check_limits(self)
         given = [name for name in DURATIONS if getattr(self, name) is not None]
         if len(given) > 1:
-            raise SettingsError(f"{given[0]} and {given[1]} both say how long to train: give one of them")
+            raise SettingsError(f"`{given[0]}` and `{given[1]}` both say how long to train: give one of them")
         if self.accumulate > self.batch_size:
-            raise SettingsError(f"accumulate ({self.accumulate}) cannot exceed batch_size ({self.batch_size})")
+            raise SettingsError(f"accumulate={self.accumulate} cannot exceed batch_size={self.batch_size}")
 
     def summary(self) -> str:
         """The most telling settings, in one line."""

@@ -19,9 +19,9 @@ from selfsent.training.plan import make_plan
     ("record", "complaint"),
     [
         ({"stopped": "the loss is not finite at step 6"}, "the loss is not finite at step 6; leave it out"),
-        ({"status": "running"}, "go on with it by --resume"),
+        ({"status": "running"}, "resume it first"),
         ({"status": "finished"}, "it ended without one"),
-        ([], "go on with it by --resume"),
+        ([], "resume it first"),
     ],
 )
 def test_a_run_without_a_model_says_why(name, record, complaint, tmp_path):

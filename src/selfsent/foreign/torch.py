@@ -29,14 +29,14 @@ def processor_multiplies_bytes() -> bool:
     if not _processor_has("_is_vnni_supported"):
         return False
     names = ("ops.onednn.qlinear_prepack", "ops.onednn.qlinear_pointwise")
-    return all(lookup("torch", torch, name, "no 8-bit layers, --int8 computes in bfloat16") for name in names)
+    return all(lookup("torch", torch, name, "8 bits are computed in bfloat16") for name in names)
 
 
 @cache
 def lays_out_bfloat16() -> bool:
     """Whether torch and the processor have what keeps a bfloat16 weight as oneDNN reads it."""
     names = ("_reorder_linear_weight", "_linear_pointwise", "_is_mkldnn_bf16_supported")
-    instead = "--fast reorders weights for every batch, and is slower"
+    instead = "weights are reordered for every batch, which is slower"
     if not all(lookup("torch", torch, f"ops.mkldnn.{name}", instead) for name in names):
         return False
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -22,7 +22,7 @@ _CODES = {
 }
 """Snowball's languages by their code."""
 LANGUAGES = (*sorted(_CODES.values()), "none")
-"""What `--language` takes."""
+"""Values of `language`."""
 SAMPLED, _TOGETHER, _BEGINNING = 400, 10, 300
 """Texts that are looked at to tell the language, how many at a time, and characters of each."""
 _AGREED = 0.9

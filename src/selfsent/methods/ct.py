@@ -103,7 +103,7 @@ class TensionLearner(TwinLearner):
         """The loss of one batch of pairs: the first of every group is a sentence with itself."""
         group = self.options.negatives + 1
         if world_size() > 1 and len(views[1]) % group:
-            whole = f"--batch-size must be a multiple of {group * world_size()} with {world_size()} processes"
+            whole = f"batch_size must be a multiple of {group * world_size()} with {world_size()} processes"
             raise SettingsError(f"ct reads pairs in groups of {group}, and a process must have whole ones: {whole}")
         a, b = self.encode(*views)
         y = (torch.arange(len(b), device=b.device) % group == 0).float()

@@ -116,7 +116,7 @@ class TSDAE(MethodOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.drop_heads and not self.decoder_dropout:
-            raise SettingsError("--drop-heads and --no-decoder-dropout contradict each other: give one of them")
+            raise SettingsError("drop_heads=True and decoder_dropout=False contradict each other: give one of them")
 
     def views(self) -> tuple[View, ...]:
         """The damaged sentence, and the whole one."""

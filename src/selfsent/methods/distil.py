@@ -44,7 +44,7 @@ class Distil(MethodOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.teachers:
-            raise SettingsError("distil follows another encoder: give --teacher ENCODER")
+            raise SettingsError("distil follows another encoder: give teacher=ENCODER")
 
     @property
     def teachers(self) -> tuple[str, ...]:
@@ -108,8 +108,8 @@ class DistilLearner(Learner):
             model.sentence_transformer.append(Dense(own, wanted, activation_function=nn.Identity()))
         elif wanted != own and not options.is_batchwise:
             raise SettingsError(
-                f"the vectors of --teacher {options.teacher} have {wanted} numbers, those of the base {own}:"
-                " give --project to add a dense layer, or another --objective, teacher or base"
+                f"the vectors of the teacher {options.teacher} have {wanted} numbers, those of the base {own}:"
+                " give project=True to add a dense layer, or another `objective`, `teacher` or `base`"
             )
         elif wanted != own:
             self.bridge = nn.Linear(own, wanted, bias=False)

@@ -56,17 +56,11 @@ class ViewOptions(MethodOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if sum(bool(getattr(self, name)) for name in NOISES) > 1:
-            raise SettingsError(
-                "--delete-words, --pick-words and --crop-words are kinds of noise for one view: give one"
-            )
+            raise SettingsError("delete_words, pick_words and crop_words are kinds of noise for one view: give one")
         # All of them at once: some may be the method's defaults.
-        needed = [
-            "--no-overlap" if name == "overlap" else f"--{name} {value}"
-            for name, value in _UNREAD[self.positives].items()
-            if getattr(self, name) != value
-        ]
+        needed = [f"{name}={value}" for name, value in _UNREAD[self.positives].items() if getattr(self, name) != value]
         if needed:
-            raise SettingsError(f"--positives {self.positives} needs {' '.join(needed)}: give that, or other positives")
+            raise SettingsError(f"positives={self.positives} needs {' '.join(needed)}: give that, or other positives")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The two views of each sentence."""
@@ -95,7 +89,7 @@ class PairOptions(ViewOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.columns and self.positives != "itself":
-            raise SettingsError("--columns and --positives both say what the second view reads: give one of them")
+            raise SettingsError("`columns` and `positives` both say what the second view reads: give one of them")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The two views: of one column, or of the first two."""
@@ -118,10 +112,10 @@ class PairOptions(ViewOptions):
             SettingsError: nothing makes the views differ.
         """
         if not (model.dropout_rate or self.varied):
-            dropout = "--dropout 0.1, or " if model.has_transformer else ""
+            dropout = "dropout=0.1, or " if model.has_transformer else ""
             raise SettingsError(
                 "the two views of a sentence would be identical: this base has no dropout and no noise is set;"
-                f" give --positives neighbours if the corpus has documents, or {dropout}--delete-words 0.3"
+                f" give positives=neighbours if the corpus has documents, or {dropout}delete_words=0.3"
             )
 
 
@@ -246,8 +240,8 @@ class MNRL(ViewOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.positives != "itself" and self.hard_negatives:
-            one = f"--positives {self.positives} for one: leave it out, or give --method mnrl --positives itself"
-            raise SettingsError(f"--hard-negatives is for three text columns, and {one}")
+            one = f"positives={self.positives} for one: leave it out, or give method=mnrl with positives=itself"
+            raise SettingsError(f"`hard_negatives` is for three text columns, and {one}")
 
     def views(self, second_column: int = 0) -> tuple[View, ...]:
         """The text and its partner, and a hard negative where there is one."""

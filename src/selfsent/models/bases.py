@@ -74,7 +74,7 @@ def _model_in(directory: Path) -> Path:
         return directory
     if is_run:
         record = read_json(directory / "run.json")
-        reason = "go on with it by --resume"
+        reason = "resume it first"
         if stopped := record.get("stopped"):
             reason = f"{stopped}; leave it out"
         elif record.get("status") == "finished":  # a comparison whose untrained base is best, or models of folds

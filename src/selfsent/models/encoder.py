@@ -137,12 +137,12 @@ class Encoder(nn.Module):
         if layers == "last":
             return
         if not self.has_transformer:
-            raise BaseEncoderError(f"this base is {self.kind}, which has one layer: leave out --layers {layers}")
+            raise BaseEncoderError(f"this base is {self.kind}, which has one layer: leave out layers={layers}")
         if self.token_modules:
-            raise BaseEncoderError(f"this base has modules before its pooling, which --layers {layers} would replace")
+            raise BaseEncoderError(f"this base has modules before its pooling, which layers={layers} would replace")
         if self.transformer is not self.sentence_transformer[0].model:
             raise BaseEncoderError(
-                f"sentence-transformers reads only the last layer of this base's encoder: --layers {layers} cannot be"
+                f"sentence-transformers reads only the last layer of this base's encoder: layers={layers} cannot be"
             )
         config = self.transformer.config
         self.put_before_pooling([layer_mean(self.hidden_size, config.num_hidden_layers, layers)], self.hidden_size)
@@ -251,9 +251,7 @@ class Encoder(nn.Module):
     def require_transformer(self, why: str) -> None:
         """Raise a `BaseEncoderError` that begins with a reason, unless there is a transformer."""
         if not self.has_transformer:
-            raise BaseEncoderError(
-                f"{why}, and this base is {self.kind}: choose a transformer, such as --base bundled-raw"
-            )
+            raise BaseEncoderError(f"{why}, and this base is {self.kind}: choose a transformer, such as bundled-raw")
 
     def require_head(self, purpose: str, hidden: bool = True) -> LanguageModelHead:
         """The language-model head; a new one, with a warning, when the base came without.

@@ -78,7 +78,7 @@ def check_export(output: Path, overwrite: bool) -> None:
         if not (output / _ABOUT).is_file():
             raise OutputError(f"{output} exists and is no export of selfsent: name another directory")
         if not overwrite:
-            raise OutputError(f"{output} is there already: name another directory, or say --overwrite")
+            raise OutputError(f"{output} is there already: name another directory, or give overwrite=True")
 
 
 def export(model: Encoder, output: Path, normalize: bool = False) -> Exported:

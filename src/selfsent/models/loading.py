@@ -50,7 +50,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         if is_static(directory):
             if pooling not in (None, "mean"):
                 raise BaseEncoderError(
-                    f"{base} is a table of token vectors, and takes their mean: leave out --pooling {pooling}"
+                    f"{base} is a table of token vectors, and takes their mean: leave out pooling={pooling}"
                 )
             encoder = _load_static(directory)
         elif is_recurrent(directory):
@@ -58,7 +58,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
         else:
             encoder = _load_transformer(base, directory, pooling, dropout)
         if dropout and not encoder.has_transformer:
-            raise BaseEncoderError(f"{base} is {encoder.kind}, without dropout: leave out --dropout")
+            raise BaseEncoderError(f"{base} is {encoder.kind}, without dropout: leave out `dropout`")
         _truncate(encoder)
         difference = _difference_to_peer(encoder) if encoder.has_transformer else None
     except SelfsentError:
@@ -145,7 +145,7 @@ def _load_transformer(base: str | Path, directory: Path, pooling: Pooling | None
         raise BaseEncoderError(f"{base} is not a transformer followed by a pooling, which is what selfsent can train")
     _set_pooling(model, index, pooling)
     if (mode := model[index].pooling_mode) not in (*POOLINGS, CNN_POOL):
-        raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with --pooling")
+        raise BaseEncoderError(f"{base} pools by {mode}, selfsent by {', '.join(POOLINGS)}: choose one with `pooling`")
     return Encoder(model, head)
 
 

@@ -30,7 +30,7 @@ def complaint_of_text(model: Encoder, texts: Sequence[str]) -> str | None:
     if (share := unknown_share(model, texts)) >= UNKNOWN:
         return (
             f"{share:.0%} of the tokens are unknown to this encoder: it can hardly read this text, choose another one,"
-            " or add --clean where the texts hold markup or URLs"
+            " or add `clean` where the texts hold markup or URLs"
         )
     if (pieces := pieces_of_a_word(model, texts)) >= PIECES and model.vocabulary_size in _ONE_LANGUAGE:
         return (

@@ -127,7 +127,7 @@ def make_table(
         raise SettingsError(f"a table has no option {min(unknown)!r}; {guess(min(unknown), names)}")
     options = TableOptions(**changes)
     if (corpus is None) == (tokenizer is None):
-        raise SettingsError("give either a corpus to learn a vocabulary on, or --tokenizer ENCODER")
+        raise SettingsError("give either a corpus to learn a vocabulary on, or tokenizer=ENCODER")
     given: Any = None if tokenizer is None else given_tokenizer(tokenizer, changes, special=())
     directory = RunDirectory(Path(output))
     directory.check(resume=False, overwrite=overwrite, read=[tokenizer])

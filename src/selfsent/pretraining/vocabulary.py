@@ -61,8 +61,7 @@ def given_tokenizer(name: str | Path, changes: Collection[str], special: Sequenc
     """
     tokenizer = load_tokenizer(resolve(name), special)
     if unread := {item.name for item in dataclasses.fields(VocabularyOptions)}.intersection(changes):
-        flag = min(unread).replace("_", "-")
-        raise SettingsError(f"--tokenizer brings a vocabulary of its own: leave out --{flag}")
+        raise SettingsError(f"`tokenizer` brings a vocabulary of its own: leave out `{min(unread)}`")
     return tokenizer
 
 
@@ -103,8 +102,7 @@ def train_vocabulary(corpus: Corpus, options: VocabularyOptions, notice: Callabl
     least = len(special) + len(alphabet) * (2 if words else 1)
     if least > size:
         raise SettingsError(
-            f"--vocabulary-size is {size}; the text has {len(alphabet):,} characters, which alone need"
-            f" {least:,} entries"
+            f"vocabulary_size is {size}; the text has {len(alphabet):,} characters, which alone need {least:,} entries"
         )
     texts = _sample(corpus, _SENTENCES)
     common: dict[str, Any] = {"vocab_size": size, "initial_alphabet": alphabet, "show_progress": False}

@@ -250,7 +250,7 @@ def notice_of_cut(batches: Batches, split: bool) -> str | None:
         return None
     what, instead = ("sentences", "") if split else ("texts", "split_sentences=True if they are paragraphs, or ")
     if grown := {view.passage.length_option for view in batches.views if view.passage} - {None}:
-        what, instead = "passages", f"a smaller {' or '.join(sorted(map(str, grown)))}, or "
+        what, instead = "passages", f"a smaller {' or '.join(f'`{name}`' for name in sorted(map(str, grown)))}, or "
     return f"{cut:,} of {total:,} {what} are cut after {longest} tokens: give {instead}max_length"
 
 

@@ -209,6 +209,6 @@ def check_header(header: list[str], name: str, columns: Columns, kind: str = "co
             shown = ", ".join(repr(column[:40]) for column in header[:_SHOWN_COLUMNS]) or "none"
             shown += f" and {len(header) - _SHOWN_COLUMNS} more" if len(header) > _SHOWN_COLUMNS else ""
             several = "," in wanted and {*wanted.split(",")} <= {*header}
-            flags = "--text-column, --text-columns, --document-column and the like"
-            advice = "to join columns, give --text-column once for each" if several else f"name the right one ({flags})"
+            names = "text_column, text_columns, document_column and the like"
+            advice = "to join columns, give each as a text_column" if several else f"name the right one ({names})"
             fail(name, f"no {kind} {wanted!r}; it has {shown}: {advice}", line)

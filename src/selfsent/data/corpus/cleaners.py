@@ -251,7 +251,7 @@ def advice(shares: Mapping[str, float], flag: str) -> str | None:
 
     Args:
         shares: cleaner -> share of the texts, 0 to 1, in which it would find something.
-        flag: how users name cleaners, such as `--clean `.
+        flag: how users name cleaners, such as `clean=`.
     """
     found = [name for name in SIGNS if shares.get(name, 0) >= _NOTABLE[name]]
     parts = [f"{shares[name]:.0%} hold {HELD[name]}" for name in found[:1]]
@@ -265,4 +265,4 @@ def _needed(module: str) -> Any:
         return import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        raise SettingsError(f'--clean needs {package}: pip install "selfsent[clean]"') from None
+        raise SettingsError(f'`clean` needs {package}: pip install "selfsent[clean]"') from None

@@ -94,7 +94,7 @@ def read_corpus(
         read, split_sentences = _decide_split(read, folder, cleaners)
     columns = read.columns
     if split_sentences and len(columns.kept) > 1:
-        raise SettingsError("--split-sentences works on one text column: sentences of several would not match")
+        raise SettingsError("split_sentences works on one text column: sentences of several would not match")
     excluded = None if exclude is None else _excluded(exclude, columns, clean, cache)
     original, later = cache_options(columns)
     later += [] if excluded is None else ["without", excluded.fingerprint]

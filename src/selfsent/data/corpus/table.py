@@ -177,7 +177,7 @@ class CorpusReport:
         """A count with the unit of the rows: `1 sentence`, `2 texts`."""
         return counted(number, self.unit)
 
-    def advice(self, flag: str = "--clean ") -> str | None:
+    def advice(self, flag: str = "clean=") -> str | None:
         """One line that recommends cleaners, with the flag; None if none is needed."""
         return advice(self.holds, flag)
 

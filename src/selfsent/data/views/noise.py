@@ -174,7 +174,7 @@ class MaskWords(_WordNoise):
 
     def _damaged(self, words: _Words, template: Template) -> Tokens:
         if template.mask is None:
-            raise SettingsError("this base's tokenizer has no mask token: choose another --noise")
+            raise SettingsError("this base's tokenizer has no mask token: choose another `noise`")
         return words.exchanged(self.ratio, np.full(len(words.sentence), template.mask))
 
 

@@ -63,7 +63,7 @@ class Passage(Protocol):
 
     @property
     def length_option(self) -> str | None:
-        """The option that limits its sentences; None for a single one."""
+        """Name of the option that limits its sentences; None for a single one."""
         ...
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
@@ -92,8 +92,8 @@ class Span:
 
     @property
     def length_option(self) -> str | None:
-        """`--span`, of more than one sentence."""
-        return "--span" if self.longest > 1 else None
+        """`span`, above one sentence."""
+        return "span" if self.longest > 1 else None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences of each row's span."""
@@ -137,7 +137,7 @@ class Surroundings:
     within: int = 3
     kept: float = 0.1
 
-    length_option = "--within"
+    length_option = "within"
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
         """The sentences around each row; a row that is alone in its document gets itself."""

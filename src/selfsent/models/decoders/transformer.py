@@ -143,7 +143,7 @@ def built_like_bert(model: Encoder) -> bool:
     if kind in _BERT_LIKE and not fits:
         raise BaseEncoderError(
             f"with transformers {metadata.version('transformers')} a {kind} has no tied decoder, as it had: install the"
-            " version of constraints.txt, or train a new decoder with --decoder-layers 2"
+            " version of constraints.txt, or train a new decoder with decoder_layers=2"
         )
     return fits
 
