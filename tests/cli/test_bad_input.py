@@ -83,8 +83,8 @@ def test_outputs_that_cannot_be_used(train, tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").touch()
-    assert "is, or lies in, a file" in train(output=tmp_path / "file").complaint
-    assert "is, or lies in, a file" in train(output=tmp_path / "file" / "run").complaint
+    assert "is a file, or inside one" in train(output=tmp_path / "file").complaint
+    assert "is a file, or inside one" in train(output=tmp_path / "file" / "run").complaint
     for flag in ([], ["--overwrite"], ["--resume"]):
         assert "exists and is not a run of selfsent" in train(*flag, output=tmp_path / "full").complaint
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["letter.txt"]

@@ -113,7 +113,7 @@ def test_a_module_that_lies_elsewhere_is_refused(model, path):
     modules = json.loads((model / "modules.json").read_text())
     modules[1]["path"] = path
     (model / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(BaseEncoderError, match=r"modules\.json names .* which lies elsewhere: a model is one"):
+    with pytest.raises(BaseEncoderError, match=r"modules\.json names .* which is elsewhere: a model is one"):
         resolve(model)
 
 

@@ -124,7 +124,7 @@ def test_saved_truncation_and_half_precision(table, tmp_path):
         ({"method": "simcse"}, "the two views of a sentence would be identical"),
         ({"method": "simcse", "delete_words": 0.3, "pooling": "cls"}, "leave out pooling=cls"),
         ({"method": "simcse", "delete_words": 0.3, "dropout": 0.1}, "without dropout: leave out `dropout`"),
-        ({"method": "simcse", "delete_words": 0.3, "head": "cnn-pool"}, "looks at single tokens needs a transformer"),
+        ({"method": "simcse", "delete_words": 0.3, "head": "cnn-pool"}, "heads need a transformer"),
         ({"method": "whitening", "layers": "first+last"}, "which has one layer"),
     ],
 )

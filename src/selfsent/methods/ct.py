@@ -71,7 +71,8 @@ class TwinLearner(Learner):
     def encode(self, first: Packed, second: Packed) -> tuple[Tensor, Tensor]:
         """(n, d) and (n, d) vectors of the sentences that each encoder reads, of any length.
 
-        Products of vectors of length 1 lie between -1 and 1, where the loss of `ct` is least if all of them are -1.
+        Without a final normalisation: products of unit vectors are between -1 and 1, where the loss of `ct` is least if
+        all of them are -1.
         """
         leave_out = int(self.model.ends_normalized)
         with ExitStack() as stack:

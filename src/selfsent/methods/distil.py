@@ -1,4 +1,4 @@
-"""Distillation: a student gives a sentence, and its translation where there is one, what a teacher makes of it."""
+"""Distillation: a student learns a teacher's vectors for sentences, and for their translations."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class DistilLearner(Learner):
         self.sizes = [teacher.embedding_size for teacher in self.teachers]
         wanted, own = sum(self.sizes), model.embedding_size
         self.bridge: nn.Module = nn.Identity()
-        """Leads to the teacher's size in training only, where vectors of both are compared."""
+        """Projection to the teacher's size, in training only."""
         if options.project:
             from sentence_transformers.base.modules import Dense
 

@@ -125,7 +125,7 @@ def whitening_map(moments: Moments, options: Whitening) -> tuple[Tensor, Tensor]
 
 
 def at_the_end(strength: float) -> Whitening:
-    """How a trained encoder is whitened: in full as published; in part with a ridge, so that no direction is lost."""
+    """Options for whitening a trained encoder: full as published; partial with a ridge, which keeps every direction."""
     return Whitening(strength=strength, ridge=0.1 if strength < 1 else 0.0)
 
 
@@ -136,7 +136,7 @@ def whitened(strength: float) -> str:
 
 
 def whiten(model: Encoder, batches: Iterable[Sequence[Packed]], options: Whitening | None = None) -> None:
-    """Fit whitening on the vectors of sentences, and put it behind the encoder's last module.
+    """Fit whitening on the vectors of sentences, and append it to the encoder.
 
     Args:
         model: the encoder.

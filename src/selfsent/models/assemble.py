@@ -25,8 +25,7 @@ def put_head(model: Encoder, options: Any) -> None:
     """
     if model.is_static:
         raise BaseEncoderError(
-            "this base is a table of token vectors, and takes their mean: what looks at single tokens needs a"
-            " transformer, such as bundled-raw"
+            "this base is a table of token vectors, and takes their mean: heads need a transformer, such as bundled-raw"
         )
     if isinstance(options, NgramOptions):
         from selfsent.models.heads.ngram_cnn import ngram_modules

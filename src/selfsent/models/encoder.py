@@ -34,7 +34,7 @@ def pooling_index(sentence_transformer: Any) -> int | None:
 
 
 class Encoder(nn.Module):
-    """Sentences in, vectors out, on packed batches; what a run trains and saves.
+    """The model that a run trains and saves: packed batches of sentences to vectors.
 
     Args:
         sentence_transformer: the ordinary model: a transformer, perhaps an n-gram CNN, a pooling, and whatever follows.
@@ -46,7 +46,7 @@ class Encoder(nn.Module):
     has_transformer = True
     """Whether there is a transformer, instead of static embeddings or a recurrent network."""
     kind = "a transformer"
-    """For error messages."""
+    """Name in error messages."""
     lexical_weight = SEARCH_WEIGHT["transformer"]
     """Weight of BM25 added to the cosine in a search; a directory may override it in `search.json`."""
     _stem = 1
@@ -132,7 +132,7 @@ class Encoder(nn.Module):
         """Let the pooling read the mean of two layers' states instead of the last layer's.
 
         Raises:
-            BaseEncoderError: there is one layer, or something stands between transformer and pooling already.
+            BaseEncoderError: there is one layer, or there are modules before the pooling already.
         """
         if layers == "last":
             return
@@ -149,7 +149,7 @@ class Encoder(nn.Module):
         config.output_hidden_states = True
 
     def put_affine(self, weight: Tensor, bias: Tensor) -> None:
-        """From now on vectors u come out as weight u + bias, of shapes (k, d) and (k,), in float32."""
+        """Append the map u → weight u + bias, of shapes (k, d) and (k,), in float32."""
         from sentence_transformers.base.modules import Dense
 
         k, d = weight.shape
@@ -174,11 +174,11 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return next(self.parameters()).device
 
     def word_vectors(self, ids: Tensor) -> Tensor:
-        """(..., d) vectors of token ids before anything is computed of them."""
+        """(..., d) input embeddings of token ids."""
         return cast(Tensor, self.words(ids))
 
     def token_vectors(self, packed: Packed) -> Tensor:
@@ -257,7 +257,7 @@ class Encoder(nn.Module):
         """The language-model head; a new one, with a warning, when the base came without.
 
         Args:
-            purpose: what needs it, for the warning.
+            purpose: its user, for messages.
             hidden: whether it predicts masked words from both sides, for which causal states are of no use.
 
         Raises:

@@ -27,7 +27,7 @@ from selfsent.models.token_states import position_offset
 
 _PROBE = "The printer on the second floor does not answer. "
 _ENCODER_STATES = {"method": "forward", "method_output_name": "encoder_last_hidden_state"}
-"""How a saved encoder half of BART is read; of T5 sentence-transformers loads the encoder alone."""
+"""Configuration for the saved encoder of BART; for T5, sentence-transformers loads only the encoder."""
 _LONG = 2048
 """Rough limit, in tokens, of the long probe."""
 
@@ -38,7 +38,7 @@ def load_encoder(base: str | Path, pooling: Pooling | None = None, dropout: floa
     Args:
         base: `bundled`, a directory or a hub id; see `selfsent.models.bases.resolve`.
         pooling: how token states become a vector; by default what the base was saved with, else mean.
-        dropout: dropout rate everywhere in the transformer; by default what the base's configuration says.
+        dropout: dropout rate everywhere in the transformer; by default that of the base's configuration.
 
     Raises:
         BaseEncoderError: the base cannot be found or loaded, has no single pooling behind its tokens, or is not
@@ -84,7 +84,7 @@ def _load_static(directory: Path) -> StaticEncoder:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 
-    # model2vec's own layout, whose configuration says whether vectors get length 1
+    # model2vec's own layout: its configuration has the flag for vectors of length 1
     ends = [Normalize()] if read_json(directory / "config.json").get("normalize") else []
     model = SentenceTransformer(modules=[StaticEmbedding.load(str(directory)), *ends], device="cpu")
     return StaticEncoder(model.float())
@@ -187,9 +187,9 @@ def _truncate(encoder: Encoder) -> None:
 
 
 def _difference_to_peer(encoder: Encoder) -> str | None:
-    """What differs from sentence-transformers for the same text, `tokens` or `vectors`; None if nothing does.
+    """Difference to sentence-transformers for the same text: `tokens`, `vectors` or None.
 
-    A model may have settings that are not read here, and what is trained would not be what is used later.
+    A model may have settings that are not read here; training would then miss what is used later.
     """
     peer = encoder.sentence_transformer
     for prompt in dict.fromkeys((prompt_of(encoder), prompt_of(encoder, "query"), prompt_of(encoder, "document"))):

@@ -17,7 +17,7 @@ DEFAULTS = Settings(
 
 @dataclass(frozen=True)
 class VocabularyOptions:
-    """What vocabulary is learned.
+    """Options of a new vocabulary.
 
     Raises:
         SettingsError: a value is out of range.
@@ -66,4 +66,4 @@ class TableOptions(VocabularyOptions):
     """
 
     size: int = setting(256, "numbers in a vector", minimum=2)
-    seed: int = setting(0, "seed of the random numbers that the vectors begin as", minimum=0, maximum=2**31 - 1)
+    seed: int = setting(0, "seed of the initial vectors", minimum=0, maximum=2**31 - 1)

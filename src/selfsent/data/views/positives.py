@@ -35,7 +35,7 @@ class Documents:
             self._order = np.argsort(numbers, kind="stable").astype(dtype)
             self._position = np.empty_like(self._order)
             self._position[self._order] = np.arange(len(numbers), dtype=dtype)
-        self.company_share = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
+        self.accompanied_share = float(sizes[sizes > 1].sum() / max(1, len(numbers)))
         """Share of the rows that are not alone in their document."""
 
     def largest_share(self, rows: np.ndarray) -> float:
@@ -59,7 +59,7 @@ class Documents:
 
 
 class Passage(Protocol):
-    """Which sentences of its document a view reads in place of a row's own."""
+    """Chooses the sentences of the document that a view reads instead of the row itself."""
 
     @property
     def length_option(self) -> str | None:
@@ -152,7 +152,7 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The sentence so many positions behind a row in its document, or before it; where there is none, the row itself.
+    """The sentence at a fixed distance from a row in its document; the row itself where there is none.
 
     Args:
         away: 1 for the next sentence, -1 for the one before.
@@ -163,7 +163,7 @@ class Neighbour:
     length_option = None
 
     def __call__(self, rows: np.ndarray, key: int, documents: Documents) -> tuple[np.ndarray, np.ndarray]:
-        """The sentence beside each row."""
+        """The neighbour of each row."""
         first, position, last = documents.around(rows)
         there = position + self.away
         positions = np.where((there < first) | (there >= last), position, there)

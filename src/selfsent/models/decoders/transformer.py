@@ -30,8 +30,8 @@ def start_for(model: Encoder, candidates: Iterable[int | None]) -> int | None:
     """The token to read in front of every sentence, so that its first word is predicted as well.
 
     Args:
-        model: whose tokenizer may put a special token there itself; then nothing is needed, and this is None.
-        candidates: tokens to take instead; the first that exists, or 0.
+        model: the encoder; None is returned where its tokenizer adds a special token itself.
+        candidates: token ids; the first that exists is taken, or 0.
     """
     if Template.of(model.tokenizer, model.vocabulary_size).prefix:
         return None
@@ -132,7 +132,7 @@ def built_like_bert(model: Encoder) -> bool:
     """Whether the layers of a transformer have the parts that `TiedDecoder` calls, and run packed.
 
     Raises:
-        BaseEncoderError: it is known to, and does not with what is installed: a new decoder would have to be learned.
+        BaseEncoderError: it should have them, and lacks them with the installed version of transformers.
     """
     layers = list(getattr(getattr(model.transformer, "encoder", None), "layer", ()))
     kind = model.transformer.config.model_type
@@ -158,7 +158,7 @@ class SmallDecoder(_LayerDecoder):
         super().__init__(model)
         from transformers import BertConfig, BertModel
 
-        register()  # which is not done for every base
+        register()  # not every base has done so
         size, rate = model.hidden_size, model.dropout_rate
         heads = next(n for n in (max(1, size // 64), 4, 2, 1) if size % n == 0)
         config = BertConfig(
